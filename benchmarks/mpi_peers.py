@@ -62,8 +62,8 @@ BUFFERS = ("fresh", "reused")
 # Calls before the first timed ones of an operation and size in a job's life, as far as the cap allows. Intel MPI's
 # allreduce of 4 KB was seen to need some thousand: 7.5 us a call in the first 500, 1.4 us ever after.
 FIRST_WARMUP = 3000
-# Warm-up calls of other visits, as phicoll's ranks make them (src/cpp/phicoll/measure/sample.cpp): so many nanoseconds
-# of them, and no more than that many.
+# Warm-up calls of other visits, as phicoll's ranks make them (src/cpp/phicoll/measure/sample.cpp): nanoseconds of them,
+# and at most this many.
 WARM_NS, MOST_WARMUPS = 100e3, 2000
 
 

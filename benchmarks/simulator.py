@@ -26,7 +26,7 @@ from phicoll.measuring.simulating import SimulatedPlan, Task, simulate_point
 MACHINE, RANKS, PLACEMENT = "xeon-phi-5110p", 240, "balanced"
 LARGEST = ("xeon-phi-se10p", 244)
 BUSY = 0.8  # of their CPUs is what the sweep's threads have at least on a machine that is not busy otherwise
-#: A simulator of messages, LogGOPSim (Hoefler, Schneider, Lumsdaine, HPDC 2010), does about so many events a second.
+#: A simulator of messages, LogGOPSim (Hoefler, Schneider, Lumsdaine, HPDC 2010), does about this many events a second.
 MESSAGE_EVENTS_PER_S = 1.6e6
 TARGETS = {"call_ms": 3.0, "sweep_s": 60.0, "memory_mb": 200.0}
 

@@ -28,7 +28,7 @@ def timed(tmp_path_factory):
         elif instruction := re.match(r"\s+([0-9a-f]+):\s+(\S+)\s*(.*)", line):
             found.append((int(instruction.group(1), 16), instruction.group(2), instruction.group(3), None))
     stamps = [i for i, (_, mnemonic, _, _) in enumerate(found) if mnemonic == "rdtsc"]
-    assert len(stamps) == 2, "a stamp in front of the reads and one behind them"
+    assert len(stamps) == 2, "a stamp before the reads and one after them"
     return found[stamps[0] + 1 : stamps[1]]
 
 

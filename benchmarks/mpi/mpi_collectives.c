@@ -15,7 +15,7 @@
  * MODE
  * - loop: `calls` back-to-back calls between two stamps, elapsed_ns; the same loop with the writes alone,
  *   empty_ns; of ranks that share CPUs both from the first rank's start, unless the operation is a barrier
- * - window: each call from a start announced to all, behind a random delay of a rank's own: entries_ns and
+ * - window: each call from a start announced to all, after a random delay of a rank's own: entries_ns and
  *   exits_ns, from the announced start
  * - separated: each call between two stamps, a barrier of MPI's between calls: the way of the OSU programs
  *
@@ -98,7 +98,7 @@ static void drop(Arena* arena) {
   arena->capacity = 0;
 }
 
-/* Page-aligned memory of this rank's own, kept from command to command; `offset` bytes behind its start. */
+/* Page-aligned memory of this rank's own, kept from command to command; `offset` bytes after its start. */
 static unsigned char* take(Arena* arena, uint64_t bytes, const Command* command) {
   const uint64_t huge_page = 2u << 20, unit = command->huge ? huge_page : 4096;
   const uint64_t needed = (bytes + command->offset + 64 + unit - 1) / unit * unit;
@@ -280,7 +280,7 @@ static void time_windows(const Command* command, const Work* work, int fresh, Re
     report->exits[i] = stamp_after(&stamps) - start;
   }
   report->calls = i;
-  meet(&seat); /* as behind a loop */
+  meet(&seat); /* as after a loop */
 }
 
 /* Each call alone between two stamps. Where the call isn't a barrier itself, one follows it, untimed. */

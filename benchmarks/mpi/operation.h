@@ -1,4 +1,4 @@
-/* The operations: which buffers each needs, its call, what it must leave behind. */
+/* The operations: which buffers each needs, its call, what it must leave in its buffers. */
 #ifndef PHICOLL_BENCHMARKS_OPERATION_H
 #define PHICOLL_BENCHMARKS_OPERATION_H
 

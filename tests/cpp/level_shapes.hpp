@@ -1,7 +1,6 @@
 #pragma once
 
-// Groups on machines of several levels that this host may not have, for those who test what goes through
-// them.
+// Groups on machines of several levels that this host may not have, for tests of algorithms that go through them.
 
 #include <utility>
 #include <vector>

@@ -42,7 +42,7 @@ constexpr int draws(int usual) {
 #endif
 }
 
-/// A call with so many bytes in its count argument.
+/// A call with `bytes` bytes in its count argument.
 inline measure::Work work_of(Operation operation, std::size_t bytes) {
   measure::Work work;
   work.operation = operation;

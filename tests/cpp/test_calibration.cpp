@@ -269,7 +269,7 @@ TEST_F(Calibration, OfTwoGroupsAtOnceOneMeasures) {
       << "another group measures";
   EXPECT_FALSE(exists(calibration_file()));
   close(lock);
-  // Really at once: whoever comes second has the defaults or the first one's file.
+  // Really at once: the second one has the defaults or the first one's file.
   std::vector<pid_t> groups;
   for (int g = 0; g < 4; ++g)
     groups.push_back(in_process([] {

@@ -273,7 +273,7 @@ TEST(AcknowledgedModel, MinimisesOverAllWays) {
   EXPECT_EQ(best_acknowledged(1, AcknowledgedRounds::corrected).rounds, 0);
 }
 
-// Fewer of everything under the sanitizers, to whom a fiber costs a millisecond.
+// Fewer of everything under the sanitizers, for which a fiber costs a millisecond.
 std::vector<std::string> every_spec() {
   std::vector<std::string> specs;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -341,7 +341,7 @@ TEST(CountPort, EveryBarrierHearsOfAllInAnyOrder) {
           EXPECT_EQ(calls[2].edges, 0) << spec;
           EXPECT_EQ(calls[2].rounds, 0) << spec;
         }
-        // Who speaks for a core is known only where it is static.
+        // Which rank speaks for a core is known only if it is static.
         if (family(Operation::barrier).effective(family(Operation::barrier).parse(spec), shape).name !=
             "hybrid-dissemination") {
           EXPECT_EQ(calls[2].wrong_hints, 0) << spec << " with " << n << " ranks";

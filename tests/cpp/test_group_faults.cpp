@@ -363,7 +363,7 @@ TEST(ProcessGroup, ADeathInsideACallHoldsNobodyUp) {
   EXPECT_LT(ns_in_a_call_with_a_dead_rank(32), second);
 }
 
-// Whoever writes the cause may be killed while it does: the next one writes its own, and no wait stays.
+// The rank that writes the cause may be killed while it does: the next one writes its own, and no wait stays.
 TEST(ProcessGroup, ACauseThatWasHalfWrittenIsTakenOver) {
   const os::SharedMemory memory = ProcessGroup::create_memory(2, small());
   Control& control = *static_cast<Control*>(memory.data());

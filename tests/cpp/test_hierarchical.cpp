@@ -385,8 +385,8 @@ TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
     EXPECT_EQ(allreduce_of(shape, 512), "one-shot");
     EXPECT_EQ(allreduce_of(shape, 1024), "one-shot");
   }
-  // Who shares a CPU has rules of its own, whatever the parts of the machine: CPU by CPU, or the mailbox where that does not
-  // fit or gains nothing.
+  // Ranks that share a CPU have rules of their own, whatever the parts of the machine: CPU by CPU, or the mailbox where
+  // that does not fit or gains nothing.
   const Shape sharing = place_ranks(8, machine(2, 1, 1, 2, 1), Placement::compact);
   EXPECT_EQ(reduce_of(sharing, 255), "mailbox");
   for (const std::size_t bytes : {std::size_t{256}, std::size_t{65536}, std::size_t{2} << 20}) {

@@ -369,7 +369,7 @@ TEST(Timing, LoopMakesTheCallsAskedFor) {
   }
 }
 
-// Whoever looks at its result takes time from a rank that shares its CPU and is still in a timed call.
+// A rank that looks at its result takes time from one that shares its CPU and is still in a timed call.
 TEST(Timing, OfDataEndsForAllRanksTogether) {
   for (const StepKind kind : {StepKind::loop, StepKind::window}) {
     Step step = Step();

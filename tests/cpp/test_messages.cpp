@@ -621,7 +621,7 @@ TEST_P(Messages, ARankThatHasLeftIsNotAwaited) {
       << told;
 }
 
-// Between threads it stays with its sender, who waits; between processes its receiver keeps it.
+// Between threads it stays with its sender, which waits; between processes its receiver keeps it.
 TEST_P(Messages, ALargeSendThatNobodyTakesIsToldOf) {
   const std::string told = end_of(GetParam(), 2, [](Communicator& communicator) {
     const Bytes large(1 << 20);

@@ -338,7 +338,7 @@ TEST(Mismatch, OfTypesOfTheSameSize) {
                    "broadcast(float64, root 0, 32 bytes)"});
 }
 
-// Three roots at once: the two that go on are not of one opinion.
+// Three roots at once: the two that go on disagree.
 TEST(Mismatch, OfARootThatNobodyElseTakesForOne) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "two roots write into the same cells, which is what is wrong with this program";
@@ -404,8 +404,8 @@ TEST(Mismatch, OfAlgorithms) {
                        " by ring"});
 }
 
-// The same algorithm, sizes and steps, in boxes and shown places (put_boxes.hpp, shown.hpp): only the tags in their numbers
-// tell the calls apart. Who took the other call's data would return.
+// The same algorithm, sizes and steps, in boxes and shown places (put_boxes.hpp, shown.hpp): only the tags in their
+// numbers tell the calls apart. A rank that took the other call's data would return.
 TEST(Mismatch, OfOperatorsWhereOnlyTheTagsOfMessagesDiffer) {
   struct Subject {
     Operation operation;

@@ -339,8 +339,7 @@ TEST(Programs, GuardZonesAreWatched) {
     layout.take(program, 0, memory.data());
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("outside buffer 0: the byte 0 behind its end"),
-              std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("outside buffer 0: the byte 0 past its end"), std::string::npos)
         << error.what();
   }
 }

@@ -1,5 +1,5 @@
-// Room in a group's memory for the algorithms of its collectives: who stays, who ends, and how an algorithm
-// that was used before is found again.
+// Room in a group's memory for the algorithms of its collectives: which stay, which end, and how an algorithm that was
+// used before is found again.
 
 #include <gtest/gtest.h>
 
@@ -246,7 +246,7 @@ TEST(Room, TheSameTextFindsTheSameInstance) {
   for (int cells = 2; cells < 60; ++cells)
     counted.take(facts, broadcast_by("ring:cells=" + std::to_string(cells)));
   EXPECT_EQ(&counted.take(facts, ring), &first);
-  // Who has ended is not found again.
+  // An algorithm that has ended is not found again.
   const int before = counted.made;
   counted.set.end(first);
   EXPECT_EQ(counted.take(facts, ring).spec.name, "ring");

@@ -19,7 +19,7 @@ constexpr int ranks = 4;
 constexpr std::size_t ring = 4096;
 constexpr std::size_t data_bytes = 32768;  // of each rank
 
-/// Channels one after the other behind the table of their places, and the ranks' data behind them.
+/// Channels one after the other after the table of their places, then the ranks' data.
 class SimChannels final : public Channels {
  public:
   explicit SimChannels(unsigned char* memory) : memory_(memory), next_(table_bytes) {}

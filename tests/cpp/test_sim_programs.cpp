@@ -1,12 +1,11 @@
 // Random programs on random machines, against what total store order allows.
 //
-// Every rank runs a program drawn from a seed: loads and stores of all sizes and policies, atomics, copies,
-// evictions, prefetches, and waits that are sure to end. Words have one writer each and only grow (or are
-// atomics), and every value carries what its writer knew when it stored it: whoever obtains the value must
-// from then on see all of that; atomics hand it on likewise. So the test needs no model of the machine: a
-// value that is older than what the rank has heard of, a lost store, a torn line, an update that two ranks
-// both won, all show. And what a fence has made visible by some cycle, a load that begins later must see:
-// nobody runs ahead of the clock.
+// Every rank runs a program drawn from a seed: loads and stores of all sizes and policies, atomics, copies, evictions,
+// prefetches, and waits that are sure to end. Words have one writer each and only grow (or are atomics), and every
+// value carries what its writer knew when it stored it: a rank that obtains the value must from then on see all of
+// that; atomics hand it on likewise. So the test needs no model of the machine: a value that is older than what the
+// rank has heard of, a lost store, a torn line, an update that two ranks both won, all show. And what a fence has made
+// visible by some cycle, a load that begins later must see: nobody runs ahead of the clock.
 //
 // Beside that the simulation checks its own protocol (SimOptions::check): one owner or many sharers at every
 // change, and at the end nothing busy, nothing under way, nothing leaked, and the directories know exactly
@@ -295,7 +294,7 @@ class Program {
     marked_.push_back(mark);
     take(port, which, port.exchange(counter, mark));
   }
-  /// Who takes a ticket knows what those knew that took the ones before.
+  /// A rank that takes a ticket knows what the ranks that took earlier ones knew.
   void hand_on(SimPort& port, std::size_t which, std::uint64_t ticket) {
     std::vector<Knowledge>& all = handed_on_[which];
     if (ticket != all.size()) fail(port, "ticket " + std::to_string(ticket) + " came out of turn");

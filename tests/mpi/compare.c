@@ -197,7 +197,7 @@ static int same(const unsigned char* a, const unsigned char* b, const Type* type
 }
 
 static unsigned char *in, *out, *out2;  // what is sent, and what two calls leave
-static size_t end_of_out;               // what lies behind must stay
+static size_t end_of_out;               // what lies after it must stay
 
 static void check(const char* what, int ok1, int ok2, const Type* type, int count, const Op* op) {
   ++compared;

@@ -158,7 +158,7 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
                      unsigned type);
 
   void select(const std::string& operation, const std::string& algorithm);
-  /// (algorithm, why) of a call on so many bytes.
+  /// (algorithm, why) of a call on `bytes` bytes.
   py::tuple why(const std::string& operation, std::size_t bytes);
 
   /// None for a negative color. `memory_limit` as in Communicator::split.
@@ -192,7 +192,8 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// Leaves the group (a world) with all communicators made from it.
   void close();
 
-  /// function(communicator) as a call of at most so many bytes. What leaves a call half done breaks the group.
+  /// Makes function(communicator) as a call of at most `bytes` bytes. An exception that leaves a call half done breaks
+  /// the group.
   template <class Function>
   auto call(std::size_t bytes, Function&& function) -> decltype(function(std::declval<Communicator&>())) {
     const Busy busy(busy_);

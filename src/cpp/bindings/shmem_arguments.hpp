@@ -22,7 +22,7 @@ namespace py = pybind11;
 /// Throws ArgumentError(argument, what it got, allowed).
 [[noreturn]] void refuse_object(const char* argument, const py::handle& got, const std::string& allowed);
 
-/// A NumPy array whose elements lie one behind another, in C or Fortran order. Throws ArgumentError(argument).
+/// A NumPy array whose elements are adjacent, in C or Fortran order. Throws ArgumentError(argument).
 class ShmemArray {
  public:
   enum Use { read = 0, write = 1, symmetric = 2 };

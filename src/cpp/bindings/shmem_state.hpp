@@ -23,7 +23,7 @@ void shmem_wait_call(F f) {
   f();
 }
 
-/// A collective call of `team` on about so many bytes. One that a signal's handler leaves half done breaks the group.
+/// A collective call of `team` on about `bytes` bytes. One that a signal's handler leaves half done breaks the group.
 template <class F>
 void shmem_collective(shmem_team_t team, std::size_t bytes, F f) {
   CommunicatorHandle& world = shmem_world();

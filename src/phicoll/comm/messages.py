@@ -105,7 +105,7 @@ class Status:
         return self.Get_count(datatype)
 
     def Set_elements(self, datatype: Any, count: int) -> None:
-        """Set its size to that of so many elements of a type."""
+        """Set its size to that of ``count`` elements of a type."""
         self.nbytes = count * dtype_of(datatype, "datatype").itemsize
 
     def Is_cancelled(self) -> bool:

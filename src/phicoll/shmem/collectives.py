@@ -71,7 +71,7 @@ def broadcast(
 def collect(
     target: NDArray[T], source: NDArray[T], size: int | None = None, team: Team | None = None
 ) -> None:
-    """Copy all PEs' ``source``, one behind another in the order of the PEs, into everybody's ``target``.
+    """Copy all PEs' ``source``, one after another in the order of the PEs, into everybody's ``target``.
 
     ``size`` (``None``: all of ``source``) may differ from PE to PE. If a PE's ``target`` has no room, all raise.
     """

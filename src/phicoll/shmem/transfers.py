@@ -116,7 +116,7 @@ def del_signal(signal: NDArray[np.uint64]) -> None:
 
 
 def signal_fetch(signal: NDArray[np.uint64]) -> int:
-    """This PE's signal. Whoever sees a signal sees what was put with it."""
+    """This PE's signal. A PE that sees a signal sees what was put with it."""
     return _core.shmem_signal_fetch(signal)
 
 

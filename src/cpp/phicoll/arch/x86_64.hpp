@@ -115,7 +115,7 @@ inline void copy_string(void* to, const void* from, std::size_t bytes) {
 #endif
 }
 
-/// Whether copy_vectors has vectors of so many bytes (32: AVX2, 64: AVX-512) on this CPU and system.
+/// Whether copy_vectors has vectors of `bytes` bytes (32: AVX2, 64: AVX-512) on this CPU and system.
 inline bool has_vectors(int bytes) {
 #if defined(PHICOLL_THREAD_SANITIZER)
   (void)bytes;

@@ -199,7 +199,7 @@ std::size_t Heap::largest_hole() const {
   return largest;
 }
 
-/// Takes the pages of the bitmaps for so many units. With the lock.
+/// Takes the pages of the bitmaps for `units` units. With the lock.
 void Heap::know(std::size_t units) {
   Header& h = header();
   if (units <= h.known) return;

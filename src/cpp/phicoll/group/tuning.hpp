@@ -27,7 +27,7 @@ TuningSource tuning_source(const GroupOptions& options);
 /// The table for groups of this host; null where the source has none. Throws ArgumentError("tuning") as
 /// TuningTable::read, and for a table whose `host` is another.
 std::shared_ptr<const Tuning> load_tuning(const TuningSource& source, TuningMode mode);
-/// The table for a simulated machine of so many contexts, whose `machine` must be its name.
+/// The table for a simulated machine of `contexts` contexts, whose name its `machine` must be.
 std::shared_ptr<const Tuning> load_simulated_tuning(const TuningSource& source, const std::string& machine,
                                                     int contexts);
 

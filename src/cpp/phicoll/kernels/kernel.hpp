@@ -38,7 +38,7 @@ KernelSpec parse_kernel(const std::string& text);
 /// Whether a parameter of the spec asks for state F, which only some protocols have.
 bool asks_for_forward(const KernelSpec& spec);
 
-/// Throws ArgumentError("ranks") when the kernel cannot run with so many.
+/// Throws ArgumentError("ranks") if the kernel cannot run with that many.
 void check_kernel_ranks(const KernelSpec& spec, int ranks);
 /// Bytes of shared memory that it takes.
 std::size_t kernel_footprint(const KernelSpec& spec, int ranks);

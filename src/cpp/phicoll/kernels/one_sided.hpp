@@ -24,7 +24,7 @@ void describe_call(Visitor& v, int& call) {
             "ticks that each call takes before its access; 0: loads and stores through shmem_ptr");
 }
 
-/// A copy between shared memory and shared memory, behind a call that takes `call` ticks.
+/// A copy between shared memory and shared memory, after a call that takes `call` ticks.
 template <class Port>
 void put_or_get(Port& port, int call, unsigned char* to, unsigned char* from, std::size_t bytes) {
   call_library(port, call);

@@ -72,7 +72,7 @@ struct Stream {
     for (std::size_t i = 0; i < 3; ++i)
       parts[i] = run.memory + Meeting::footprint(run.ranks) +
                  (static_cast<std::size_t>(run.rank) * 3 + i) * array_bytes(p);
-    // Its buffers for blocks lie behind all arrays.
+    // Its buffers for blocks lie after all arrays.
     unsigned char* const blocks = run.memory + Meeting::footprint(run.ranks) +
                                   static_cast<std::size_t>(run.ranks) * 3 * array_bytes(p) +
                                   static_cast<std::size_t>(run.rank) * 3 * block_bytes(p);

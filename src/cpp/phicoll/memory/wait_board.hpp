@@ -8,9 +8,10 @@
 // The group is stuck if every rank had a mark, or had left, at time T, and later has the same mark with at least two more
 // looks:
 //
-//  1. Each rank was in the same wait all the time between, as a new wait has another number. So no rank sent anything.
-//  2. What a rank sent before T it stored before its mark, with release. Whoever saw the mark, with acquire, could have seen
-//     the message too, and so could every other rank from then on (all machines here are multi-copy atomic).
+//  1. Each rank was in the same wait all the time between, since a new wait has another number. So no rank sent
+//     anything.
+//  2. A rank stored what it sent before T before its mark, with release. A rank that saw the mark, with acquire, could
+//     have seen the message too, and so could every other rank from then on (all machines here are multi-copy atomic).
 //  3. Of the two looks, the second began after T. It saw all messages that there are, and did not end the wait.
 
 #include <cstdint>

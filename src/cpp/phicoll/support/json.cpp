@@ -157,12 +157,12 @@ class Parser {
       if (at_ == end_ || *at_ != '"') return fail("a field's name in quotes is expected");
       if (!parse_string(&name)) return false;
       blanks();
-      if (!word(":")) return fail("':' is expected behind \"" + name + "\"");
+      if (!word(":")) return fail("':' is expected after \"" + name + "\"");
       if (value->object.count(name) != 0) return fail("\"" + name + "\" for the second time");
       if (!parse(&value->object[name], depth + 1)) return false;
       blanks();
       if (word("}")) return true;
-      if (!word(",")) return fail("',' or '}' is expected behind the value of \"" + name + "\"");
+      if (!word(",")) return fail("',' or '}' is expected after the value of \"" + name + "\"");
     }
   }
   bool parse_list(JsonValue* value, int depth) {

@@ -34,7 +34,8 @@ def copy_slope(model: Constants, lines: int, *, longer: bool = False) -> float:
 def crowd_copy(
     model: Constants, readers: int, lines: int, b: str = "lines", *, longer: bool = False
 ) -> float:
-    """T_copy = b + c (readers - 1) + o N in ns: so many ranks copy N lines of one buffer at once (equation 4.10).
+    """T_copy = b + c (readers - 1) + o N in ns: ``readers`` ranks copy N lines of one buffer at once
+    (equation 4.10).
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ def crowd_copy(
 def pipelined_slices(
     model: Constants, ranks: int, lines: int, b: str = "lines", *, longer: bool = False
 ) -> Band:
-    """T_pipedbcast in ns: each rank copies one of n - 1 slices from the root, the others from those who did.
+    """T_pipedbcast in ns: each rank copies one of n - 1 slices from the root, the others from the ranks that
+    did.
 
     Equations 4.8 (best) and 4.9 (worst): initialisation, first stage, n - 2 further stages, finalisation.
 

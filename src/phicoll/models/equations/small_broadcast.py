@@ -24,7 +24,7 @@ def capacity(levels: Iterable[int]) -> int:
 
 
 def hold(levels: Iterable[int], ranks: int) -> tuple[int, ...]:
-    """The levels, if they hold so many ranks; ArgumentError otherwise (the constraint of equation 4.7).
+    """The levels, if they hold the ranks; ArgumentError otherwise (the constraint of equation 4.7).
 
     4.7 also prints k_i <= k_j for i < j, the reverse of what its text and Table B.1 want; costs do not depend on the
     order, so nothing is refused here.

@@ -33,7 +33,7 @@ def combine_buffers(model: Constants, children: int, combining: str = "slope") -
 
 
 def level_reduction(model: Constants, children: int, b: str = "lines", combining: str = "slope") -> Band:
-    """A term of the sums of equations 4.13 and 4.14 in ns: a parent takes in so many children's items."""
+    """A term of the sums of equations 4.13 and 4.14 in ns: a parent takes in its children's items."""
     crowd = contention(model, children, b=b)
     notes = (1 + children) * remote(model)
     rest = shared_start(model) + local(model) + combine_buffers(model, children, combining)

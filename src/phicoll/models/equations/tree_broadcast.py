@@ -26,7 +26,8 @@ def parent_step(
     Parameters
     ----------
     lines:
-        0: the message lies in the line that announces it. Else the children copy so many lines from the parent's
+        0: the message lies in the line that announces it. Else the children copy that many lines from the
+        parent's
         buffer, which takes T_copy of equation 4.10 more: phicoll's continuation to larger messages.
     ack:
         ``counter``: one line for all (4.1, 4.2); ``line-per-child``.

@@ -40,7 +40,7 @@ _CHECKED = (
     Claim("002-25", "Where each rank reduces a piece over all operands, a piece takes P + 1 transfers.", "any P"),
     Claim("003-15", "With the middle stages merged, Rabenseifner's allreduce takes 2 floor(lg p) - 1 steps, one fewer.",
           "p a power of two"),
-    Claim("003-16", "With r = p - 2^floor(lg p), 2 r ranks fold before recursive doubling, and unfold behind it.", "any p"),
+    Claim("003-16", "With r = p - 2^floor(lg p), 2 r ranks fold before recursive doubling, and unfold after it.", "any p"),
     Claim("003-17", "The Bruck variant has the whole reduction on every rank after lg p steps.", "p a power of two"),
     Claim("004-29", "The model chooses m = 6 for 30 threads and m = 4 for 60.", "m-way dissemination, published constants"),
 )  # fmt: skip

@@ -60,7 +60,7 @@ struct SignalRegister : AlgorithmDefaults {
     void operator()(Port& port) {
       ++episode_;
       if (rank_ != 0) {
-        // Acquire and release: the word carries on what all who set their bits before had written.
+        // Acquire and release: the word passes on what all ranks that set their bits before had written.
         port.signal_or(registers_[rank_ / bits].value.word, bit(rank_));
         port.wait(flags_[flags_count_ == 1 ? 0 : rank_].value.word, at_least(episode_), 0);
         return;

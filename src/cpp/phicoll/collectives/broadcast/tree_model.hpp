@@ -40,8 +40,8 @@ inline LevelCost broadcast_level_cost(const LineCosts& costs, std::int64_t base,
   return cost;
 }
 
-/// The counts k_1 >= k_2 >= ... with the least minimum for so many ranks, of equals the lexicographically
-/// smallest. Empty for one rank.
+/// The counts k_1 >= k_2 >= ... with the least minimum for `ranks` ranks, of equal ones the lexicographically smallest.
+/// Empty for one rank.
 inline std::vector<int> best_broadcast_levels(int ranks, const LineCosts& costs, int levels) {
   return LevelOptimum(broadcast_level_cost(costs, contention_base(costs)), LevelOrder::falling, levels)
       .first(ranks);

@@ -77,7 +77,7 @@ struct ModelTreeReduce : AlgorithmDefaults {
   static const char* refuse(const Parameters& p) {
     for (int i = 1; i < levels; ++i)
       if (p.k[i] != 0 && p.k[i - 1] == 0)
-        return "k1..k6 without a gap: a level is 0 only if all behind it are";
+        return "k1..k6 without a gap: a level is 0 only if all after it are";
     return nullptr;
   }
   static const char* unfit(const Parameters& p, const Shape&, const CallFacts& facts) {

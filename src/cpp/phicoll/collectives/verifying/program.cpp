@@ -466,7 +466,7 @@ Buffers ProgramLayout::take(const Program& program, int rank, const unsigned cha
       throw Error(
           "program: rank " + std::to_string(rank) + " wrote outside buffer " +
           std::to_string(behind ? b - 1 : b) + ": the byte " +
-          (behind ? std::to_string(i - from) + " behind its end" : std::to_string(to - i) + " before it"));
+          (behind ? std::to_string(i - from) + " past its end" : std::to_string(to - i) + " before it"));
     }
     if (b == at_.size()) break;
     from = at_[b] + program.buffers[b];

@@ -157,7 +157,7 @@ struct NodeBlocks {
   int *counts, *starts;
 };
 
-/// Fills in who is where. Returns false if each rank has a node of its own, where there is nothing to gain.
+/// Fills in which rank is where. Returns false if each rank has a node of its own, where there is nothing to gain.
 bool number_nodes(const Comm* comm, Nodes* nodes, const int* in_world) {
   const size_t size = static_cast<size_t>(comm->size);
   nodes->node_of = reinterpret_cast<int*>(nodes + 1);

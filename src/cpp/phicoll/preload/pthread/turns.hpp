@@ -30,7 +30,7 @@ struct alignas(128) Place {
   uint32_t owner_generation;
 };
 
-/// The places of barriers for so many threads, which one barrier uses at a time.
+/// The places of barriers for one number of threads, which one barrier uses at a time.
 struct Places;
 
 class Turns {

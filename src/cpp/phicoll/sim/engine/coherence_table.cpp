@@ -85,7 +85,7 @@ void Coherence::begin_table(std::uint32_t t) {
         latency = of_place(p_.table_near_shared, p_.table_other_shared, p_.table_far_shared);
     }
     x.source = Source::cache;
-    // Who shares the line already gets no data.
+    // A sharer of the line gets no data.
     if (!x.upgrade) start = queue_table(from, x.core, x.source, line.package, start);
     x.responder = static_cast<std::int16_t>(from);
     latency = std::max<Cycles>(latency, 1);  // the others give the line up before the requester has it

@@ -467,7 +467,7 @@ class Walk {
     if (!stage(Cause::directory_queue, x.arrived)) return;
     if (!stage(Cause::request_trip, x.sent)) return;
     if (!stage(Cause::held_back, x.issued)) return;
-    // Whoever asked first: a context of the core may have joined its request.
+    // The rank that asked first: a context of the core may have joined its request.
     const int first = issuer_[static_cast<std::size_t>(t)];
     if (first >= 0) return go_inside(first);
     if (x.rank < 0) {
