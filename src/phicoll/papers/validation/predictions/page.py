@@ -82,8 +82,8 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         *pieces_tables(found.pieces, list(found.models)),
         "## Collectives on the simulated machine",
         "",
-        f"A row is one algorithm among {spanned(usual_ranks(found.compared))} ranks, if no others are named. *Shares*: samples inside, below and above the "
-        "band, in %. *Best*: the median over the band's best case, from the least to the most over the numbers of ranks.",
+        f"A row is one algorithm among {spanned(usual_ranks(found.compared))} ranks, if no others are named. A cell, of one set of constants and one start, "
+        "is the share of samples inside, below and above the band, in %; then the median over the band's best case, from the least to the most over the ranks.",
         "",
         shown.get("places", ""),
         "",
@@ -189,35 +189,28 @@ def shares(rows: list[Compared]) -> str:
 
 
 def bands_table(compared: dict[str, dict[str, ComparedRuns]]) -> list[str]:
-    """A row for each algorithm, size and start; two columns for each set of constants."""
+    """A row for each algorithm and size; a column for each set of constants and start."""
     usual = usual_ranks(compared)
-    sets = list(compared)
-    lines = [
-        f"| algorithm | size | start | {' | '.join(f'{name}: shares | best' for name in sets)} |",
-        f"|---|---|---|{'---|---|' * len(sets)}",
-    ]
     of = {
-        name: {start: by_algorithm(runs) for start, runs in starts.items()}
+        (name, start): by_algorithm(runs)
         for name, starts in compared.items()
+        for start, runs in starts.items()
     }
-    starts = list(compared[sets[0]])
+    heads = [f"{name}, {start}" for name, start in of]
+    lines = [f"| algorithm | size | {' | '.join(heads)} |", f"|---|---|{'---|' * len(heads)}"]
     assumed: set[str] = set()
-    for key in dict.fromkeys(key for name in sets for found in of[name].values() for key in found):
+    for key in dict.fromkeys(key for found in of.values() for key in found):
         operation, algorithm, size = key
         label = f"{operation} {cell(algorithm)} | {size_text(size) if size else ''}"
-        for start in starts:
-            cells = []
-            for name in sets:
-                rows = of[name][start].get(key, [])
-                low = [r.over_low for r in rows]
-                cells += [shares(rows), f"{min(low):.2f}-{max(low):.2f}"] if rows else ["", ""]
-                if rows and ranks_of(rows) != usual and start == starts[0] and name == sets[0]:
-                    label += f", {spanned(ranks_of(rows))} ranks"
-                assumed |= {
-                    f"{n} ({operation}, {name} constants)" for r in rows for n in r.prediction.assumed
-                }
-            lines.append(f"| {label} | {start} | {' | '.join(cells)} |")
-            label = " | "
+        cells = []
+        for (name, _), found in of.items():
+            rows = found.get(key, [])
+            low = [r.over_low for r in rows]
+            cells.append(f"{shares(rows)}; {min(low):.2f}-{max(low):.2f}" if rows else "")
+            if rows and ranks_of(rows) != usual and not any(cells[:-1]):
+                label += f", {spanned(ranks_of(rows))} ranks"
+            assumed |= {f"{n} ({operation}, {name} constants)" for r in rows for n in r.prediction.assumed}
+        lines.append(f"| {label} | {' | '.join(cells)} |")
     lines += ["", f"Assumed from another machine: {', '.join(sorted(assumed)) or 'no constant'}."]
     return [*lines, *left_out(run for starts in compared.values() for run in starts.values())]
 
@@ -299,7 +292,7 @@ def host(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
         *pieces_tables(part.pieces, [model.name]),
         shown.get("host", ""),
         "",
-        "Median and band in ns, shares in %:",
+        "Median and band in ns; samples inside, below and above the band in %:",
         "",
         *host_table(part.compared),
         "",
@@ -313,20 +306,18 @@ def rr(model) -> float:  # type: ignore[no-untyped-def]
 
 
 def host_table(runs: ComparedRuns) -> list[str]:
-    """A row for each algorithm and size; three columns for each start."""
+    """A row for each algorithm and size; a column for each start."""
     starts = list(dict.fromkeys(r.subject.start for r in runs.rows))
-    lines = [
-        f"| algorithm | size | {' | '.join(f'{start}: median | band | shares' for start in starts)} |",
-        f"|---|---|{'--:|---|---|' * len(starts)}",
-    ]
+    lines = [f"| algorithm | size | {' | '.join(starts)} |", f"|---|---|{'---|' * len(starts)}"]
     for (operation, name, size), rows in sorted(by_algorithm(runs).items()):
         cells = []
         for start in starts:
-            found = [r for r in rows if r.subject.start == start]
-            for r in found[:1]:
-                p = r.prediction
-                cells += [f"{r.median:,.0f}", f"{p.low_ns:,.0f}-{p.high_ns:,.0f}", shares([r])]
-            cells += [""] * (0 if found else 3)
+            found = [r for r in rows if r.subject.start == start][:1]
+            told = [
+                f"{r.median:,.0f}; {r.prediction.low_ns:,.0f}-{r.prediction.high_ns:,.0f}; {shares([r])}"
+                for r in found
+            ]
+            cells.append("".join(told))
         lines.append(
             f"| {operation} {cell(name)} | {size_text(size) if size else ''} | {' | '.join(cells)} |"
         )
