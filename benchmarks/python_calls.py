@@ -4,7 +4,8 @@ A round starts each implementation once, in random order, on the same CPUs, and 
 phicoll's time over the best mpi4py's in the same round; the table has the median over rounds and, from six rounds on,
 its exact 95 % interval.
 
-    python benchmarks/python_calls.py [--ranks 1,2,4] [--rounds 7] [--seconds 4] [--placements compact] [--json FILE]
+    python benchmarks/python_calls.py [--ranks 1,2,4] [--rounds 7] [--seconds 4] [--placements compact]
+        [--calls "16 MB|Barrier"] [--json FILE]
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ def implementations(ranks: int, placements: list[str]) -> dict[str, tuple[list[s
     return found
 
 
-def measured(command: list[str], environment: dict[str, str], seconds: float) -> Times:
+def measured(command: list[str], environment: dict[str, str], seconds: float, calls: str) -> Times:
     done = subprocess.run(
-        [*command, str(seconds)],
+        [*command, str(seconds), calls],
         env={**environment, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -60,13 +61,15 @@ def measured(command: list[str], environment: dict[str, str], seconds: float) ->
     return found
 
 
-def rounds_of(ranks: int, rounds: int, seconds: float, placements: list[str]) -> list[dict[str, Times]]:
+def rounds_of(
+    ranks: int, rounds: int, seconds: float, placements: list[str], calls: str
+) -> list[dict[str, Times]]:
     found = []
     programs = implementations(ranks, placements)
     for number in range(rounds):
         order = list(programs)
         random.Random(1000 * ranks + number).shuffle(order)
-        found.append({name: measured(*programs[name], seconds) for name in order})
+        found.append({name: measured(*programs[name], seconds, calls) for name in order})
         print(f"\r{ranks} ranks: round {number + 1} of {rounds}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return found
@@ -103,15 +106,18 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
         print(f"  {call:32}{text.rstrip()}")
     means = "".join(f"{f'{geometric_mean(each):.2f}' if each else '':>21}" for each in ratios.values())
     print(f"  {'geometric mean':32}{'':{10 * len(names)}}{means}")
-    together = next((call for call in rounds[0]["phicoll"] if call.endswith(", computing, Wait")), None)
-    if together is not None:
-        alone = together.replace(" ", " and Wait ", 1).removesuffix(", computing, Wait")
+    found = rounds[0]["phicoll"]
+    together = next((call for call in found if call.endswith(", computing, Wait")), "")
+    alone = together.replace(" ", " and Wait ", 1).removesuffix(", computing, Wait")
+    if alone in found and "computing" in found:
         parts = "".join(
             f"{100 * median([hidden(r[name], alone, together) for r in rounds]):8.0f} %" for name in names
         )
         print(f"  {'hidden of ' + alone.split(' and')[0] + alone[-7:]:32}{parts}")
-    for copy in (call for call in rounds[0]["phicoll"] if call.startswith("copy of ")):
+    for copy in (call for call in found if call.startswith("copy of ")):
         size = copy.removeprefix("copy of ")
+        if f"Send and Recv {size}" not in found:
+            continue
         parts = "".join(
             f"{100 * median([2 * r[name][copy] / r[name][f'Send and Recv {size}'] for r in rounds]):8.0f} %"
             for name in names
@@ -147,13 +153,15 @@ def main() -> None:
         default="",
         help="measure phicoll with its ranks placed so too, such as compact,scatter",
     )
+    parser.add_argument(
+        "--calls", default="", help="a regular expression: measure only calls whose names it is found in"
+    )
     parser.add_argument("--json", type=Path, help="where to write all rounds")
     given = parser.parse_args()
     everything = {}
     for ranks in map(int, given.ranks.split(",")):
-        everything[ranks] = rounds_of(
-            ranks, given.rounds, given.seconds, given.placements.split(",") if given.placements else []
-        )
+        placements = given.placements.split(",") if given.placements else []
+        everything[ranks] = rounds_of(ranks, given.rounds, given.seconds, placements, given.calls)
         table(ranks, everything[ranks])
     if given.json:
         given.json.write_text(json.dumps(everything))

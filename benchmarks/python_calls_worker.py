@@ -1,7 +1,9 @@
 """Times of calls from Python on one set of ranks: what `benchmarks/python_calls.py` starts, with mpi4py or phicoll.
 
-    mpiexec -n 2 python benchmarks/python_calls_worker.py SECONDS
-    phicoll launch --as-mpi4py -n 2 benchmarks/python_calls_worker.py SECONDS
+    mpiexec -n 2 python benchmarks/python_calls_worker.py SECONDS [CALLS]
+    phicoll launch --as-mpi4py -n 2 benchmarks/python_calls_worker.py SECONDS [CALLS]
+
+CALLS is a regular expression: only calls whose names it is found in are measured.
 
 Prints, on rank 0, one line of JSON: each call's name, and the seconds that it takes. With one rank that is
 the least of many batches: the cost of the call alone. With more it is the median of batches, each after a
@@ -11,6 +13,7 @@ barrier.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -127,7 +130,8 @@ def measured(call: Callable[[], object], seconds: float) -> float:
 
 def main() -> None:
     seconds = float(sys.argv[1])
-    chosen = calls()
+    wanted = re.compile(sys.argv[2] if len(sys.argv) > 2 else "")
+    chosen = {name: call for name, call in calls().items() if wanted.search(name)}
     found = {name: measured(call, seconds / len(chosen)) for name, call in chosen.items()}
     if rank == 0:
         print(json.dumps(found), flush=True)
