@@ -31,6 +31,7 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/own_threads.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/channel.hpp"
@@ -54,6 +55,7 @@ class Endpoint {
         most_piece_(std::min(std::size_t{65536}, ring_bytes_ / 4)),
         most_at_once_(std::min(std::size_t{262144}, ring_bytes_)),
         first_part_(most_at_once_ / 2),
+        streamed_from_(static_cast<std::size_t>(setup.shape.host().streamed) / 2),
         out_(static_cast<std::size_t>(ranks_)),
         in_(static_cast<std::size_t>(ranks_)) {}
 
@@ -556,7 +558,15 @@ class Endpoint {
       if (port.compare_exchange(word, seen, Channel::copied(number))) break;
     // Withdrawn: the group is broken, which this wait tells.
     if (seen == Channel::withdrawn(number)) port.wait(word, equal(Channel::received(number)));
-    port.fetch(t.data, where, 0, envelope.bytes);
+    if (port.direct(where))
+      port.move(t.data, port.view(where, 0), envelope.bytes, stores_of(envelope.bytes));
+    else
+      port.fetch(t.data, where, 0, envelope.bytes);
+  }
+  /// How a received message is stored. The caches hold the sender's data too, so it is too large for them at half the size of
+  /// a collective's result. Between two processes on an EPYC, 4 MB took 0.82 and 16 MB 0.6 to 0.75 of the time by this.
+  Stores stores_of(std::size_t bytes) const {
+    return bytes >= streamed_from_ ? Stores::streaming : Stores::taken;
   }
 
   bool expects(int from) const {
@@ -678,7 +688,7 @@ class Endpoint {
     in.bytes = at + arch::whole_lines(bytes);
     if (in.stream) {
       Transfer& t = *in.stream;
-      port.move(t.data + t.moved, piece, bytes);
+      port.move(t.data + t.moved, piece, bytes, stores_of(t.envelope.bytes));
       t.moved += bytes;
       if (t.moved == first_part_ && in_two_parts(t.envelope.bytes, t.envelope.source))
         return in.partial.push_back(std::move(in.stream));
@@ -727,6 +737,7 @@ class Endpoint {
   std::size_t most_piece_;
   std::size_t most_at_once_;  // of a message, before it is matched
   std::size_t first_part_;    // of a larger one
+  std::size_t streamed_from_;
   std::vector<Out> out_;
   std::vector<In> in_;
   std::vector<Shared> posted_;
