@@ -45,6 +45,20 @@ void Control::set_cpu(int rank, int cpu) {
     if (other != rank && same_cpu(rank, other)) shares_[rank] = shares_[other] = 1;
 }
 
+// Relaxed: an old note costs a yield or some looks.
+bool Control::meets(int rank, int other, int cpu) {
+  const auto noted = [this](int r) -> std::atomic<std::uint16_t>& {
+    return root().noted_cpus_[root_rank(r)].atomic();
+  };
+  const auto here = static_cast<std::uint16_t>(cpu + 1);
+  if (noted(rank).load(std::memory_order_relaxed) != here) noted(rank).store(here, std::memory_order_relaxed);
+  if (here == 0) return false;
+  if (other != any_rank) return noted(other).load(std::memory_order_relaxed) == here;
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank && noted(r).load(std::memory_order_relaxed) == here) return true;
+  return false;
+}
+
 void Control::break_group(int rank, const char* reason, bool timed_out) {
   if (!is_root()) {
     root().break_group(root_rank(rank), reason, timed_out);

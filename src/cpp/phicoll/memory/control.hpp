@@ -55,6 +55,9 @@ class alignas(arch::stride_bytes) Control {
   bool same_cpu(int a, int b) const { return cpus_[a] >= 0 && cpus_[a] == cpus_[b]; }
   /// Whether another rank is pinned to `rank`'s CPU.
   bool shares_cpu(int rank) const { return shares_[rank] != 0; }
+  /// Notes that `rank`, which is not pinned, is on `cpu` now. Returns whether `other`, or if that is any_rank any other rank of
+  /// this group, was last noted there.
+  bool meets(int rank, int other, int cpu);
 
   /// Sets the extent of the group's memory: `bytes` from the start of the root's control, at the same offsets
   /// for all ranks.
@@ -173,6 +176,7 @@ class alignas(arch::stride_bytes) Control {
   std::int16_t cpus_[max_ranks];
   std::int16_t root_ranks_[max_ranks];  // of a child's ranks
   std::uint8_t shares_[max_ranks];
+  Word<std::uint16_t> noted_cpus_[max_ranks];  // plus one; only the root's are used
   ParkingSlot slots_[slots];
   WaitMark wait_marks_[max_ranks];
 };

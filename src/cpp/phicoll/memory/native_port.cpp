@@ -9,6 +9,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/own_threads.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/cross_copy.hpp"
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/membarrier.hpp"
@@ -128,8 +129,11 @@ void NativePort::take_turn(Patience& patience) const {
   const std::uint64_t turn = ++patience.turns_;
   const bool alone = !sharing_ && !control_->crowded();
   if (!sharing_ && !roaming_) {
-    if (turn == bare_looks) tell_of_a_wait();
-    if (turn < (alone ? polite_looks_alone : bare_looks)) return arch::pause();
+    if (turn == bare_looks) {
+      tell_of_a_wait();
+      patience.meets_ = meets(any_rank);
+    }
+    if (turn < (alone && !patience.meets_ ? polite_looks_alone : bare_looks)) return arch::pause();
   } else if (turn == 1) {
     tell_of_a_wait();
   }
@@ -187,12 +191,20 @@ inline bool NativePort::awaited_needs_this_cpu(const Awaited& a) const {
   return roaming_ || (a.manner.from == any_rank ? sharing_ : control_->same_cpu(a.manner.from, rank_));
 }
 
+// The kernel puts ranks that are not pinned on one CPU where another program keeps the other busy, and leaves them there for
+// long, as each wakes the other. Polite looks would then last as long as some hundred yields.
+bool NativePort::meets(int from) const {
+  return control_->cpu(rank_) < 0 && control_->meets(rank_, from, os::current_cpu());
+}
+
 bool NativePort::spin_then_yield(const Awaited& a, std::uint64_t& seen) const {
   if (!awaited_needs_this_cpu(a)) {
     if (look_turns(a, seen, bare_looks, 0)) return true;
     tell_of_a_wait();
     const bool polite_only = !sharing_ && !control_->crowded();
-    if (look_turns(a, seen, polite_only ? polite_looks_alone : polite_looks_sharing, 1)) return true;
+    if (!meets(a.manner.from) &&
+        look_turns(a, seen, polite_only ? polite_looks_alone : polite_looks_sharing, 1))
+      return true;
   }
   const std::int64_t start = os::now_ns();
   do {

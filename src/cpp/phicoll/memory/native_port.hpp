@@ -265,6 +265,7 @@ class NativePort {
     std::uint64_t turns_ = 0;
     WaitMark* mark_ = nullptr;
     bool alone_ = false;  // all others had left at the last check
+    bool meets_ = false;  // another rank was on this CPU after the first looks
   };
   /// A turn, after a look in vain, of a wait for any of several words; `patience` is the wait's. Ends with the group.
   void take_turn(Patience& patience) const;
@@ -416,6 +417,7 @@ class NativePort {
   static bool look_turns(const Awaited& awaited, std::uint64_t& seen, unsigned turns, unsigned pauses);
   bool look_yielding(const Awaited& awaited, std::uint64_t& seen, unsigned turns) const;
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
+  bool meets(int from) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
   std::uint64_t wait_going_on(const Awaited& awaited) const;
   std::uint64_t wait_elsewhere(const Awaited& awaited) const;
