@@ -31,6 +31,56 @@ def test_arrays_go_round_and_statuses_tell_of_them(mode):
     run(work, 3, mode)
 
 
+SEVERAL = [
+    *(
+        "waitall",
+        "Waitall",
+        "testall",
+        "Testall",
+        "get_status_all",
+        "waitany",
+        "Waitany",
+        "testany",
+        "Testany",
+    ),
+    *("waitsome", "Waitsome", "testsome", "Testsome"),
+]
+
+
+@pytest.mark.parametrize("call", SEVERAL)
+def test_what_is_no_request_is_refused_in_words(call):
+    several = getattr(Request, call)
+    with pytest.raises(TypeError, match=r"requests\[1\]: got 1; allowed: a Request"):
+        several([phicoll.REQUEST_NULL, 1])
+    with pytest.raises(TypeError, match=r"requests: got 1; allowed: a list of Request objects"):
+        several(1)
+
+
+def test_what_is_no_status_or_persistent_request_is_refused_in_words():
+    with pytest.raises(TypeError, match=r"statuses\[0\]: got 'x'; allowed: a Status"):
+        Request.Waitall([phicoll.REQUEST_NULL], ["x"])
+    with pytest.raises(TypeError, match=r"requests\[0\]: got .*; allowed: a Prequest"):
+        phicoll.MPI.Prequest.Startall([phicoll.REQUEST_NULL])
+
+
+def test_arrays_of_many_bytes_arrive_whole_from_any_address(mode):
+    def work(comm):
+        count = (8 << 20) + 12345
+        sent = np.arange(count + 8, dtype=np.uint32).view(np.uint8)
+        got = np.zeros(sent.size, np.uint8)
+        for skipped in (0, 1, 7, 63):
+            if comm.rank == 0:
+                comm.Send(sent[skipped : skipped + count], 1)
+            else:
+                got[:] = 0
+                comm.Recv(got[skipped : skipped + count], 0)
+                assert (got[skipped : skipped + count] == sent[skipped : skipped + count]).all()
+                assert not got[:skipped].any()
+                assert not got[skipped + count :].any()
+
+    run(work, 2, mode)
+
+
 def test_a_strided_array_is_received_in_place():
     def work(comm):
         if comm.rank == 0:

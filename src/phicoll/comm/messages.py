@@ -286,6 +286,7 @@ class Request(_core.RequestObject):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[bool, list[Any] | None]:
         """Return whether all have ended and, if so, the objects received."""
+        check_requests(requests)
         ended = [request._ended() for request in requests]  # each goes on
         if not all(ended):
             return False, None
@@ -308,7 +309,7 @@ class Request(_core.RequestObject):
     @classmethod
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
         """Wait until one has ended; return its index and the object received. ``UNDEFINED`` if all are null."""
-        active = [place for place, request in enumerate(requests) if request._begun is not None]
+        active = active_of(requests)
         if not active:
             return UNDEFINED, REQUEST_NULL._end(status)
         place = first_ended(requests, active)
@@ -322,7 +323,7 @@ class Request(_core.RequestObject):
     @classmethod
     def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
         """Return the index of one that has ended, whether there is one or all are null, and the object received."""
-        active = [place for place, request in enumerate(requests) if request._begun is not None]
+        active = active_of(requests)
         for place in active:
             if requests[place]._ended():
                 return place, True, requests[place]._end(status)
@@ -339,7 +340,7 @@ class Request(_core.RequestObject):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Wait until one has ended; return the indices of all that have, and the objects. None if all are null."""
-        active = [place for place, request in enumerate(requests) if request._begun is not None]
+        active = active_of(requests)
         if not active:
             return None, None
         told = for_each(requests, statuses)
@@ -360,7 +361,7 @@ class Request(_core.RequestObject):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Return the indices of all that have ended, and the objects received. None if all are null."""
-        active = [place for place, request in enumerate(requests) if request._begun is not None]
+        active = active_of(requests)
         if not active:
             return None, None
         ended = [requests[place]._ended() for place in active]  # each goes on
@@ -423,6 +424,7 @@ class Prequest(Request):
     @classmethod
     def Startall(cls, requests: Sequence[Prequest]) -> None:
         """Begin all of them."""
+        check_requests(requests, Prequest)
         for request in requests:
             request.Start()
 
@@ -457,8 +459,30 @@ def first_ended(requests: Sequence[Request], active: list[int]) -> int:
     return active[found]
 
 
+def check_requests(requests: Sequence[Request], wanted: type[Request] = Request) -> None:
+    """Raise a TypeError before any of them goes on if one is not a request."""
+    try:
+        numbered = list(enumerate(requests))
+        len(requests)
+    except TypeError:
+        raise TypeError(f"requests: got {requests!r}; allowed: a list of {wanted.__name__} objects") from None
+    for place, one in numbered:
+        if not isinstance(one, wanted):
+            raise TypeError(f"requests[{place}]: got {one!r}; allowed: a {wanted.__name__}")
+
+
+def active_of(requests: Sequence[Request]) -> list[int]:
+    """The places of the requests that are not null."""
+    check_requests(requests)
+    return [place for place, request in enumerate(requests) if request._begun is not None]
+
+
 def for_each(requests: Sequence[Request], statuses: list[Status] | None) -> Sequence[Status | None]:
     """A status or None for each request. Missing statuses are added to a list, as mpi4py does."""
+    check_requests(requests)
+    for place, status in enumerate(statuses or ()):
+        if not isinstance(status, Status):
+            raise TypeError(f"statuses[{place}]: got {status!r}; allowed: a Status")
     if isinstance(statuses, list):
         statuses.extend(Status() for _ in range(len(requests) - len(statuses)))
     return [*(statuses or ()), *[None] * len(requests)][: len(requests)]
