@@ -174,5 +174,20 @@ TEST(Parking, WithoutItTheBoundOfASleepEndsIt) {
   EXPECT_GT(outcome.rounds, 0);
 }
 
+TEST(NotedCpus, RanksMeetWhereAnotherWasLastNoted) {
+  static Control control;
+  control.configure(3, false, false, 0);
+  EXPECT_FALSE(control.meets(0, any_rank, 0));  // nobody else is noted yet
+  EXPECT_FALSE(control.meets(1, 0, 1));
+  EXPECT_FALSE(control.meets(1, any_rank, 1));
+  EXPECT_TRUE(control.meets(1, 0, 0));
+  EXPECT_TRUE(control.meets(0, any_rank, 0));
+  EXPECT_FALSE(control.meets(0, 2, 0));
+  EXPECT_FALSE(control.meets(1, 0, 5));  // moved away
+  EXPECT_FALSE(control.meets(0, any_rank, 0));
+  EXPECT_FALSE(control.meets(2, 0, -1));  // where the CPU is not known
+  EXPECT_FALSE(control.meets(0, 2, -1));
+}
+
 }  // namespace
 }  // namespace phicoll
