@@ -1,10 +1,11 @@
-"""Memory and barriers of panigrahi-2014 on the simulated Xeon Phi SE10P: 61 cores, up to 244 processes."""
+"""Memory and barriers of panigrahi-2014, put and get of namashivayam-2014, on the simulated Xeon Phi SE10P: 61 cores, up to 244 processes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from phicoll.papers.claims import Finding
+from phicoll.papers.validation.one_sided import one_sided, stream_by_put_and_get
 from phicoll.papers.validation.points import Barrier, Check, Effort, Kernel, changed
 from phicoll.papers.validation.quantity import NOT_CLAIMED, Quantity
 from phicoll.papers.validation.ranked import by_rank, cannot, geomean, judged, medians, spread
@@ -21,7 +22,7 @@ PAPER = (*TREES, BYTES, LINES, DISSEMINATION)
 
 def claims_se10p(machine: str, effort: Effort) -> list[Check]:
     return [one_line(machine, effort), distinct_lines(machine, effort), distance(machine, effort), barriers(machine, effort),
-            dispatch(effort), not_built()]  # fmt: skip
+            dispatch(effort), one_sided(machine, effort), stream_by_put_and_get(machine, effort), not_built()]  # fmt: skip
 
 
 def short(spec: str) -> str:

@@ -15,7 +15,17 @@ import numpy as np
 
 import phicoll._core as _core
 
-__all__ = ["MOST_SEEDS", "Barrier", "Check", "Effort", "Kernel", "Point", "changed", "work_through"]
+__all__ = [
+    "MOST_SEEDS",
+    "Allreduce",
+    "Barrier",
+    "Check",
+    "Effort",
+    "Kernel",
+    "Point",
+    "changed",
+    "work_through",
+]
 
 #: Seeds 1 to this, at most.
 MOST_SEEDS = 1000
@@ -84,7 +94,25 @@ class Barrier:
         ]  # fmt: skip
 
 
-Point: TypeAlias = Kernel | Barrier
+@dataclass(frozen=True)
+class Allreduce:
+    """A sum of doubles; its result is the mean call in ns."""
+
+    machine: str
+    spec: str
+    ranks: int
+    size: int
+    seeds: int = 2
+
+    def run(self) -> float:
+        from phicoll.measuring import sweep
+
+        found = sweep("allreduce", algorithm=self.spec, ranks=self.ranks, machine=self.machine, placement="balanced", sizes=self.size,
+                      type="float64", op="sum", rounds=self.seeds, calls=2, warm_up=1, seed=1, budget_s="none", jobs=1, progress=False)  # fmt: skip
+        return float(np.mean([value for o in found.observations.all for value in o.call_values()]))
+
+
+Point: TypeAlias = Kernel | Barrier | Allreduce
 Check: TypeAlias = Generator[Sequence[Point], list[Any], list[Any]]
 
 
@@ -114,9 +142,15 @@ def work_through(
 
 
 def cost(point: Point) -> float:
+    if isinstance(point, Allreduce):
+        return 100 * point.ranks * point.seeds
     if isinstance(point, Barrier):
         return point.ranks * len(point.seeds) * (point.calls + point.warm_up)
-    return point.ranks * point.samples * (30 if "stream" in point.spec or "lines=" in point.spec else 1)
+    return (
+        point.ranks
+        * point.samples
+        * (30 if any(word in point.spec for word in ("stream", "lines=", "transfers=")) else 1)
+    )
 
 
 def finish(check: Check, results: list[Any]) -> list[Any]:
