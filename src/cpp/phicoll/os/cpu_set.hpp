@@ -25,6 +25,9 @@ void pin_this_thread(int cpu);
 /// Gives the calling thread the set back, as from allowed_cpus(). ResourceError when the system refuses.
 void set_thread_cpus(const std::vector<int>& cpus);
 
+/// Moves the calling thread to one of its CPUs that is none of these, and leaves its set as it is. False if there is none.
+bool move_off_cpus(const std::vector<int>& cpus);
+
 /// The CPU that the calling thread is on; -1 when unknown.
 int current_cpu();
 

@@ -17,6 +17,8 @@ namespace {
 // Some microseconds. Of 0, 2, 4 and 16 yields and 20, 100 and 400 looks, only 0 yields were resolved slower.
 constexpr unsigned looks = 100;
 constexpr unsigned yields = 4;
+// A thread that moves leaves its caches, so it moves after 8 such waits, and if it is still there after 16, 32 and so on.
+constexpr unsigned waits_before_a_move = 8;
 // After this time a Yielder naps: a nap ends late by its length and what the kernel adds, some percent of the wait.
 constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
 constexpr long nap_ns = 50 * 1000;
@@ -26,12 +28,24 @@ constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
 
 bool Bedroom::shares_cpu(int rank) {
   if (crowded_) return true;
-  std::atomic<int>& mine = cpus_[static_cast<std::size_t>(rank)].now;
+  Cpu& mine = cpus_[static_cast<std::size_t>(rank)];
   const int here = phicoll::os::current_cpu();
-  if (mine.load(std::memory_order_relaxed) != here) mine.store(here, std::memory_order_relaxed);
-  for (std::size_t r = 0; r < cpus_.size(); ++r)
-    if (r != static_cast<std::size_t>(rank) && cpus_[r].now.load(std::memory_order_relaxed) == here)
-      return true;
+  if (mine.now.load(std::memory_order_relaxed) != here) mine.now.store(here, std::memory_order_relaxed);
+  std::size_t other = 0;
+  while (other < cpus_.size() && (other == static_cast<std::size_t>(rank) ||
+                                  cpus_[other].now.load(std::memory_order_relaxed) != here))
+    ++other;
+  if (other == cpus_.size()) {
+    mine.shared = 0;
+    return false;
+  }
+  const unsigned waits = ++mine.shared;
+  const bool due = waits >= waits_before_a_move && (waits & (waits - 1)) == 0;
+  if (!due || other > static_cast<std::size_t>(rank)) return true;
+  std::vector<int> taken;
+  for (const Cpu& cpu : cpus_) taken.push_back(cpu.now.load(std::memory_order_relaxed));
+  if (!phicoll::os::move_off_cpus(taken)) return true;
+  mine.now.store(phicoll::os::current_cpu(), std::memory_order_relaxed);
   return false;
 }
 

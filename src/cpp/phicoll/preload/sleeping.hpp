@@ -3,7 +3,8 @@
 // Waits in a program that does not know of phicoll: its threads may wait long, and other threads may need the CPU
 // meanwhile. A waiting thread looks for about as long as a sleep and a wake take. It gives its CPU away if another
 // thread of the barrier was last seen on it, because two threads that start on one CPU may stay there for long, as each
-// wakes the other. Then it sleeps (Sleeper), or gives its CPU away for longer (Yielder), as OpenMP's runtimes do.
+// wakes the other; where that goes on, one of them moves. Then the thread sleeps (Sleeper), or gives its CPU away for
+// longer (Yielder), as OpenMP's runtimes do.
 
 #include <pthread.h>
 
@@ -28,7 +29,10 @@ class Bedroom {
  public:
   Bedroom(int size, bool crowded) : crowded_(crowded), cpus_(static_cast<std::size_t>(size)) {
     all_.resize(static_cast<std::size_t>(size));
-    for (Cpu& cpu : cpus_) cpu.now.store(-1, std::memory_order_relaxed);
+    for (Cpu& cpu : cpus_) {
+      cpu.now.store(-1, std::memory_order_relaxed);
+      cpu.shared = 0;
+    }
   }
   static void* operator new(std::size_t bytes) { return phicoll::allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
@@ -38,13 +42,15 @@ class Bedroom {
   friend class Yielder;
   struct alignas(128) Cpu {
     std::atomic<int> now;
+    unsigned shared;  // waits in a row that found another thread on this CPU; of this thread alone
   };
   struct Asleep {
     phicoll::Elsewhere::Look look = nullptr;  // null: awake
     const void* awaited = nullptr;
   };
 
-  /// Notes the CPU of the calling thread, `rank`. Returns whether another was last seen there, or there are more than CPUs.
+  /// Notes the CPU of the calling thread, `rank`. Returns whether another was last seen there, or there are more than CPUs. Of two
+  /// that were on one CPU in many waits in a row the higher rank moves.
   bool shares_cpu(int rank);
 
   const bool crowded_;
