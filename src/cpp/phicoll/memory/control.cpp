@@ -47,9 +47,6 @@ void Control::set_cpu(int rank, int cpu) {
 
 // Relaxed: an old note costs a yield or some looks.
 bool Control::meets(int rank, int other, int cpu) {
-  const auto noted = [this](int r) -> std::atomic<std::uint16_t>& {
-    return root().noted_cpus_[root_rank(r)].atomic();
-  };
   const auto here = static_cast<std::uint16_t>(cpu + 1);
   if (noted(rank).load(std::memory_order_relaxed) != here) noted(rank).store(here, std::memory_order_relaxed);
   if (here == 0) return false;

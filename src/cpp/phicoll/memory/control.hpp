@@ -58,6 +58,8 @@ class alignas(arch::stride_bytes) Control {
   /// Notes that `rank`, which is not pinned, is on `cpu` now. Returns whether `other`, or if that is any_rank any other rank of
   /// this group, was last noted there.
   bool meets(int rank, int other, int cpu);
+  /// The CPU on which `rank` was last noted; -1: on none.
+  int noted_cpu(int rank) const { return noted(rank).load(std::memory_order_relaxed) - 1; }
 
   /// Sets the extent of the group's memory: `bytes` from the start of the root's control, at the same offsets
   /// for all ranks.
@@ -147,6 +149,11 @@ class alignas(arch::stride_bytes) Control {
   void wake_everyone();
 
  private:
+  std::atomic<std::uint16_t>& noted(int rank) { return root().noted_cpus_[root_rank(rank)].atomic(); }
+  const std::atomic<std::uint16_t>& noted(int rank) const {
+    return root().noted_cpus_[root_rank(rank)].atomic();
+  }
+
   std::string left_after(std::uint64_t calls) const;
   void break_by(const CallMismatch& mismatch);
   void compare_calls_of_all(int rank, const CallHistory& calls);

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "phicoll/arch/arch.hpp"
@@ -26,32 +27,26 @@ constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
 
 }  // namespace
 
-bool Bedroom::shares_cpu(int rank) {
-  if (crowded_) return true;
-  Cpu& mine = cpus_[static_cast<std::size_t>(rank)];
+bool Bedroom::shares_cpu(int rank, unsigned& waits) {
+  if (control_.crowded()) return true;
   const int here = phicoll::os::current_cpu();
-  if (mine.now.load(std::memory_order_relaxed) != here) mine.now.store(here, std::memory_order_relaxed);
-  std::size_t other = 0;
-  while (other < cpus_.size() && (other == static_cast<std::size_t>(rank) ||
-                                  cpus_[other].now.load(std::memory_order_relaxed) != here))
-    ++other;
-  if (other == cpus_.size()) {
-    mine.shared = 0;
+  if (!control_.meets(rank, phicoll::any_rank, here)) {
+    waits = 0;
     return false;
   }
-  const unsigned waits = ++mine.shared;
-  const bool due = waits >= waits_before_a_move && (waits & (waits - 1)) == 0;
-  if (!due || other > static_cast<std::size_t>(rank)) return true;
+  ++waits;
+  if (waits < waits_before_a_move || (waits & (waits - 1)) != 0) return true;
   std::vector<int> taken;
-  for (const Cpu& cpu : cpus_) taken.push_back(cpu.now.load(std::memory_order_relaxed));
-  if (!phicoll::os::move_off_cpus(taken)) return true;
-  mine.now.store(phicoll::os::current_cpu(), std::memory_order_relaxed);
+  for (int r = 0; r < size_; ++r) taken.push_back(control_.noted_cpu(r));
+  const auto lower = taken.begin() + rank;
+  if (std::find(taken.begin(), lower, here) == lower || !phicoll::os::move_off_cpus(taken)) return true;
+  control_.meets(rank, phicoll::any_rank, phicoll::os::current_cpu());
   return false;
 }
 
 void Sleeper::wait(Look look, const void* awaited) {
   wake_others();
-  if (bedroom_.shares_cpu(rank_)) {
+  if (bedroom_.shares_cpu(rank_, sharing_waits_)) {
     for (unsigned turn = 0; turn < yields; ++turn) {
       if (look(awaited)) return;
       sched_yield();
@@ -98,7 +93,7 @@ void Sleeper::wake_others() {
 bool Yielder::go_on() {
   const unsigned turn = turns_++;
   if (turn == 0) {
-    shares_ = bedroom_.shares_cpu(rank_);
+    shares_ = bedroom_.shares_cpu(rank_, sharing_waits_);
     started_ns_ = 0;
   }
   if (!shares_ && turn < looks) {

@@ -27,34 +27,26 @@ class Sleeper;
 /// lock by which a sleeper comes and goes.
 class Bedroom {
  public:
-  Bedroom(int size, bool crowded) : crowded_(crowded), cpus_(static_cast<std::size_t>(size)) {
-    all_.resize(static_cast<std::size_t>(size));
-    for (Cpu& cpu : cpus_) {
-      cpu.now.store(-1, std::memory_order_relaxed);
-      cpu.shared = 0;
-    }
-  }
+  /// `control` notes the threads' CPUs, and is not given back.
+  Bedroom(phicoll::Control& control, int size)
+      : control_(control), size_(size), all_(static_cast<std::size_t>(size)) {}
   static void* operator new(std::size_t bytes) { return phicoll::allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
 
  private:
   friend class Sleeper;
   friend class Yielder;
-  struct alignas(128) Cpu {
-    std::atomic<int> now;
-    unsigned shared;  // waits in a row that found another thread on this CPU; of this thread alone
-  };
   struct Asleep {
     phicoll::Elsewhere::Look look = nullptr;  // null: awake
     const void* awaited = nullptr;
   };
 
-  /// Notes the CPU of the calling thread, `rank`. Returns whether another was last seen there, or there are more than CPUs. Of two
-  /// that were on one CPU in many waits in a row the higher rank moves.
-  bool shares_cpu(int rank);
+  /// Notes the CPU of the calling thread, `rank`. Returns whether another was last noted there, or there are more than CPUs.
+  /// `waits` counts that thread's waits in a row that found one there: after many the thread moves, unless its rank is the lowest.
+  bool shares_cpu(int rank, unsigned& waits);
 
-  const bool crowded_;
-  phicoll::AlignedVector<Cpu> cpus_;
+  phicoll::Control& control_;
+  const int size_;
   alignas(128) std::atomic<std::uint32_t> sleepers_{0};
   alignas(128) std::atomic<std::uint32_t> sequence_{0};
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
@@ -74,6 +66,7 @@ class Sleeper final : public phicoll::Elsewhere {
 
   Bedroom& bedroom_;
   int rank_;
+  unsigned sharing_waits_ = 0;
 };
 
 /// The same without sleeping, for teams that have a CPU for each thread: what comes after the port's looks in place.
@@ -89,6 +82,7 @@ class Yielder final : public phicoll::Background {
   Bedroom& bedroom_;
   int rank_;
   bool shares_ = false;
+  unsigned sharing_waits_ = 0;
   unsigned turns_ = 0;
   std::int64_t started_ns_ = 0;
 };

@@ -91,7 +91,7 @@ PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded
     auto* const control = reinterpret_cast<Control*>(memory);
     control->configure(size, false, crowded != 0, 0);
     std::unique_ptr<PhicollThreads> made(new PhicollThreads);
-    made->bedroom.reset(new phicoll_preload::Bedroom(size, crowded != 0));
+    made->bedroom.reset(new phicoll_preload::Bedroom(*control, size));
     for (int rank = 0; rank < size; ++rank)
       made->seats.emplace_back(new PhicollSeat(*control, rank, spec,
                                                phicoll::Setup{rank, shape, memory + control_bytes},
