@@ -1,8 +1,8 @@
 #pragma once
 
-// OpenSHMEM's atomics on a word of another rank, by all pairs at the same time: each operation fetches, so a rank has one under
-// way at a time. A library's call around it costs `call` ticks; natively and on the Xeon Phi the operation itself is a locked
-// instruction where the word lies, and fetch and set are a load and a store.
+// OpenSHMEM's atomics on a word of another rank, by all pairs at the same time. A rank has one operation under way at a time. A
+// library's call around it costs `call` ticks. The operation itself is a locked instruction on the word, natively and on the Xeon
+// Phi; fetch is a load and set a store.
 
 #include "phicoll/kernels/exchange.hpp"
 #include "phicoll/kernels/one_sided.hpp"
@@ -29,10 +29,10 @@ struct RemoteAtomic {
   template <class Visitor>
   static void describe(Visitor& v, Parameters& p) {
     v.choice("operation", p.operation, {"fetch-add", "compare-swap", "swap", "set", "fetch"},
-             "compare-swap expects what was seen last, and wants one more");
+             "compare-swap expects the value seen last and stores one more");
     v.choice(
         "on", p.on, {"partner", "shared", "root"},
-        "lower ranks on their partner's word, which it leaves alone; both on that word; all on one word");
+        "the lower rank of a pair on its partner's word; both ranks on that word; all ranks on one word");
     describe_call(v, p.call);
     v.integer("transfers", p.transfers, 1, 4096, "operations in a sample, one after another");
     describe_pairing(v, p.pattern);
@@ -115,7 +115,7 @@ struct RemoteAtomic {
     return false;
   }
 
-  /// The word that is operated on, or how often this rank raised one: a page each, so that no two share a line.
+  /// `rank`'s word that is operated on, or with `raised` how often `rank` raised one: a page each, so that no two share a line.
   static DataWord& word(const KernelRun& run, int rank, bool raised) {
     return *reinterpret_cast<DataWord*>(run.memory + Meeting::footprint(run.ranks) +
                                         (static_cast<std::size_t>(rank) * 2 + (raised ? 1 : 0)) * page_bytes);

@@ -1,8 +1,8 @@
 #pragma once
 
-// OpenSHMEM's point-to-point synchronisation, there and back: a rank stores a number in its partner's word by p, and waits for the
-// partner's in its own by wait_until. All pairs at the same time. A library's call costs `call` ticks in front of the store, and in
-// front of the wait, where it is hidden while the answer is not there yet.
+// OpenSHMEM's point-to-point synchronisation, there and back, by all pairs at the same time: a rank stores a number in its
+// partner's word by p, and waits by wait_until for the partner's number in its own word. A library's call costs `call` ticks
+// before the store and before the wait; the latter are hidden while the answer is under way.
 
 #include "phicoll/kernels/exchange.hpp"
 #include "phicoll/kernels/one_sided.hpp"

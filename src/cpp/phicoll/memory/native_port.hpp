@@ -299,12 +299,12 @@ class NativePort {
     return Data{static_cast<unsigned char*>(pointer)};
   }
   // `to` and `from` may be null if there are no bytes. memcpy then does nothing, and a branch would slow down every
-  // call. clang-format off
+  // call.
+  // clang-format off
 #if __has_cpp_attribute(gnu::no_sanitize)
   [[gnu::no_sanitize("nonnull-attribute")]]
 #endif
-  void
-  move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
+  void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     // clang-format on
     if (__builtin_expect(stores == Stores::streaming, 0))
       arch::copy_streaming(to.at, from.at, bytes);

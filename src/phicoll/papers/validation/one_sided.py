@@ -1,8 +1,8 @@
 """Put and get beside loads and stores: namashivayam-2014's figures 3 to 6 on a simulated machine.
 
-A library's put or get is a copy behind a call, and the paper does not say what a call costs. The largest gain of bandwidth
-that it prints sets that cost: it is one of short transfers in a row, which hardly depend on where lines lie. The largest
-saving of latency, which does, is held out.
+A library's put or get is a call and a copy, and the paper does not say what a call costs. The largest gain of bandwidth that
+it prints sets that cost: short transfers in a row hardly depend on where lines lie. The largest saving of latency, which does
+depend on it, is held out.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def cycles_a_ns(machine: str) -> float:
 
 
 def stream_by_put_and_get(machine: str, effort: Effort) -> Check:
-    """Figure 6: STREAM with a reduction to all behind each block of a process."""
+    """Figure 6: STREAM with a reduction to all after each block of a process."""
     ranks, block = 60, 128
     operations = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
     ways = (f"way=put-get:block={block}:call={CALL}:ahead=0", "ahead=16:store=no-read")
@@ -93,9 +93,9 @@ def stream_by_put_and_get(machine: str, effort: Effort) -> Check:
     ]  # fmt: skip
     rates = np.array([float(np.median(one[0])) for one in found[:-2]]).reshape(2, len(operations))
     read_all, tree = (float(one) for one in found[-2:])
-    behind = np.array([[read_all + ranks * CALL / cycles_a_ns(machine)], [tree]])
+    after = np.array([[read_all + ranks * CALL / cycles_a_ns(machine)], [tree]])
     moved = np.array([arrays * ranks * block * 64 for arrays in operations.values()])
-    reduced = moved / (moved / rates + behind)
+    reduced = moved / (moved / rates + after)
     gains = reduced[1] / reduced[0]
     return [
         judged("003-04", bool(gains.min() > 20),

@@ -11,8 +11,8 @@
 
 namespace phicoll {
 
-/// An algorithm's text with cells of `cell` bytes in a ring of `ring` bytes, and as many as the algorithm allows:
-/// "ring:cell=65536:cells=32" for "ring:cell=", 64 KB and 2 MB.
+/// An algorithm's text with a ring of `ring` bytes in cells of `cell` bytes: "ring:cell=65536:cells=32" for "ring:cell=",
+/// 64 KB and 2 MB. The number of cells is the nearest that the algorithm allows.
 std::string with_cells(Operation operation, const std::string& beginning, std::size_t cell, std::size_t ring);
 
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
