@@ -36,8 +36,8 @@ bool Bedroom::shares_cpu(int rank, unsigned& waits) {
   }
   ++waits;
   if (waits < waits_before_a_move || (waits & (waits - 1)) != 0) return true;
-  std::vector<int> taken;
-  for (int r = 0; r < size_; ++r) taken.push_back(control_.noted_cpu(r));
+  std::vector<int> taken(static_cast<std::size_t>(size_));
+  for (int r = 0; r < size_; ++r) taken[static_cast<std::size_t>(r)] = control_.noted_cpu(r);
   const auto lower = taken.begin() + rank;
   if (std::find(taken.begin(), lower, here) == lower || !phicoll::os::move_off_cpus(taken)) return true;
   control_.meets(rank, phicoll::any_rank, phicoll::os::current_cpu());
