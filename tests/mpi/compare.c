@@ -207,176 +207,66 @@ static void check(const char* what, int ok1, int ok2, const Type* type, int coun
     if (out[end_of_out + (size_t)i] != 0xa5) differ("what follows the result", count, type->name, what);
 }
 
-static void prepare(const Type* type, int received, int sent) {
+/// What lies in the memory of a result before the call: what is sent, where the call is in place, or nothing.
+typedef enum { empty, filled } Before;
+
+static void prepare(const Type* type, int received, int sent, Before before) {
   const size_t bytes = (size_t)received * (size_t)type->bytes;
   end_of_out = bytes;
   fill(in, type, sent);
-  memset(out, 0x5a, bytes);
+  if (before == filled)
+    memcpy(out, in, bytes);
+  else
+    memset(out, 0x5a, bytes);
   memset(out + bytes, 0xa5, margin);
   memcpy(out2, out, bytes + margin);
 }
 
-static void reductions(const Type* type, const Op* op, int count) {
-  const int root = (int)(count % size);
-  const Type* const t = type;
-  int one, two;
-  prepare(t, count, count);
-  one = MPI_Allreduce(in, out, count, t->type, op->op, comm);
-  two = PMPI_Allreduce(in, out2, count, t->type, op->op, comm);
-  check("Allreduce", one, two, t, count, op);
-  prepare(t, count, count);
-  memcpy(out, in, (size_t)(count * t->bytes));
-  memcpy(out2, in, (size_t)(count * t->bytes));
-  one = MPI_Allreduce(MPI_IN_PLACE, out, count, t->type, op->op, comm);
-  two = PMPI_Allreduce(MPI_IN_PLACE, out2, count, t->type, op->op, comm);
-  check("Allreduce in place", one, two, t, count, op);
-  prepare(t, count, count);
-  one = MPI_Reduce(in, out, count, t->type, op->op, root, comm);
-  two = PMPI_Reduce(in, out2, count, t->type, op->op, root, comm);
-  check("Reduce", one, two, t, rank == root ? count : 0, op);
-  prepare(t, count, count);
-  memcpy(out, in, (size_t)(count * t->bytes));
-  memcpy(out2, in, (size_t)(count * t->bytes));
-  one = MPI_Reduce(rank == root ? MPI_IN_PLACE : in, out, count, t->type, op->op, root, comm);
-  two = PMPI_Reduce(rank == root ? MPI_IN_PLACE : in, out2, count, t->type, op->op, root, comm);
-  check("Reduce in place", one, two, t, rank == root ? count : 0, op);
-  prepare(t, count, count);
-  one = MPI_Scan(in, out, count, t->type, op->op, comm);
-  two = PMPI_Scan(in, out2, count, t->type, op->op, comm);
-  check("Scan", one, two, t, count, op);
-  prepare(t, count, count);
-  one = MPI_Exscan(in, out, count, t->type, op->op, comm);
-  two = PMPI_Exscan(in, out2, count, t->type, op->op, comm);
-  check("Exscan", one, two, t, rank == 0 ? 0 : count, op);
-  if (count > 70000) return;
-  prepare(t, count, count * size);
-  one = MPI_Reduce_scatter_block(in, out, count, t->type, op->op, comm);
-  two = PMPI_Reduce_scatter_block(in, out2, count, t->type, op->op, comm);
-  check("Reduce_scatter_block", one, two, t, count, op);
-  int counts[64], total = 0;
-  for (int r = 0; r < size; ++r) total += counts[r] = r % 2 == 0 ? count : count / 2;
-  prepare(t, counts[rank], total);
-  one = MPI_Reduce_scatter(in, out, counts, t->type, op->op, comm);
-  two = PMPI_Reduce_scatter(in, out2, counts, t->type, op->op, comm);
-  check("Reduce_scatter", one, two, t, counts[rank], op);
-  prepare(t, total, total);
-  memcpy(out, in, (size_t)(total * t->bytes));
-  memcpy(out2, in, (size_t)(total * t->bytes));
-  one = MPI_Reduce_scatter(MPI_IN_PLACE, out, counts, t->type, op->op, comm);
-  two = PMPI_Reduce_scatter(MPI_IN_PLACE, out2, counts, t->type, op->op, comm);
-  ++compared;
-  if (one != two || !same(out, out2, t, counts[rank]))
-    differ("Reduce_scatter in place", count, t->name, op->name);
+#define JOINED(name, suffix) name##suffix
+#define WITH_SUFFIX(name, suffix) JOINED(name, suffix)
+/// Sends `sent` elements with both calls, whose results, of `received` elements, are `result` in their arguments. Of these
+/// `checked` must be the same.
+#define COMPARE(name, before, type, received, sent, checked, op, ...)                 \
+  do {                                                                                \
+    prepare(type, received, sent, before);                                            \
+    unsigned char* result = out;                                                      \
+    const int one = WITH_SUFFIX(MPI_##name, SUFFIX)(__VA_ARGS__);                     \
+    result = out2;                                                                    \
+    const int two = WITH_SUFFIX(PMPI_##name, SUFFIX)(__VA_ARGS__);                    \
+    check(before == filled ? #name " in place" : #name, one, two, type, checked, op); \
+  } while (0)
+
+#define SUFFIX
+#define COUNT int
+#define DISPLACEMENT int
+#include "compare_calls.inc"
+#if MPI_VERSION >= 4  // large counts
+#undef SUFFIX
+#undef COUNT
+#undef DISPLACEMENT
+#define SUFFIX _c
+#define COUNT MPI_Count
+#define DISPLACEMENT MPI_Aint
+#include "compare_calls.inc"
+#else
+#define compare_reductions_c compare_reductions
+#define compare_moves_c compare_moves
+#endif
+
+/// The calls with large counts are tried with every third set of arguments, as much of the code is shared.
+static int with_large_counts(void) {
+  static int turn;
+  return MPI_VERSION >= 4 && ++turn % 3 == 1;
 }
 
-/// Sends `sent` elements of one type and receives `received` of another with the same signature in all.
-static void moves(const char* name, MPI_Datatype send, MPI_Datatype receive, int per, int count, int gap) {
-  // `per` ints an element, whose extents are (per + gap) ints; `count` elements a block.
-  const Type bytes = {MPI_BYTE, name, integers, 1};
-  const int block = count * (per + gap) * 4;
-  const int all = block * size;
-  const int root = count % size;
-  int one, two;
-  prepare(&bytes, block, block);
-  memcpy(out, in, (size_t)block), memcpy(out2, in, (size_t)block);
-  one = MPI_Bcast(out, count, rank == root ? send : receive, root, comm);
-  two = PMPI_Bcast(out2, count, rank == root ? send : receive, root, comm);
-  check("Bcast", one, two, &bytes, block, NULL);
-  prepare(&bytes, all, block);
-  one = MPI_Gather(in, count, send, out, count, receive, root, comm);
-  two = PMPI_Gather(in, count, send, out2, count, receive, root, comm);
-  check("Gather", one, two, &bytes, all, NULL);
-  prepare(&bytes, all, all);
-  memcpy(out, in, (size_t)all), memcpy(out2, in, (size_t)all);
-  one = MPI_Gather(rank == root ? MPI_IN_PLACE : in, count, send, out, count, receive, root, comm);
-  two = PMPI_Gather(rank == root ? MPI_IN_PLACE : in, count, send, out2, count, receive, root, comm);
-  check("Gather in place", one, two, &bytes, all, NULL);
-  prepare(&bytes, block, all);
-  one = MPI_Scatter(in, count, send, out, count, receive, root, comm);
-  two = PMPI_Scatter(in, count, send, out2, count, receive, root, comm);
-  check("Scatter", one, two, &bytes, block, NULL);
-  prepare(&bytes, block, all);
-  one = MPI_Scatter(in, count, send, rank == root ? MPI_IN_PLACE : out, count, receive, root, comm);
-  two = PMPI_Scatter(in, count, send, rank == root ? MPI_IN_PLACE : out2, count, receive, root, comm);
-  check("Scatter in place", one, two, &bytes, block, NULL);
-  prepare(&bytes, all, block);
-  one = MPI_Allgather(in, count, send, out, count, receive, comm);
-  two = PMPI_Allgather(in, count, send, out2, count, receive, comm);
-  check("Allgather", one, two, &bytes, all, NULL);
-  prepare(&bytes, all, all);
-  memcpy(out, in, (size_t)all), memcpy(out2, in, (size_t)all);
-  one = MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out, count, receive, comm);
-  two = PMPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out2, count, receive, comm);
-  check("Allgather in place", one, two, &bytes, all, NULL);
-  prepare(&bytes, all, all);
-  one = MPI_Alltoall(in, count, send, out, count, receive, comm);
-  two = PMPI_Alltoall(in, count, send, out2, count, receive, comm);
-  check("Alltoall", one, two, &bytes, all, NULL);
-  prepare(&bytes, all, all);
-  memcpy(out, in, (size_t)all), memcpy(out2, in, (size_t)all);
-  one = MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out, count, receive, comm);
-  two = PMPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out2, count, receive, comm);
-  check("Alltoall in place", one, two, &bytes, all, NULL);
+static void reductions(const Type* type, const Op* op, int count) {
+  compare_reductions(type, op, count);
+  if (with_large_counts()) compare_reductions_c(type, op, count);
+}
 
-  // Blocks of different sizes, in reverse, with a gap between them.
-  int counts[64], displacements[64], to_others[64], out_at[64], from_others[64], in_at[64];
-  int end = 0, in_end = 0, from_end = 0;
-  for (int r = size - 1; r >= 0; --r) {
-    counts[r] = r % 3 == 1 ? 0 : count - r % 2;
-    if (counts[r] < 0) counts[r] = 0;
-    displacements[r] = end;
-    end += counts[r] + 1;
-  }
-  for (int r = 0; r < size; ++r) {
-    to_others[r] = (rank + r) % 3 == 1 ? 0 : count - (rank + r) % 2;
-    if (to_others[r] < 0) to_others[r] = 0;
-    from_others[r] = to_others[r];  // symmetrical
-    out_at[r] = in_end;
-    in_end += to_others[r] + 2;
-    in_at[r] = from_end;
-    from_end += from_others[r] + 1;
-  }
-  const int room = (end + 1) * (per + gap) * 4;
-  prepare(&bytes, room, block);
-  one = MPI_Gatherv(in, counts[rank], send, out, counts, displacements, receive, root, comm);
-  two = PMPI_Gatherv(in, counts[rank], send, out2, counts, displacements, receive, root, comm);
-  check("Gatherv", one, two, &bytes, room, NULL);
-  prepare(&bytes, room, room);
-  memcpy(out, in, (size_t)room), memcpy(out2, in, (size_t)room);
-  one = MPI_Gatherv(rank == root ? MPI_IN_PLACE : in, counts[rank], send, out, counts, displacements, receive,
-                    root, comm);
-  two = PMPI_Gatherv(rank == root ? MPI_IN_PLACE : in, counts[rank], send, out2, counts, displacements,
-                     receive, root, comm);
-  check("Gatherv in place", one, two, &bytes, room, NULL);
-  prepare(&bytes, block, room);
-  one = MPI_Scatterv(in, counts, displacements, send, out, counts[rank], receive, root, comm);
-  two = PMPI_Scatterv(in, counts, displacements, send, out2, counts[rank], receive, root, comm);
-  check("Scatterv", one, two, &bytes, block, NULL);
-  prepare(&bytes, block, room);
-  one = MPI_Scatterv(in, counts, displacements, send, rank == root ? MPI_IN_PLACE : out, counts[rank],
-                     receive, root, comm);
-  two = PMPI_Scatterv(in, counts, displacements, send, rank == root ? MPI_IN_PLACE : out2, counts[rank],
-                      receive, root, comm);
-  check("Scatterv in place", one, two, &bytes, block, NULL);
-  prepare(&bytes, room, block);
-  one = MPI_Allgatherv(in, counts[rank], send, out, counts, displacements, receive, comm);
-  two = PMPI_Allgatherv(in, counts[rank], send, out2, counts, displacements, receive, comm);
-  check("Allgatherv", one, two, &bytes, room, NULL);
-  prepare(&bytes, room, room);
-  memcpy(out, in, (size_t)room), memcpy(out2, in, (size_t)room);
-  one = MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out, counts, displacements, receive, comm);
-  two = PMPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out2, counts, displacements, receive, comm);
-  check("Allgatherv in place", one, two, &bytes, room, NULL);
-  const int in_room = (in_end + 2) * (per + gap) * 4, out_room = (from_end + 1) * (per + gap) * 4;
-  prepare(&bytes, out_room, in_room);
-  one = MPI_Alltoallv(in, to_others, out_at, send, out, from_others, in_at, receive, comm);
-  two = PMPI_Alltoallv(in, to_others, out_at, send, out2, from_others, in_at, receive, comm);
-  check("Alltoallv", one, two, &bytes, out_room, NULL);
-  prepare(&bytes, out_room, out_room);
-  memcpy(out, in, (size_t)out_room), memcpy(out2, in, (size_t)out_room);
-  one = MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, out, from_others, in_at, receive, comm);
-  two = PMPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, out2, from_others, in_at, receive, comm);
-  check("Alltoallv in place", one, two, &bytes, out_room, NULL);
+static void moves(const char* name, MPI_Datatype send, MPI_Datatype receive, int per, int count, int gap) {
+  compare_moves(name, send, receive, per, count, gap);
+  if (with_large_counts()) compare_moves_c(name, send, receive, per, count, gap);
 }
 
 /// No rank leaves a barrier before all have entered it, in a program that checks by messages.

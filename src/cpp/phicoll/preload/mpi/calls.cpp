@@ -60,6 +60,7 @@ bool overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes) {
 /// A run of elements of one datatype in a rank's memory, as bytes.
 class Elements {
  public:
+  static constexpr bool equal = true;  ///< all ranks' blocks
   /// `memory` may be null if there are no bytes. Returns false for what the MPI will refuse.
   bool set(const void* memory, long long count, MPI_Datatype type) {
     memory_ = const_cast<void*>(memory);
@@ -71,20 +72,24 @@ class Elements {
   /// The same with a block for each of `ranks`.
   bool set_blocks(const void* memory, long long count, MPI_Datatype type, int ranks) {
     if (!set(memory, count, type)) return false;
-    count_ *= static_cast<size_t>(ranks);
+    ranks_ = static_cast<size_t>(ranks);
+    count_ *= ranks_;
     return true;
   }
   size_t bytes() const { return count_ * facts_.size; }
+  /// Those of a rank's block.
+  size_t own(int) const { return bytes() / ranks_; }
   bool plain() const { return facts_.plain; }
   void* memory() const { return memory_; }
+  bool overlaps(const void* other, size_t other_bytes) const {
+    return facts_.plain && overlap(memory_, bytes(), other, other_bytes);
+  }
 
   /// The data to be sent.
   const void* sent() { return facts_.plain ? memory_ : copy(); }
   /// The same where it must not overlap with what is received.
   const void* sent_apart(const Elements& received) {
-    if (facts_.plain && received.plain() && overlap(memory_, bytes(), received.memory(), received.bytes()))
-      return copy();
-    return sent();
+    return received.plain() && overlaps(received.memory(), received.bytes()) ? copy() : sent();
   }
   /// A copy of the data, packed.
   unsigned char* copy() {
@@ -107,7 +112,7 @@ class Elements {
  private:
   void* memory_ = nullptr;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
-  size_t count_ = 0;
+  size_t count_ = 0, ranks_ = 1;
   TypeFacts facts_ = {true, 0, 0};
   Scratch scratch_;
   unsigned char* room_ = nullptr;
@@ -116,6 +121,7 @@ class Elements {
 /// Blocks of one datatype, one a rank, with counts and displacements of their own.
 class Blocks {
  public:
+  static constexpr bool equal = false;
   template <class Count, class Displacement>
   bool set(const void* memory, const Count* counts, const Displacement* displacements, MPI_Datatype type,
            int ranks) {
@@ -336,58 +342,92 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   return ended(*comm, row, phicoll_preload_reduce_scatter(comm->ranks, from, receive, elements, with));
 }
 
-template <class Count, class Pass>
-int gather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count count,
-           MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
-  constexpr Row row = Row::Gather;
+/// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's block; `set` describes all of
+/// them at the root. Blocks move to the root if `to_root`. `call` is phicoll's, of what is sent, where to, and the bytes of `mine`.
+template <class All, class Set, class Call, class Count, class Pass>
+int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype type, int root, MPI_Comm handle,
+           Set set, Call call, Pass pass) {
   Comm* const comm = ours_for_data(handle, row);
   if (comm == nullptr) return pass();
   if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
   const bool at_root = comm->rank == root;
-  const bool in_place = at_root && send == MPI_IN_PLACE;
+  const bool in_place = at_root && mine == MPI_IN_PLACE;
   Elements own;
-  Elements all;
-  if (!in_place && (send == MPI_IN_PLACE || !own.set(send, send_count, send_type)))
-    PHICOLL_PASS(row, Why::argument);
-  if (at_root && !all.set_blocks(receive, count, type, comm->size)) PHICOLL_PASS(row, Why::argument);
-  const size_t bytes = at_root ? all.bytes() / static_cast<size_t>(comm->size) : own.bytes();
+  All all;
+  if (!in_place && (mine == MPI_IN_PLACE || !own.set(mine, count, type))) PHICOLL_PASS(row, Why::argument);
+  if (at_root && !set(&all, comm->size)) PHICOLL_PASS(row, Why::argument);
+  const size_t bytes = at_root ? all.own(root) : own.bytes();
   if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
-  if (bytes == 0) return MPI_SUCCESS;
+  if (All::equal && bytes == 0) return MPI_SUCCESS;  // as all ranks see
   if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
   const Timed timed(row, bytes);
-  const void* const from = in_place ? nullptr : at_root ? own.sent_apart(all) : own.sent();
-  void* const to = at_root ? (in_place ? all.filled_room() : all.room()) : nullptr;
-  const PhicollResult result = whole(*comm) ? phicoll_preload_gather(comm->ranks, from, to, bytes, root)
-                                            : nodes_gather(*comm, from, to, bytes, root);
-  if (result == PHICOLL_DONE) all.arrived();
+  const bool apart = at_root && !in_place && own.plain() && all.overlaps(own.memory(), bytes);
+  static unsigned char nothing;  // stands for no bytes, where null would mean "in place"
+  PhicollResult result;
+  if (to_root) {
+    const void* from = in_place ? nullptr : apart ? own.copy() : own.sent();
+    if (!in_place && from == nullptr) from = &nothing;
+    void* const to = !at_root ? nullptr : in_place ? all.filled_room() : all.room();
+    result = call(*comm, from, to, bytes, all);
+    if (result == PHICOLL_DONE) all.arrived();
+  } else {
+    void* to = in_place ? nullptr : own.room();
+    if (!in_place && to == nullptr) to = &nothing;
+    const void* const from = !at_root ? nullptr : apart ? all.copy() : all.sent();
+    result = call(*comm, from, to, bytes, all);
+    if (result == PHICOLL_DONE) own.arrived();
+  }
   return ended(*comm, row, result);
+}
+
+template <class Count, class Pass>
+int gather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count count,
+           MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
+  return rooted<Elements>(
+      Row::Gather, true, send, send_count, send_type, root, handle,
+      [=](Elements* all, int ranks) { return all->set_blocks(receive, count, type, ranks); },
+      [=](const Comm& comm, const void* from, void* to, size_t bytes, const Elements&) {
+        return whole(comm) ? phicoll_preload_gather(comm.ranks, from, to, bytes, root)
+                           : nodes_gather(comm, from, to, bytes, root);
+      },
+      pass);
 }
 
 template <class Count, class Pass>
 int scatter(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count count,
             MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
-  constexpr Row row = Row::Scatter;
-  Comm* const comm = ours_for_data(handle, row);
-  if (comm == nullptr) return pass();
-  if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
-  const bool at_root = comm->rank == root;
-  const bool in_place = at_root && receive == MPI_IN_PLACE;
-  Elements own;
-  Elements all;
-  if (!in_place && (receive == MPI_IN_PLACE || !own.set(receive, count, type)))
-    PHICOLL_PASS(row, Why::argument);
-  if (at_root && !all.set_blocks(send, send_count, send_type, comm->size)) PHICOLL_PASS(row, Why::argument);
-  const size_t bytes = at_root ? all.bytes() / static_cast<size_t>(comm->size) : own.bytes();
-  if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
-  if (bytes == 0) return MPI_SUCCESS;
-  if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
-  const Timed timed(row, bytes);
-  void* const to = in_place ? nullptr : own.room();
-  const void* const from = !at_root ? nullptr : in_place ? all.sent() : all.sent_apart(own);
-  const PhicollResult result = whole(*comm) ? phicoll_preload_scatter(comm->ranks, from, to, bytes, root)
-                                            : nodes_scatter(*comm, from, to, bytes, root);
-  if (result == PHICOLL_DONE) own.arrived();
-  return ended(*comm, row, result);
+  return rooted<Elements>(
+      Row::Scatter, false, receive, count, type, root, handle,
+      [=](Elements* all, int ranks) { return all->set_blocks(send, send_count, send_type, ranks); },
+      [=](const Comm& comm, const void* from, void* to, size_t bytes, const Elements&) {
+        return whole(comm) ? phicoll_preload_scatter(comm.ranks, from, to, bytes, root)
+                           : nodes_scatter(comm, from, to, bytes, root);
+      },
+      pass);
+}
+
+template <class Count, class Displacement, class Pass>
+int gatherv(const void* send, Count send_count, MPI_Datatype send_type, void* receive, const Count* counts,
+            const Displacement* displacements, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
+  return rooted<Blocks>(
+      Row::Gatherv, true, send, send_count, send_type, root, handle,
+      [=](Blocks* all, int ranks) { return all->set(receive, counts, displacements, type, ranks); },
+      [=](const Comm& comm, const void* from, void* to, size_t bytes, const Blocks& all) {
+        return phicoll_preload_gatherv(comm.ranks, from, bytes, to, all.counts(), all.displacements(), root);
+      },
+      pass);
+}
+
+template <class Count, class Displacement, class Pass>
+int scatterv(const void* send, const Count* counts, const Displacement* displacements, MPI_Datatype send_type,
+             void* receive, Count count, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
+  return rooted<Blocks>(
+      Row::Scatterv, false, receive, count, type, root, handle,
+      [=](Blocks* all, int ranks) { return all->set(send, counts, displacements, send_type, ranks); },
+      [=](const Comm& comm, const void* from, void* to, size_t bytes, const Blocks& all) {
+        return phicoll_preload_scatterv(comm.ranks, from, all.counts(), all.displacements(), to, bytes, root);
+      },
+      pass);
 }
 
 using Exchange = PhicollResult (*)(PhicollComm*, const void*, void*, size_t);
@@ -404,7 +444,7 @@ int exchange(Row row, Exchange call, bool to_each, const void* send, Count send_
   if (!all.set_blocks(receive, count, type, comm->size)) PHICOLL_PASS(row, Why::argument);
   if (!in_place && !own.set_blocks(send, send_count, send_type, to_each ? comm->size : 1))
     PHICOLL_PASS(row, Why::argument);
-  const size_t bytes = all.bytes() / static_cast<size_t>(comm->size);
+  const size_t bytes = all.own(comm->rank);
   if (!in_place && own.bytes() != (to_each ? all.bytes() : bytes)) PHICOLL_PASS(row, Why::argument);
   if (bytes == 0) return MPI_SUCCESS;
   if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
@@ -414,66 +454,6 @@ int exchange(Row row, Exchange call, bool to_each, const void* send, Count send_
   const PhicollResult result =
       whole(*comm) ? call(comm->ranks, from, to, bytes) : nodes_allgather(*comm, from, to, bytes);
   if (result == PHICOLL_DONE) all.arrived();
-  return ended(*comm, row, result);
-}
-
-template <class Count, class Displacement, class Pass>
-int gatherv(const void* send, Count send_count, MPI_Datatype send_type, void* receive, const Count* counts,
-            const Displacement* displacements, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
-  constexpr Row row = Row::Gatherv;
-  Comm* const comm = ours_for_data(handle, row);
-  if (comm == nullptr) return pass();
-  if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
-  const bool at_root = comm->rank == root;
-  const bool in_place = at_root && send == MPI_IN_PLACE;
-  Elements own;
-  Blocks all;
-  if (!in_place && (send == MPI_IN_PLACE || !own.set(send, send_count, send_type)))
-    PHICOLL_PASS(row, Why::argument);
-  if (at_root && !all.set(receive, counts, displacements, type, comm->size)) PHICOLL_PASS(row, Why::argument);
-  if (at_root && !in_place && own.bytes() != all.own(root)) PHICOLL_PASS(row, Why::argument);
-  const size_t bytes = in_place ? all.own(root) : own.bytes();
-  const Timed timed(row, bytes);
-  const void* from = nullptr;
-  if (!in_place) from = at_root && own.plain() && all.overlaps(own.memory(), bytes) ? own.copy() : own.sent();
-  void* const to = at_root ? (in_place ? all.filled_room() : all.room()) : nullptr;
-  // Stands for no bytes: null would mean "in place".
-  static unsigned char nothing;
-  if (!in_place && from == nullptr) from = &nothing;
-  const PhicollResult result =
-      phicoll_preload_gatherv(comm->ranks, from, bytes, to, at_root ? all.counts() : nullptr,
-                              at_root ? all.displacements() : nullptr, root);
-  if (result == PHICOLL_DONE && at_root) all.arrived();
-  return ended(*comm, row, result);
-}
-
-template <class Count, class Displacement, class Pass>
-int scatterv(const void* send, const Count* counts, const Displacement* displacements, MPI_Datatype send_type,
-             void* receive, Count count, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
-  constexpr Row row = Row::Scatterv;
-  Comm* const comm = ours_for_data(handle, row);
-  if (comm == nullptr) return pass();
-  if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
-  const bool at_root = comm->rank == root;
-  const bool in_place = at_root && receive == MPI_IN_PLACE;
-  Elements own;
-  Blocks all;
-  if (!in_place && (receive == MPI_IN_PLACE || !own.set(receive, count, type)))
-    PHICOLL_PASS(row, Why::argument);
-  if (at_root && !all.set(send, counts, displacements, send_type, comm->size))
-    PHICOLL_PASS(row, Why::argument);
-  if (at_root && !in_place && own.bytes() != all.own(root)) PHICOLL_PASS(row, Why::argument);
-  const size_t bytes = in_place ? all.own(root) : own.bytes();
-  const Timed timed(row, bytes);
-  static unsigned char nothing;
-  void* to = in_place ? nullptr : own.room();
-  if (!in_place && to == nullptr) to = &nothing;
-  const void* from = nullptr;
-  if (at_root) from = !in_place && own.plain() && all.overlaps(own.memory(), bytes) ? all.copy() : all.sent();
-  const PhicollResult result =
-      phicoll_preload_scatterv(comm->ranks, from, at_root ? all.counts() : nullptr,
-                               at_root ? all.displacements() : nullptr, to, bytes, root);
-  if (result == PHICOLL_DONE) own.arrived();
   return ended(*comm, row, result);
 }
 
