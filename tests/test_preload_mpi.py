@@ -19,7 +19,7 @@ import pytest
 import phicoll
 from phicoll.errors import ArgumentError, ResourceError
 from phicoll.preload import mpi
-from phicoll.preload.programs import why_not_preloadable, with_preload
+from phicoll.preload.programs import needed_libraries, why_not_preloadable, with_preload
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "mpi"
@@ -45,11 +45,11 @@ class Installed:
         self.environment["XDG_CACHE_HOME"] = str(folder / "cache")
         self.environment["FI_PROVIDER_PATH"] = str(self.root / "lib" / "libfabric" / "prov")
 
-    def compile(self, name: str) -> Path:
-        program = self.folder / name
+    def compile(self, name: str, mpicc: str = "mpicc") -> Path:
+        program = self.folder / f"{name}-{mpicc}"
         if not program.exists():
             command = [
-                self.root / "bin" / "mpicc",
+                self.root / "bin" / mpicc,
                 "-O1",
                 "-Wall",
                 PROGRAMS / f"{name}.c",
@@ -120,6 +120,25 @@ def test_every_call_leaves_what_the_mpi_leaves(installed: Installed) -> None:
     passed = rows(done.stderr, "passed through")
     assert passed
     assert all("one rank" in line or "first calls" in line for line in passed.values()), done.stderr
+
+
+def test_a_program_for_the_standard_abi_gets_the_library_for_it(installed: Installed) -> None:
+    if not (installed.root / "bin" / "mpicc_abi").exists():
+        pytest.skip(f"this {installed.name} has no MPI-5 ABI")
+    program = installed.compile("compare", "mpicc_abi")
+    done = installed.run(2, program, 200, options=("--report",))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "compared" in done.stdout
+    assert len(rows(done.stderr, "in phicoll")) == 16
+    assert [path.name[:23] for path in (installed.folder / "cache").rglob("*-abi-*")] == [
+        "libphicoll-mpi-abi-1.0-"
+    ]
+    # Under a program for the MPI's own ABI that library would be the wrong one.
+    library = next((installed.folder / "cache").rglob("*-abi-*"))
+    done = installed.run(2, "env", f"LD_PRELOAD={library}", installed.compile("compare"), 200, phicoll=False)
+    assert done.returncode == 0, done.stderr
+    assert "compared" in done.stdout
+    assert "this library was built for libmpi_abi.so.1" in done.stderr
 
 
 @pytest.mark.long  # an MPI's own calls take milliseconds where its ranks, which do not yield, share CPUs
@@ -384,6 +403,10 @@ def test_what_was_preloaded_stays_behind_the_library() -> None:
             "openmpi-5.0.11",
         ),
         ("#define MPI_VERSION 4\n#define MPI_SUBVERSION 1\n", "mpi-4.1"),
+        (
+            "#define MPI_VERSION 5\n#define MPI_ABI_VERSION    1\n#define MPI_ABI_SUBVERSION 0\n",
+            "abi-1.0",
+        ),
     ],
 )
 def test_an_mpi_s_version_is_its_header_s(header: str, version: str) -> None:
@@ -447,6 +470,28 @@ def test_a_library_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "10"\n')
     assert mpi.build(mpi.find_mpi(str(tmp_path / "mpicc"))) != library
     assert log.read_text() == "built\nbuilt\n"
+
+
+def test_a_program_linked_with_the_standard_abi_wants_its_own_compiler(
+    phicoll_command: Command, launcher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    empty, library, program = tmp_path / "empty.c", tmp_path / "libmpi_abi.so.1", tmp_path / "linked"
+    empty.write_text("int main(void) { return 0; }\n")
+    for words in (
+        ["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "-o", library],
+        ["-Wl,--no-as-needed", library, f"-Wl,-rpath,{tmp_path}", "-o", program],
+    ):
+        subprocess.run(["gcc", empty, *words], check=True)
+    assert "libmpi_abi.so.1" in needed_libraries(["-n", "2", str(program), "no such program"])
+    assert "libmpi_abi.so.1" not in needed_libraries(["-n", "2", "/bin/true", str(empty)])
+    fake_mpicc(tmp_path, "echo cc -I/nowhere -lmpi")
+    done = phicoll_command("mpi", "--", launcher, program)
+    assert done.returncode == 0
+    assert "the program runs without phicoll: no mpicc_abi" in done.stderr
+    (tmp_path / "mpicc").rename(tmp_path / "mpicc_abi")
+    done = phicoll_command("mpi", "--", launcher, program)
+    assert f"{tmp_path}/mpicc_abi has no mpi.h beside it" in done.stderr
 
 
 def test_no_command_and_no_such_launcher_are_refused() -> None:

@@ -15,11 +15,20 @@ from pathlib import Path
 
 import phicoll._core as _core
 from phicoll.errors import ResourceError
-from phicoll.preload.programs import become, native_folder, why_not_preloadable, with_preload
+from phicoll.preload.programs import (
+    become,
+    native_folder,
+    needed_libraries,
+    why_not_preloadable,
+    with_preload,
+)
 
 __all__ = ["Mpi", "build", "find_mpi", "run"]
 
 BUILD_TIMEOUT_S = 300.0
+#: What a program for MPI-5's ABI is linked with, whichever MPI it runs under, and the end of its compiler's name.
+ABI_LIBRARY = r"libmpi_abi\.so"
+ABI_SUFFIX = "_abi"
 FLAGS = ("-std=c++14", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility=default")
 
 
@@ -29,7 +38,7 @@ class Mpi:
 
     mpicc: Path
     shown: str  # mpicc's own command
-    version: str  # "mpich-5.0.2"
+    version: str  # "mpich-5.0.2", "abi-1.0"
     stamp: str  # changes with the installation
 
     @property
@@ -39,18 +48,23 @@ class Mpi:
         return {"OPAL_PREFIX": root, "I_MPI_ROOT": root}
 
 
-def find_mpi(mpicc: str | None = None, beside: str | None = None) -> Mpi:
+def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool = False) -> Mpi:
     """The MPI of ``mpicc``: the one named, one beside the program ``beside``, ``$MPICC``, or one on the PATH.
+
+    With ``abi``, for programs of MPI-5's ABI: ``mpicc_abi``, as MPICH calls its compiler for them, in these places.
 
     Raises
     ------
     ResourceError
         There is none, or it has no headers.
     """
+    suffix = ABI_SUFFIX if abi else ""
     places = [mpicc] if mpicc else [*neighbours(beside), os.environ.get("MPICC", ""), "mpicc"]
-    found = next((path for place in places if place and (path := shutil.which(place))), None)
+    named = [place if place == mpicc else place + suffix for place in places if place]
+    found = next((path for place in named if (path := shutil.which(place))), None)
     if found is None:
-        raise ResourceError(f"no mpicc: {mpicc or 'none beside the launcher, in MPICC or on the PATH'}")
+        where = mpicc or "none beside the launcher, in MPICC or on the PATH"
+        raise ResourceError(f"no mpicc{suffix}: {where}")
     path = Path(found).absolute()
     root = str(path.parent.parent)
     shown = subprocess.run(
@@ -61,7 +75,8 @@ def find_mpi(mpicc: str | None = None, beside: str | None = None) -> Mpi:
         env={**os.environ, "OPAL_PREFIX": root, "I_MPI_ROOT": root},
     ).stdout.strip()
     folders = [Path(word[2:]) for word in shlex.split(shown) if word.startswith("-I")]
-    headers = [folder / "mpi.h" for folder in [*folders, path.parent.parent / "include"]]
+    names = ["mpi_abi.h", "mpi.h"] if path.name.endswith(ABI_SUFFIX) else ["mpi.h"]
+    headers = [folder / name for folder in [*folders, path.parent.parent / "include"] for name in names]
     header = next((header for header in headers if header.is_file()), None)
     if header is None:
         raise ResourceError(f"{path} has no mpi.h beside it: the MPI was installed without its headers")
@@ -81,6 +96,8 @@ def version_in(header: str) -> str:
         found = re.search(rf'^\s*#\s*define\s+{name}\s+"?([\w.]+)', header, re.MULTILINE)
         return found[1] if found else None
 
+    if abi := macro("MPI_ABI_VERSION"):
+        return f"abi-{abi}.{macro('MPI_ABI_SUBVERSION')}"
     if intel := macro("I_MPI_VERSION"):
         return f"intelmpi-{intel}"
     if mpich := macro("MPICH_VERSION"):
@@ -160,7 +177,8 @@ def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = Fals
     def prepared(environment: dict[str, str]) -> dict[str, str]:
         if why := why_not_preloadable(command[1:]):
             raise ResourceError(why)
-        environment = with_preload(environment, build(find_mpi(mpicc, command[0])))
+        abi = any(re.match(ABI_LIBRARY, name) for name in needed_libraries(command[1:]))
+        environment = with_preload(environment, build(find_mpi(mpicc, command[0], abi=abi)))
         return {**environment, "PHICOLL_MPI_REPORT": "1"} if report else environment
 
     return become("mpi", command, "an MPI's launcher and its arguments: mpiexec -n 2 ./program", prepared)

@@ -15,11 +15,12 @@ from pathlib import Path
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, ResourceError
 
-__all__ = ["become", "native_folder", "why_not_preloadable", "with_preload"]
+__all__ = ["become", "native_folder", "needed_libraries", "why_not_preloadable", "with_preload"]
 
 #: e_machine of the ELF header.
 MACHINES = {"x86_64": 62, "aarch64": 183}
 PT_INTERP = 3
+LDD_TIMEOUT_S = 30.0
 
 
 def why_not_preloadable(words: Sequence[str]) -> str | None:
@@ -54,6 +55,29 @@ def reason(program: Path) -> str | None:
             return None if PT_INTERP in kinds else "is statically linked"
     except (OSError, struct.error):
         return None
+
+
+def needed_libraries(words: Sequence[str]) -> set[str]:
+    """The libraries that the system loads with those of the words that are programs: their names, by ``ldd``."""
+    names: set[str] = set()
+    ldd = shutil.which("ldd")
+    for word in words:
+        found = shutil.which(word)
+        if ldd is None or found is None or not is_elf(Path(found)):
+            continue
+        listed = subprocess.run(
+            [ldd, found], capture_output=True, text=True, errors="replace", timeout=LDD_TIMEOUT_S, check=False
+        )
+        names.update(line.split()[0] for line in listed.stdout.splitlines() if line.strip())
+    return names
+
+
+def is_elf(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
 
 
 def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:
