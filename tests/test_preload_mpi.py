@@ -203,8 +203,8 @@ def test_a_rank_on_each_node_leaves_calls_to_the_mpi(installed: Installed) -> No
 
 @pytest.mark.parametrize(
     "nodes",
-    ["a a b", "a b a b", pytest.param("c a b b c a", marks=pytest.mark.long)],
-    ids=["unequal", "in-turn", "three"],
+    ["a a b", "a b a b", *(pytest.param(n, marks=pytest.mark.long) for n in ("a a b b", "c a b b b a"))],
+    ids=["unequal", "in-turn", "in-blocks", "three"],
 )
 def test_ranks_on_several_nodes_get_what_the_mpi_gives(installed: Installed, nodes: str) -> None:
     done = run_on_nodes(installed, nodes, installed.compile("compare"), 200, options=("--report",))
@@ -438,6 +438,37 @@ def test_an_mpi_without_headers_is_one_line_and_the_program_runs(
     assert done.stderr.count("\n") == 1
     assert "the program runs without phicoll" in done.stderr
     assert "has no mpi.h" in done.stderr
+
+
+def test_a_static_program_is_one_line_and_runs(
+    phicoll_command: Command, launcher: Path, tmp_path: Path
+) -> None:
+    source, program = tmp_path / "static.c", tmp_path / "static"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("done"); return 3; }\n')
+    if subprocess.run(["gcc", "-static", source, "-o", program], capture_output=True).returncode != 0:
+        pytest.skip("no static libc")
+    done = phicoll_command("mpi", "--", launcher, program)
+    assert (done.stdout, done.returncode) == ("done\n", 3)
+    assert done.stderr == f"phicoll: mpi: the program runs without phicoll: {program} is statically linked\n"
+
+
+WITHOUT_STDERR = ("bash", "-c", 'exec "$@" 2>&-', "bash")
+
+
+def test_without_a_standard_error_the_program_runs(launcher: Path) -> None:
+    command = [sys.executable, "-m", "phicoll", "mpi", "--mpicc", "/no/mpicc", "--", launcher, "echo", "done"]
+    done = subprocess.run(
+        [*WITHOUT_STDERR, *command], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+def test_ranks_without_a_standard_error_run(installed: Installed) -> None:
+    program = installed.compile("progress")
+    done = installed.run(2, *WITHOUT_STDERR, program, options=("--report",))
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["got 1", "received 42"]
+    assert "phicoll" not in done.stderr  # whatever has its number then is the program's
 
 
 def test_a_compiler_that_fails_is_one_line_with_its_first_error(

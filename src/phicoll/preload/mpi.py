@@ -30,6 +30,8 @@ BUILD_TIMEOUT_S = 300.0
 ABI_LIBRARY = r"libmpi_abi\.so"
 ABI_SUFFIX = "_abi"
 FLAGS = ("-std=c++14", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility=default")
+#: A small call is a few hundred instructions: none to find thread-local variables or the library's functions.
+FLAGS += ("-ftls-model=initial-exec", "-fno-semantic-interposition", "-Wl,-Bsymbolic-functions")
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def build(mpi: Mpi) -> Path:
         command = [str(mpi.mpicc), "-x", "c++", *FLAGS, f"-I{native}"]
         command += [str(source) for source in sources if source.suffix == ".cpp"]
         command += ["-x", "none", "-o", str(made), f"-L{native}", "-lphicoll-preload", f"-Wl,-rpath,{native}"]
-        command += ["-Wl,-z,nodelete", "-ldl"]
+        command += ["-Wl,-z,nodelete", "-Wl,-z,defs", "-ldl"]
         done = subprocess.run(
             command,
             capture_output=True,

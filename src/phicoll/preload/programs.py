@@ -118,5 +118,6 @@ def become(
             raise ResourceError("the library is preloaded already")
         environment = prepared(environment)
     except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
-        print(f"phicoll: {kind}: the program runs without phicoll: {error}", file=sys.stderr, flush=True)
+        if sys.stderr is not None:  # as where it was closed
+            print(f"phicoll: {kind}: the program runs without phicoll: {error}", file=sys.stderr, flush=True)
     os.execvpe(command[0], list(command), environment)

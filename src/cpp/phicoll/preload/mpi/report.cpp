@@ -93,7 +93,7 @@ void end_report() {
   memset(all, 0, sizeof *all);
   PMPI_Reduce(&table, all, static_cast<int>(sizeof(Table) / sizeof(double)), MPI_DOUBLE, MPI_SUM, 0,
               MPI_COMM_WORLD);
-  if (world.rank == 0) print(*all);
+  if (world.rank == 0 && has_stderr) print(*all);
   free(all);
 }
 

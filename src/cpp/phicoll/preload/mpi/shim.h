@@ -7,6 +7,9 @@
 // Whether a call runs in phicoll is decided by what all its ranks share alone (the communicator's members, the operator, the
 // predefined type of a reduction), so that all decide alike without a message.
 
+// MPI's former C++ functions, which some mpi.h still declare, are in a library that mpicc does not link.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -96,6 +99,8 @@ class Tables {
   Tables& operator=(const Tables&) = delete;
 };
 
+/// Whether the program had a standard error when it started. If not, what has its number later is the program's own file.
+extern bool has_stderr;
 /// A line on stderr.
 void say(const char* format, ...) __attribute__((format(printf, 1, 2)));
 

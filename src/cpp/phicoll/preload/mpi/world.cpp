@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -28,7 +29,10 @@ const char* const why_words[whys] = {"in phicoll",
                                      "an operator or type that phicoll has not",
                                      "refused by the MPI"};
 
+bool has_stderr = true;
+
 void say(const char* format, ...) {
+  if (!has_stderr) return;
   char line[1024];
   va_list words;
   va_start(words, format);
@@ -228,6 +232,7 @@ bool is_first() {
 
 /// Called when the library is loaded, by glibc with main's arguments.
 __attribute__((constructor)) void loaded(int, char** arguments, char**) {
+  has_stderr = fcntl(STDERR_FILENO, F_GETFD) != -1;
   if (!is_first()) {
     say("preloaded twice: %s is left alone", own_path());
     return;
