@@ -17,8 +17,6 @@ namespace phicoll {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
-
 /// What was asked for, with `auto` resolved; then with the reason.
 AlgorithmChoice resolved(const AlgorithmSpec& asked, const Shape& shape, std::size_t region_bytes) {
   if (asked.name != "auto") return {asked, std::string()};

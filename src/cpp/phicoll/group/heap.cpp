@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/layout.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/shared_memory.hpp"
 
@@ -15,7 +16,6 @@ namespace phicoll {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t least_unit = 256;
 // A larger heap has larger units: its bitmaps stay below 1 MB, and a search below a fraction of a
 // millisecond.

@@ -16,9 +16,13 @@ namespace phicoll {
 constexpr const char* sync_algorithm = "sense-reversing:reset=episode";
 constexpr std::size_t sync_bytes = sizeof(SenseReversing::Shared);
 
+/// What a group's memory is laid out in and taken from the machine by.
+constexpr std::size_t page_bytes = 4096;
+
 struct GroupLayout {
-  static constexpr std::size_t page = 4096;
-  static std::size_t round_up(std::size_t bytes) { return (bytes + page - 1) / page * page; }
+  static std::size_t round_up(std::size_t bytes) {
+    return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  }
   static std::size_t header_offset() { return round_up(sizeof(Control)); }
   static std::size_t board_offset() { return round_up(header_offset() + sizeof(ProcessHeader)); }
   static std::size_t slots_offset() { return board_offset() + CallBoard::footprint(max_ranks); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/layout.hpp"
 #include "phicoll/group/messages.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/os/cpu_set.hpp"
@@ -37,12 +38,11 @@ void check_options(const GroupOptions& options) {
 }
 
 std::size_t heap_bytes_here(const GroupOptions& options, int ranks) {
-  constexpr std::size_t page = 4096;
   const std::size_t available = os::memory_available();
   const std::size_t left = available > options.memory_limit ? (available - options.memory_limit) / 2 : 0;
   std::size_t wanted = options.heap_limit;
   if (ranks > 64 && wanted != 0) wanted = std::max(wanted, 2 * GroupChannels::all_pairs_bytes(ranks));
-  return std::min(wanted, left) / page * page;
+  return std::min(wanted, left) / page_bytes * page_bytes;
 }
 
 Shape shape_on_host(int ranks, const std::string& placement) {

@@ -34,7 +34,7 @@ struct Topology {
   Topology& operator=(const Topology&) = delete;
 };
 
-class Numbering {
+class ObjectNumbering {
  public:
   int operator()(hwloc_obj_t object) {
     if (object == nullptr) return -1;
@@ -57,9 +57,9 @@ bool read_topology_hwloc(std::vector<CpuPlace>* places) {
     units.push_back(hwloc_get_obj_by_type(topology.handle, HWLOC_OBJ_PU, static_cast<unsigned>(i)));
   std::sort(units.begin(), units.end(),
             [](hwloc_obj_t a, hwloc_obj_t b) { return a->os_index < b->os_index; });
-  Numbering core_numbers;
-  Numbering l2_numbers;
-  Numbering l3_numbers;
+  ObjectNumbering core_numbers;
+  ObjectNumbering l2_numbers;
+  ObjectNumbering l3_numbers;
   for (hwloc_obj_t unit : units) {
     const auto above = [&](hwloc_obj_type_t type) {
       return hwloc_get_ancestor_obj_by_type(topology.handle, type, unit);
