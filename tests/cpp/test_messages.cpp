@@ -1,6 +1,8 @@
 // Messages between two ranks: every size and way, MPI's order, many at once, and waits that cannot end.
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +18,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/messages/copy_ways.hpp"
 #include "phicoll/support/random.hpp"
 
 namespace phicoll {
@@ -354,6 +357,97 @@ TEST_P(Messages, LargeOnesGoBothWaysAmongSmallOnes) {
   });
 }
 
+// A receiver takes the first ones of a size through the ring and together with their sender by turns (copy_ways.hpp). Either
+// may be late, and the message may wait for its receive.
+TEST_P(Messages, TheLargestOnesAreCopiedByBoth) {
+  run(2, [](Communicator& communicator) {
+    const auto late = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+    for (const std::size_t bytes :
+         {std::size_t{2} << 20, (std::size_t{4} << 20) + 12345, std::size_t{9000001}})
+      for (int turn = 0; turn < 12; ++turn) {
+        const Bytes sent = numbered(bytes, turn);
+        if (communicator.rank() == 0) {
+          const auto begun = communicator.begin_send(sent.data(), bytes, 1, turn, 0, turn % 4 == 3);
+          if (turn % 3 == 1) late();
+          communicator.wait(*begun);
+        } else {
+          Bytes got(bytes + 1, 0xee);
+          Envelope found;
+          if (turn % 3 == 2) {
+            found = communicator.probe(0, turn);
+            late();
+          }
+          communicator.receive(got.data(), bytes, 0, turn);
+          EXPECT_EQ(got.back(), 0xee);
+          got.pop_back();
+          ASSERT_TRUE(got == sent) << bytes << " bytes, turn " << turn;
+        }
+      }
+  });
+}
+
+TEST_P(Messages, SeveralOfTheLargestGoBothWaysAtOnce) {
+  run(3, [](Communicator& communicator) {
+    constexpr int each = 12;
+    constexpr std::size_t bytes = 2200000;
+    const int rank = communicator.rank(), size = communicator.size();
+    std::vector<Bytes> sent, got(each * static_cast<std::size_t>(size), Bytes(bytes));
+    for (int tag = 0; tag < each; ++tag) sent.push_back(numbered(bytes, 20 * rank + tag));
+    std::vector<std::shared_ptr<Transfer>> all;
+    for (int tag = 0; tag < each; ++tag)
+      for (int to = 0; to < size; ++to)
+        if (to != rank)
+          all.push_back(communicator.begin_send(sent[static_cast<std::size_t>(tag)].data(), bytes, to, tag));
+    for (int tag = each - 1; tag >= 0; --tag)
+      for (int from = 0; from < size; ++from)
+        if (from != rank)
+          all.push_back(communicator.begin_receive(got[static_cast<std::size_t>(from * each + tag)].data(),
+                                                   bytes, from, tag));
+    for (const auto& transfer : all) communicator.wait(*transfer);
+    for (int from = 0; from < size; ++from)
+      for (int tag = 0; tag < each; ++tag) {
+        if (from == rank) continue;
+        ASSERT_TRUE(got[static_cast<std::size_t>(from * each + tag)] == numbered(bytes, 20 * from + tag))
+            << "from " << from << ", tag " << tag;
+      }
+  });
+}
+
+TEST(CopyWays, TriesBothAndTakesTheFaster) {
+  CopyWays ways;
+  const auto by_both = [&](std::size_t bytes, int messages, std::int64_t ring_ns, std::int64_t both_ns) {
+    int found = 0;
+    for (int i = 0; i < messages; ++i) {
+      const bool both = ways.copy_both(bytes);
+      found += both;
+      ways.took(both, bytes, both ? both_ns : ring_ns);
+    }
+    return found;
+  };
+  constexpr std::size_t bytes = 3 << 20;
+  EXPECT_EQ(by_both(bytes, 8, 100, 50), 4);
+  EXPECT_EQ(by_both(bytes, 120, 100, 50), 119);
+  EXPECT_EQ(by_both(2 * bytes, 8, 50, 100), 4);  // another size
+  EXPECT_EQ(by_both(2 * bytes, 120, 50, 100), 1);
+  // The receiver's buffers are others now: found out as the ring is tried again.
+  EXPECT_GT(by_both(bytes, 128, 100, 500), 0);
+  EXPECT_LT(by_both(bytes, 128, 100, 500), 4);
+}
+
+TEST(Parts, CoverTheRest) {
+  constexpr std::size_t from = 131072;
+  for (const std::size_t to : {from + 1, std::size_t{1} << 20, (std::size_t{1} << 20) + 1,
+                               std::size_t{16} << 20, (std::size_t{1} << 30) + 12345}) {
+    const Parts parts(from, to);
+    std::size_t at = from;
+    for (std::uint64_t part = 0; part < parts.count(); ++part) {
+      ASSERT_EQ(parts.at(part), at);
+      at += parts.bytes_at(at);
+    }
+    EXPECT_EQ(at, to);
+  }
+}
+
 TEST_P(Messages, AnySourceTakesAllAndNamesThem) {
   constexpr int ranks = 5;
   run(ranks, [](Communicator& communicator) {
@@ -632,6 +726,57 @@ TEST_P(Messages, ALargeSendThatNobodyTakesIsToldOf) {
       communicator.receive(&byte, 1, 0, 9);
   });
   EXPECT_NE(told.find("to receive a message with tag 3"), std::string::npos) << told;
+}
+
+// A rank dies in the middle of one of the largest messages.
+TEST(MessagesOfTheDead, TheOtherRankIsToldOfIt) {
+  for (int moment = 0; moment < 8; ++moment) {
+    const std::string told = end_of(true, 2, [&](Communicator& communicator) {
+      Bytes large(4 << 20);
+      std::thread killer;
+      if (communicator.rank() == moment % 2)
+        killer = std::thread([moment] {
+          std::this_thread::sleep_for(std::chrono::microseconds(8000 + 700 * moment));
+          kill(getpid(), SIGKILL);
+        });
+      for (;;)
+        if (communicator.rank() == 0)
+          communicator.send(large.data(), large.size(), 1);
+        else
+          communicator.receive(large.data(), large.size(), 0);
+    });
+    EXPECT_NE(told, "ended well");
+  }
+}
+
+// The group breaks in the middle of one. The receiver's buffer is the caller's again, so nothing is written to it after the
+// error.
+TEST(MessagesOfABrokenGroup, AreNotWrittenAfterTheError) {
+  for (int moment = 0; moment < 8; ++moment) {
+    const std::string told = end_of(true, 2, [&](Communicator& communicator) {
+      Bytes large(8 << 20, static_cast<unsigned char>(communicator.rank()));
+      std::thread breaker;
+      if (communicator.rank() == moment % 2)
+        breaker = std::thread([&communicator, moment] {
+          std::this_thread::sleep_for(std::chrono::microseconds(8000 + 700 * moment));
+          communicator.control().break_group(communicator.rank(), "was broken by the test");
+        });
+      try {
+        for (;;)
+          if (communicator.rank() == 0)
+            communicator.send(large.data(), large.size(), 1);
+          else
+            communicator.receive(large.data(), large.size(), 0);
+      } catch (const BrokenGroupError&) {
+        if (breaker.joinable()) breaker.join();
+        std::fill(large.begin(), large.end(), 77);
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        EXPECT_EQ(std::count(large.begin(), large.end(), 77), 8 << 20);
+        throw;
+      }
+    });
+    EXPECT_NE(told.find("was broken by the test"), std::string::npos) << told;
+  }
 }
 
 // A slow sender is no stuck group.

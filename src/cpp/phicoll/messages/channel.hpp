@@ -18,6 +18,14 @@
 //     matched the message, which it says by storing the number of its first cell into the next of the words `wanted`, with
 //     release, once that word is 0. The sender acquires the number and stores 0, with release. So a reader keeps a part of
 //     each message that it has not matched, and the messages after it are not held up.
+//  5. The rest may be copied by both ranks instead, each between its own memory and the other's. The first cell then has a
+//     handle of the message. The reader marks the ticket as for a copy (3), stores a handle of its buffer and the
+//     message's number in `both`, and says in the word `wanted` that it does so. Then each rank claims one part after the other
+//     by compare and exchange on `both.claimed`, and copies it. After each part the sender stores in `both.sent`, with
+//     release, how many it has copied. The reader goes on when all parts are claimed and it has acquired the sender's last,
+//     so no one writes to its buffer after that, and `both` is free. A sender that comes late finds another message's number
+//     or no parts left. It has read the right handle if its exchange succeeds: until then there were parts left of its
+//     message, and the reader kept `both` as it was.
 
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +57,7 @@ struct alignas(arch::stride_bytes) MessageCell {
     Word<std::uint64_t> at;  ///< its offset, counted from when the channel was made
     Word<std::uint64_t> bytes;
     Word<std::uint64_t> message;  ///< of a rest: the number of the message's first cell
+    ExposedWords from;  ///< of the first piece of a large message, which its receiver may copy; or zero
   };
   Piece& piece() { return *payload_as<Piece>(); }
   ExposedWords& exposed() { return *payload_as<ExposedWords>(); }
@@ -79,14 +88,22 @@ struct alignas(arch::stride_bytes) Channel {
   static constexpr std::uint64_t withdrawn(std::uint64_t n) { return 4 * n - 1; }
   static constexpr std::uint64_t received(std::uint64_t n) { return 4 * n; }
   struct alignas(arch::stride_bytes) Wanted {
-    Word<std::uint64_t> number[wants];
+    Word<std::uint64_t> number[wants];  ///< twice, and one more if both ranks are to copy the rest
   };
+  struct alignas(arch::stride_bytes) Both {
+    Word<std::uint64_t> claimed;  ///< parts of a message: see parts_of
+    Word<std::uint64_t> sent;     ///< those that the sender has copied
+    ExposedWords to;
+  };
+  /// A count of parts of message n, from parts_of(n) on.
+  static constexpr std::uint64_t parts_of(std::uint64_t n) { return n << 24; }
   struct alignas(arch::stride_bytes) Ring {
     Word<std::uint64_t> place;  ///< 0: not made yet
   };
   Read read;
   Tickets ticket;
   Wanted wanted;
+  Both both;
   Ring ring;
   MessageCell cell[cells];
 

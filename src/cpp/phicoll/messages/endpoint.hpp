@@ -11,6 +11,10 @@
 // Of a message larger than 256 KB only the first part is sent before its receive has matched it (channel.hpp), so what a rank
 // keeps of messages that come early is bounded for each. A message to oneself is sent whole.
 //
+// The rest of a message of 2 MB and more may be copied by both ranks at once, with the kernel's help: one copy by two CPUs,
+// and none has to wait for the other. It pays where pages are large, which no rank can see, so receivers try
+// both ways and take the faster one (copy_ways.hpp).
+//
 // Messages that come before their receive wait in `waiting_`, in the order in which they came; a receive looks there
 // first. If it finds none, it goes to the end of `posted_`, and each later message is offered to the receives there in
 // turn. So both rules hold, since cells of one sender are taken in order and neither list is reordered.
@@ -35,6 +39,7 @@
 #include "phicoll/memory/own_threads.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/channel.hpp"
+#include "phicoll/messages/copy_ways.hpp"
 #include "phicoll/messages/transfer.hpp"
 
 namespace phicoll {
@@ -148,17 +153,11 @@ class Endpoint {
   /// copies that are being made, but not for ranks that died: where there may be such, 2 s at most, as what they copy from is
   /// the group's heap, which stays mapped. A thread's copy ends, though it takes long where others have the CPUs.
   void withdraw(Port& port) {
-    for (Out& out : out_)
-      for (const Shared& t : out.handed) {
-        Word<std::uint64_t>& word = out.channel->ticket.word[t->ticket];
-        std::uint64_t seen = port.load_acquire(word);
-        while (seen < Channel::copied(t->number))
-          if (port.compare_exchange(word, seen, Channel::withdrawn(t->number))) break;
-        const std::int64_t since = port.now();
-        while (port.load_acquire(word) == Channel::copied(t->number) &&
-               (!channels_.ranks_may_die() || port.now() - since < 2000000000))
-          port.pause();
-      }
+    for (Out& out : out_) {
+      for (const Shared& t : out.handed) withdraw(port, out, *t);
+      for (const Shared& t : out.announced) withdraw(port, out, *t);
+      for (const Shared& t : out.queue) withdraw(port, out, *t);
+    }
   }
 
   /// The first message that a receive would take now, or null.
@@ -243,6 +242,9 @@ class Endpoint {
     std::vector<Shared> partial;       // matched, the rest to come
     std::deque<std::uint64_t> wanted;  // messages whose rest must be asked for
     std::uint64_t wants = 0;           // asked for
+    CopyWays ways;
+
+    Word<std::uint64_t>& next_want() const { return channel->wanted.number[wants % Channel::wants]; }
   };
 
   static constexpr std::size_t least_piece = 8192;
@@ -258,6 +260,21 @@ class Endpoint {
   }
 
   // Sending.
+
+  void withdraw(Port& port, Out& out, const Transfer& t) {
+    if (t.ticket == no_ticket) return;
+    Word<std::uint64_t>& word = out.channel->ticket.word[t.ticket];
+    std::uint64_t seen = port.load_acquire(word);
+    while (seen < Channel::copied(t.number))
+      if (port.compare_exchange(word, seen, Channel::withdrawn(t.number))) break;
+    await_peer(port, [&] { return port.load_acquire(word) != Channel::copied(t.number); });
+  }
+  /// Waits, in a broken group, for a peer's copy to end.
+  template <class Ended>
+  void await_peer(Port& port, const Ended& ended) const {
+    const std::int64_t since = port.now();
+    while (!ended() && (!channels_.ranks_may_die() || port.now() - since < 2000000000)) port.pause();
+  }
 
   void begin_send(Port& port, const Shared& t) {
     Out& out = out_of(t->peer);
@@ -289,31 +306,62 @@ class Endpoint {
     port.store_relaxed(out.channel->ring.place, place);
     out.ring = channels_.ring_at(place);
   }
+  /// Whether the receiver may copy the rest of a message together with this rank.
+  bool can_be_copied_by_both(const Port& port, const Transfer& t) const {
+    return t.bytes >= CopyWays::least_bytes && in_two_parts(t.bytes, t.peer) && t.pieces.empty() &&
+           port.exposable(t.data, t.bytes);
+  }
   /// Whether nothing of a message that was pushed has to follow.
   bool is_in_channel(const Transfer& t) const { return t.moved == 0 || t.moved == t.bytes; }
   /// Notes what becomes of a message that was pushed and is not done by that.
   void pushed(Out& out, const Shared& t) { (is_in_channel(*t) ? out.handed : out.announced).push_back(t); }
-  /// Queues the rest of what is wanted, ahead of messages that have not been begun.
-  void look_for_wants(Port& port, Out& out) {
+  /// Queues the rest of what is wanted, ahead of messages that have not been begun, or copies it with its receiver.
+  /// Returns whether it did the latter.
+  bool look_for_wants(Port& port, Out& out) {
     while (!out.announced.empty()) {
       Word<std::uint64_t>& word = out.channel->wanted.number[out.wants % Channel::wants];
-      const std::uint64_t number = port.load_acquire(word);
-      if (number == 0) return;
+      const std::uint64_t wanted = port.load_acquire(word);
+      if (wanted == 0) return false;
       const auto it = std::find_if(out.announced.begin(), out.announced.end(),
-                                   [number](const Shared& t) { return t->number == number; });
-      if (it == out.announced.end()) return;  // its first part is not in the channel yet
-      auto place = out.queue.begin();
-      while (place != out.queue.end() && (*place)->moved != 0) ++place;
-      out.queue.insert(place, *it);
+                                   [wanted](const Shared& t) { return t->number == wanted / 2; });
+      if (it == out.announced.end()) return false;  // its first part is not in the channel yet
+      const Shared t = *it;
       out.announced.erase(it);
       port.signal(word, std::uint64_t{0});
       ++out.wants;
+      if (wanted % 2 != 0) {
+        out.handed.push_back(t);
+        copy_with_receiver(port, out, *t);
+        return true;
+      }
+      // The receiver leaves the message's own memory alone.
+      if (!t->synchronous) t->ticket = no_ticket;
+      auto place = out.queue.begin();
+      while (place != out.queue.end() && (*place)->moved != 0) ++place;
+      out.queue.insert(place, t);
+    }
+    return false;
+  }
+  /// Copies parts of a message's rest, as long as there are any.
+  void copy_with_receiver(Port& port, Out& out, const Transfer& t) {
+    Channel::Both& both = out.channel->both;
+    const Parts parts(first_part_, t.bytes);
+    const Exposed to = both.to.load(port);
+    const std::uint64_t none = Channel::parts_of(t.number);
+    std::uint64_t copied = none;
+    std::uint64_t seen = port.load_acquire(both.claimed);
+    while (seen - none < parts.count()) {  // another message's number is larger by more, or none
+      if (!port.compare_exchange(both.claimed, seen, seen + 1)) continue;
+      const std::size_t at = parts.at(seen - none);
+      port.put(to, at, t.data + at, parts.bytes_at(at));
+      port.signal(both.sent, ++copied);
+      seen = port.load_acquire(both.claimed);
     }
   }
   bool push_all(Port& port) {
     bool any = false;
     for (Out& out : out_) {
-      look_for_wants(port, out);
+      any = look_for_wants(port, out) || any;
       while (!out.queue.empty()) {
         const Shared t = out.queue.front();
         const std::uint64_t before = out.cells;
@@ -323,7 +371,7 @@ class Endpoint {
         out.queue.pop_front();
         if (!is_in_channel(*t) || t->ticket != no_ticket) {
           pushed(out, t);
-          look_for_wants(port, out);
+          any = look_for_wants(port, out) || any;
         } else {
           t->done = true;
           --under_way_;
@@ -363,6 +411,7 @@ class Endpoint {
         return true;
       }
       make_ring(port, out);  // there already, unless all tickets are in use
+      t.offered = can_be_copied_by_both(port, t) && take_ticket(port, out, t);
     }
     const bool waits = in_two_parts(t.bytes, t.peer);
     // A message goes on after its first part only because the receiver wants the rest.
@@ -377,6 +426,8 @@ class Endpoint {
       out.bytes += arch::whole_lines(piece);
       const bool begins_rest = waits && t.moved == first_part_;
       if (begins_rest) port.store_relaxed(cell.piece().message, t.number);
+      if (waits && t.moved == 0)
+        cell.piece().from.store(port, t.offered ? port.expose(t.data) : Exposed{0, 0, 0});
       const CellKind kind = t.moved == 0 ? CellKind::ring : begins_rest ? CellKind::rest : CellKind::more;
       t.moved += piece;
       write(port, out, cell, {t.tag, t.type, kind, t.ticket}, t.bytes);
@@ -433,7 +484,10 @@ class Endpoint {
   bool in_two_parts(std::size_t bytes, int peer) const { return bytes > most_at_once_ && peer != rank_; }
   /// A ticket's number is that of the message's first cell, which both sides know.
   bool take_ticket(Port& port, Out& out, Transfer& t) {
-    if (t.ticket != no_ticket) return true;
+    if (t.ticket != no_ticket) {
+      out.tickets[t.ticket] = t.number;  // messages that were begun later may have gone ahead meanwhile
+      return true;
+    }
     for (unsigned i = 0; i < Channel::tickets; ++i) {
       if (port.load_acquire(out.channel->ticket.word[i]) != Channel::received(out.tickets[i])) continue;
       t.ticket = i;
@@ -519,29 +573,79 @@ class Endpoint {
       port.move(t->data, port.bind(message.bytes.data(), message.bytes.size()), message.bytes.size());
     if (message.exposed || message.came == message.envelope.bytes)
       return complete(port, *t, message.envelope, message.ticket, message.number);
-    expect(port, t, message.envelope, message.ticket, message.number);
+    expect(port, *t, message.envelope, message.ticket, message.number, message.where);
     t->moved = message.came;
+    if (t->moved == t->in_ring) return complete_stream(port, *t);
     in_of(message.envelope.source).partial.push_back(t);
   }
-  /// Begins to receive a message whose pieces are still to come, and asks for its rest if it has one.
-  void expect(Port& port, const Shared& t, const Envelope& envelope, unsigned ticket, std::uint64_t number) {
-    t->envelope = envelope;
-    t->ticket = ticket;
-    t->number = number;
+  /// Begins to receive a message whose pieces are still to come. Its rest, if it has one, is copied here or asked for.
+  void expect(Port& port, Transfer& t, const Envelope& envelope, unsigned ticket, std::uint64_t number,
+              const Exposed& offered) {
+    t.envelope = envelope;
+    t.ticket = ticket;
+    t.number = number;
+    t.in_ring = envelope.bytes;
     ++streams_;
     if (!in_two_parts(envelope.bytes, envelope.source)) return;
     In& in = in_of(envelope.source);
+    if (offered) {
+      t.begun_ns = port.now();
+      if (in.wanted.empty() && port.load_acquire(in.next_want()) == 0 && in.ways.copy_both(envelope.bytes))
+        return copy_with_sender(port, in, t, offered);
+    }
     in.wanted.push_back(number);
     ask(port, in);
   }
   static void ask(Port& port, In& in) {
-    while (!in.wanted.empty()) {
-      Word<std::uint64_t>& word = in.channel->wanted.number[in.wants % Channel::wants];
-      if (port.load_acquire(word) != 0) return;
-      port.signal(word, in.wanted.front());
+    while (!in.wanted.empty() && port.load_acquire(in.next_want()) == 0) {
+      port.signal(in.next_want(), 2 * in.wanted.front());
       in.wanted.pop_front();
       ++in.wants;
     }
+  }
+  /// Copies the rest of a message, of which the sender copies parts too if it is there. All of it has come at the end.
+  void copy_with_sender(Port& port, In& in, Transfer& t, const Exposed& from) {
+    Channel::Both& both = in.channel->both;
+    const Parts parts(first_part_, t.envelope.bytes);
+    const std::uint64_t none = Channel::parts_of(t.number);
+    const std::uint64_t all = none + parts.count();
+    begin_copy(port, in, t.ticket, t.number);
+    both.to.store(port, port.expose(t.data));
+    port.store_relaxed(both.sent, none);
+    port.store_relaxed(both.claimed, none);
+    port.signal(in.next_want(), 2 * t.number + 1);
+    ++in.wants;
+    const auto leave_sender = [&] {
+      port.signal(in.channel->ticket.word[t.ticket], Channel::received(t.number));
+      t.ticket = no_ticket;
+    };
+    std::uint64_t mine = 0;  // claimed
+    try {
+      for (std::uint64_t seen = none; seen != all;) {
+        if (!port.compare_exchange(both.claimed, seen, seen + 1)) continue;
+        ++mine;
+        const std::size_t at = parts.at(seen - none);
+        port.fetch(t.data + at, from, at, parts.bytes_at(at));
+        seen = port.load_acquire(both.claimed);
+      }
+      port.wait(both.sent, equal(all - mine), hint_(t.envelope.source));
+    } catch (...) {
+      // The group is broken. The sender claims nothing more, and what it has claimed goes into memory that is the caller's.
+      const std::uint64_t claimed = port.exchange(both.claimed, all);
+      await_peer(port, [&] { return port.load_acquire(both.sent) == claimed - mine; });
+      leave_sender();
+      throw;
+    }
+    leave_sender();
+    t.in_ring = first_part_;
+  }
+  /// Ends the receive of a message whose last piece has come.
+  void complete_stream(Port& port, Transfer& t) {
+    if (t.begun_ns != 0)
+      in_of(t.envelope.source)
+          .ways.took(t.in_ring != t.envelope.bytes, t.envelope.bytes, port.now() - t.begun_ns);
+    complete(port, t, t.envelope, t.ticket, t.number);
+    --streams_;
   }
   void complete(Port& port, Transfer& t, const Envelope& envelope, unsigned ticket, std::uint64_t number) {
     if (ticket != no_ticket)
@@ -552,16 +656,20 @@ class Endpoint {
 
   void copy_exposed(Port& port, const Exposed& where, Transfer& t, const Envelope& envelope, unsigned ticket,
                     std::uint64_t number) {
-    Word<std::uint64_t>& word = in_of(envelope.source).channel->ticket.word[ticket];
+    begin_copy(port, in_of(envelope.source), ticket, number);
+    if (port.direct(where))
+      port.move(t.data, port.view(where, 0), envelope.bytes, stores_of(envelope.bytes));
+    else
+      port.fetch(t.data, where, 0, envelope.bytes);
+  }
+  /// Keeps the sender's memory until the message is received.
+  static void begin_copy(Port& port, In& in, unsigned ticket, std::uint64_t number) {
+    Word<std::uint64_t>& word = in.channel->ticket.word[ticket];
     std::uint64_t seen = port.load_relaxed(word);
     while (seen < Channel::copied(number))
       if (port.compare_exchange(word, seen, Channel::copied(number))) break;
     // Withdrawn: the group is broken, which this wait tells.
     if (seen == Channel::withdrawn(number)) port.wait(word, equal(Channel::received(number)));
-    if (port.direct(where))
-      port.move(t.data, port.view(where, 0), envelope.bytes, stores_of(envelope.bytes));
-    else
-      port.fetch(t.data, where, 0, envelope.bytes);
   }
   /// How a received message is stored. The caches hold the sender's data too, so it is too large for them at half the size of
   /// a collective's result. Between two processes on an EPYC, 4 MB took 0.82 and 16 MB 0.6 to 0.75 of the time by this.
@@ -638,9 +746,9 @@ class Endpoint {
   void take_matched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope,
                     const Shared& t) {
     if (note.kind == CellKind::ring) {
-      expect(port, t, envelope, note.ticket, in.cells + 1);
-      in.stream = t;
       if (envelope.bytes >= long_copy) tell_of_a_wait();
+      expect(port, *t, envelope, note.ticket, in.cells + 1, offered(port, cell, envelope));
+      in.stream = t;
       take_piece(port, in, cell);
       return;
     }
@@ -666,6 +774,7 @@ class Endpoint {
       return;
     }
     if (note.kind == CellKind::ring) {
+      message.where = offered(port, cell, envelope);
       in.waiting = &message;
       ++streams_;
       take_piece(port, in, cell);
@@ -673,6 +782,10 @@ class Endpoint {
       port.move(port.bind(message.bytes.data(), envelope.bytes), port.shared(cell.payload), envelope.bytes);
       message.came = envelope.bytes;
     }
+  }
+  /// Where a message lies whose first piece came in this cell, if this rank may copy it.
+  Exposed offered(Port& port, MessageCell& cell, const Envelope& envelope) const {
+    return in_two_parts(envelope.bytes, envelope.source) ? cell.piece().from.load(port) : Exposed{0, 0, 0};
   }
   static void begin_rest(In& in, std::uint64_t number) {
     const auto it = std::find_if(in.partial.begin(), in.partial.end(),
@@ -690,11 +803,12 @@ class Endpoint {
       Transfer& t = *in.stream;
       port.move(t.data + t.moved, piece, bytes, stores_of(t.envelope.bytes));
       t.moved += bytes;
-      if (t.moved == first_part_ && in_two_parts(t.envelope.bytes, t.envelope.source))
-        return in.partial.push_back(std::move(in.stream));
-      if (t.moved < t.envelope.bytes) return;
-      complete(port, t, t.envelope, t.ticket, t.number);
-      in.stream.reset();
+      if (t.moved == t.in_ring) {
+        complete_stream(port, t);
+        in.stream.reset();
+      } else if (t.moved == first_part_ && in_two_parts(t.envelope.bytes, t.envelope.source)) {
+        in.partial.push_back(std::move(in.stream));
+      }
     } else {
       Waiting& message = *in.waiting;
       port.move(port.bind(message.bytes.data() + message.came, bytes), piece, bytes);
@@ -705,8 +819,8 @@ class Endpoint {
         deliver(port, message, message.claimed);
         waiting_.remove_if([&](const Waiting& w) { return &w == &message; });
       }
+      --streams_;
     }
-    --streams_;
   }
   /// Tells the sender seldom, since each time the word's line moves to it, but soon enough that it never waits in vain:
   /// the unacknowledged part always leaves room for a piece and the rest of a lap.
