@@ -129,8 +129,7 @@ void remember_main_thread() {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
 }
 
-Waiting::Waiting(GiveUp when)
-    : before_(current), looks_for_signals_(PyThread_get_thread_ident() == main_thread) {
+Waiting::Waiting(GiveUp when) : before_(current) {
   current = this;
   if (when == GiveUp::at_once) state_ = PyEval_SaveThread();
 }
@@ -161,7 +160,8 @@ void give_up_interpreter() {
 }
 
 void look_for_signals() {
-  if (current == nullptr || !current->looks_for_signals_) return;
+  if (current == nullptr || PyThread_get_thread_ident() != main_thread)
+    return;  // other threads have no signals
   py::gil_scoped_acquire locked;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }

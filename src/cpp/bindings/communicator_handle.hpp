@@ -53,7 +53,6 @@ class Waiting {
   friend void look_for_signals();
   PyThreadState* state_ = nullptr;  // null while the lock is held
   Waiting* before_;                 // the call whose operator made this one
-  bool looks_for_signals_;          // only the main thread has signals
 };
 
 /// An operator on elements of one type, with the function of a user's own.

@@ -45,6 +45,8 @@ constexpr const char* parameter_names[parameters] = {"op",      "root",    "dest
 /// What the calls look up, once. The references live as long as the interpreter.
 struct Known {
   PyTypeObject* array = nullptr;
+  PyTypeObject* comm = nullptr;
+  Py_ssize_t core_slot = 0;  // where an instance of it keeps the core's communicator
   PyTypeObject* communicator = nullptr;
   PyTypeObject* collective_call = nullptr;
   PyTypeObject* request = nullptr;
@@ -70,6 +72,11 @@ struct Known {
     const py::module_ buffers = py::module_::import("phicoll.comm.buffers");
     const py::module_ operators = py::module_::import("phicoll.comm.operators");
     Known known;
+    const py::object comm = py::module_::import("phicoll.comm.communicator").attr("Comm");
+    const py::object slot = comm.attr("_core");
+    if (Py_TYPE(slot.ptr()) != &PyMemberDescr_Type) throw Error("Comm has no slot of its core");
+    known.comm = reinterpret_cast<PyTypeObject*>(kept(comm));
+    known.core_slot = reinterpret_cast<PyMemberDescrObject*>(slot.ptr())->d_member->offset;
     known.array = py::detail::npy_api::get().PyArray_Type_;
     known.communicator = reinterpret_cast<PyTypeObject*>(py::type::of<CommunicatorHandle>().ptr());
     known.collective_call = reinterpret_cast<PyTypeObject*>(py::type::of<CollectiveCall>().ptr());
@@ -597,19 +604,28 @@ struct PlainCall {
   const Method* method;
 };
 
+/// The core's communicator of a Comm, or whatever else the object has in its place; no object if it has nothing.
+py::object core_in(PyObject* object) {
+  const Known& known = Known::get();
+  if (PyObject_TypeCheck(object, known.comm)) {
+    const Critical own(object);
+    PyObject* const* const slot =
+        reinterpret_cast<PyObject* const*>(reinterpret_cast<const char*>(object) + known.core_slot);
+    if (*slot != nullptr) return py::reinterpret_borrow<py::object>(*slot);
+  }
+  auto found = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, known.core));
+  if (!found) PyErr_Clear();
+  return found;
+}
+
 /// Null with an exception set, null without one if the call is not plain, or the result.
 PyObject* try_plain(const PlainCall& self, PyObject* const* args, std::size_t count, PyObject* names) {
   if (count == 0) return nullptr;
   try {
     if (self.method->request_call != nullptr)
       return count == 1 && names == nullptr ? self.method->request_call(args[0]).release().ptr() : nullptr;
-    const Known& known = Known::get();
-    const auto core = py::reinterpret_steal<py::object>(PyObject_GetAttr(args[0], known.core));
-    if (!core) {
-      PyErr_Clear();
-      return nullptr;
-    }
-    if (Py_TYPE(core.ptr()) != known.communicator) return nullptr;
+    const py::object core = core_in(args[0]);
+    if (!core || Py_TYPE(core.ptr()) != Known::get().communicator) return nullptr;
     auto& handle = core_of<CommunicatorHandle>(core.ptr());
     const Arguments arguments(args, count, names, *self.method);
     return arguments.plain ? self.method->call(handle, arguments).release().ptr() : nullptr;

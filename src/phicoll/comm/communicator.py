@@ -67,6 +67,8 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         The calling process was forked by a rank and is none itself. (A program that is a group of one may fork.)
     """
 
+    __slots__ = ("_core",)  # where plain calls read it
+
     _core: Any
 
     def __new__(
