@@ -632,7 +632,7 @@ class Endpoint {
     } catch (...) {
       // The group is broken. The sender claims nothing more, and what it has claimed goes into memory that is the caller's.
       const std::uint64_t claimed = port.exchange(both.claimed, all);
-      await_peer(port, [&] { return port.load_acquire(both.sent) == claimed - mine; });
+      await_peer(port, [&, claimed] { return port.load_acquire(both.sent) == claimed - mine; });
       leave_sender();
       throw;
     }
