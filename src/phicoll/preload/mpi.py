@@ -30,7 +30,7 @@ BUILD_TIMEOUT_S = 300.0
 ABI_LIBRARY = r"libmpi_abi\.so"
 ABI_SUFFIX = "_abi"
 FLAGS = ("-std=c++14", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility=default")
-#: A small call is a few hundred instructions: none to find thread-local variables or the library's functions.
+#: A small call takes a few hundred instructions: it spends none on finding thread-local variables or functions.
 FLAGS += ("-ftls-model=initial-exec", "-fno-semantic-interposition", "-Wl,-Bsymbolic-functions")
 
 

@@ -58,7 +58,7 @@ def reason(program: Path) -> str | None:
 
 
 def needed_libraries(words: Sequence[str]) -> set[str]:
-    """The libraries that the system loads with those of the words that are programs: their names, by ``ldd``."""
+    """The names of the shared libraries that ``ldd`` lists for those of the words that are programs."""
     names: set[str] = set()
     ldd = shutil.which("ldd")
     for word in words:
@@ -118,6 +118,6 @@ def become(
             raise ResourceError("the library is preloaded already")
         environment = prepared(environment)
     except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
-        if sys.stderr is not None:  # as where it was closed
+        if sys.stderr is not None:  # None where it was closed at the start
             print(f"phicoll: {kind}: the program runs without phicoll: {error}", file=sys.stderr, flush=True)
     os.execvpe(command[0], list(command), environment)

@@ -16,7 +16,7 @@ namespace phicoll {
 constexpr const char* sync_algorithm = "sense-reversing:reset=episode";
 constexpr std::size_t sync_bytes = sizeof(SenseReversing::Shared);
 
-/// What a group's memory is laid out in and taken from the machine by.
+/// The unit in which a group's memory is laid out and taken from the machine.
 constexpr std::size_t page_bytes = 4096;
 
 struct GroupLayout {

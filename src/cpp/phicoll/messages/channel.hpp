@@ -100,6 +100,9 @@ struct alignas(arch::stride_bytes) Channel {
   struct alignas(arch::stride_bytes) Ring {
     Word<std::uint64_t> place;  ///< 0: not made yet
   };
+  /// The word for the nth message whose rest is wanted, from 0.
+  Word<std::uint64_t>& want(std::uint64_t n) { return wanted.number[n % wants]; }
+
   Read read;
   Tickets ticket;
   Wanted wanted;

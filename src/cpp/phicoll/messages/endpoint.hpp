@@ -119,8 +119,7 @@ class Endpoint {
           port.wait(out.channel->ticket.word[transfer.ticket], at_least(Channel::received(transfer.number)),
                     hint_(transfer.peer));
         else
-          port.wait(out.channel->wanted.number[out.wants % Channel::wants], not_equal(std::uint64_t{0}),
-                    hint_(transfer.peer));
+          port.wait(out.channel->want(out.wants), not_equal(std::uint64_t{0}), hint_(transfer.peer));
       }
       wait_for(port, [&] { return transfer.done; });
     }
@@ -244,7 +243,7 @@ class Endpoint {
     std::uint64_t wants = 0;           // asked for
     CopyWays ways;
 
-    Word<std::uint64_t>& next_want() const { return channel->wanted.number[wants % Channel::wants]; }
+    Word<std::uint64_t>& next_want() const { return channel->want(wants); }
   };
 
   static constexpr std::size_t least_piece = 8192;
@@ -319,7 +318,7 @@ class Endpoint {
   /// Returns whether it did the latter.
   bool look_for_wants(Port& port, Out& out) {
     while (!out.announced.empty()) {
-      Word<std::uint64_t>& word = out.channel->wanted.number[out.wants % Channel::wants];
+      Word<std::uint64_t>& word = out.channel->want(out.wants);
       const std::uint64_t wanted = port.load_acquire(word);
       if (wanted == 0) return false;
       const auto it = std::find_if(out.announced.begin(), out.announced.end(),
