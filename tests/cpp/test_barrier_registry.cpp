@@ -168,19 +168,19 @@ TEST(BarrierRegistry, ValuesBeyondUseActAsTheLargestUseful) {
 }
 
 TEST(BarrierRegistry, AutoGoesByWhatRanksShare) {
-  const auto chosen = [](const Shape& shape) { return choose_barrier(shape).spec.name; };
-  EXPECT_EQ(choose_barrier(Shape::unknown(2)).spec.values[1].second, "packed");
+  const auto chosen = [](const Shape& shape) { return choose(shape, CallFacts()).spec.name; };
+  EXPECT_EQ(choose(Shape::unknown(2), CallFacts()).spec.values[1].second, "packed");
   EXPECT_EQ(chosen(Shape::unknown(8, true)), "sense-reversing");
   EXPECT_EQ(chosen(Shape::unknown(9)), "dissemination");
   // Cores with several contexts: paper 001's hybrid, inside a core first.
   const AlgorithmSpec on_card =
-      choose_barrier(place_ranks(240, uniform_machine(60, 4), Placement::balanced)).spec;
+      choose(place_ranks(240, uniform_machine(60, 4), Placement::balanced), CallFacts()).spec;
   EXPECT_EQ(on_card.text().substr(0, 31), "hybrid-dissemination:group=core");
   // A core a rank: nobody to meet on it.
   EXPECT_EQ(chosen(place_ranks(60, uniform_machine(60, 4), Placement::balanced)), "dissemination");
   // Ranks that share CPUs: the CPU is the group.
   const AlgorithmSpec crowded =
-      choose_barrier(place_ranks(8, uniform_machine(2, 1), Placement::compact)).spec;
+      choose(place_ranks(8, uniform_machine(2, 1), Placement::compact), CallFacts()).spec;
   EXPECT_EQ(crowded.text().substr(0, 30), "hybrid-dissemination:group=cpu");
 }
 

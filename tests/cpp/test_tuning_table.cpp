@@ -354,10 +354,10 @@ TEST(Automatic, LeavesItToTheRulesWhereTheRowCannotServe) {
       tuned(Shape::unknown(4, true), head + "barrier threads 4/2 0 hybrid-dissemination:group=cpu\n",
             TuningMode::threads, 2);
   const AlgorithmChoice unplaced = automatic_choice(crowded, CallFacts());
-  EXPECT_EQ(unplaced.spec.text(), choose_barrier(crowded).spec.text());
+  EXPECT_EQ(unplaced.spec.text(), choose(crowded, CallFacts()).spec.text());
   EXPECT_NE(unplaced.why.find("which ranks share one is not known"), std::string::npos) << unplaced.why;
   const AlgorithmChoice narrow = automatic_choice(shape, CallFacts(), 64);
-  EXPECT_EQ(narrow.spec.text(), choose_barrier(shape).spec.text());
+  EXPECT_EQ(narrow.spec.text(), choose(shape, CallFacts()).spec.text());
   EXPECT_NE(narrow.why.find("tree of t.tuning, line 4 has no room in 64 bytes"), std::string::npos)
       << narrow.why;
 }

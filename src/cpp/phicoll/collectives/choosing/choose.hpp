@@ -1,6 +1,6 @@
 #pragma once
 
-// The rules of `auto`; automatic_choice() asks a tuning table first.
+// What the rules of `auto` choose (rules.hpp); automatic_choice() asks a tuning table first.
 
 #include <cstddef>
 #include <string>
@@ -16,8 +16,6 @@ namespace phicoll {
 std::string with_cells(Operation operation, const std::string& beginning, std::size_t cell, std::size_t ring);
 
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
-/// What the rules choose for a barrier, which depends on the shape alone.
-AlgorithmChoice choose_barrier(const Shape& shape);
 
 /// The algorithm in `text`; if it takes `direct` and `text` does not give it, with the rules' value.
 AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,

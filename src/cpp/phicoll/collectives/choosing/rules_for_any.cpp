@@ -1,0 +1,180 @@
+// The rules for any number of ranks.
+
+#include <cstdint>
+#include <string>
+
+#include "phicoll/collectives/choosing/rules.hpp"
+
+namespace phicoll {
+namespace rules {
+
+namespace {
+
+using namespace because;
+using H = HostNumbers;
+
+// Through few cells, whose lines stay in the nearest cache, two ranks near each other take 0.6 to 0.9 of the time. Two far
+// from each other take 0.5 to 0.9 beyond 64 B; up to there, a root that is ahead of its reader needs many cells.
+constexpr std::size_t few_from = 129, few_to = 961;
+
+AlgorithmChoice broadcast(const Choosing& at) {
+  if (at.sharing)
+    return at.by_size({{0, "ring:cell=960:cells=2048", ahead},
+                       {at.host.at(&H::shared_pass), "ring", root_ahead},
+                       {at.host.at(&H::shared_rotate), at.cells("ring:cell=", 2 * at.ring),
+                        "ranks that share a CPU find a piece in its cache"}});
+  if (at.pair)
+    return at.by_size({{0, "ring", root_ahead},
+                       {few_from, "ring:cell=4096:cells=8", few_cells},
+                       {few_to, "ring", root_ahead},
+                       {at.host.at(&H::pass_rotate), at.cells("ring:cell=", 2 * at.ring), rotating},
+                       {at.host.at(&H::pass_wide), at.wide_cells("ring:cell=", 2 * at.ring), rotating}});
+  return at.by_size({{0, "ring", root_ahead},
+                     {at.host.at(&H::pass_rotate), at.cells("ring:cell=", 2 * at.ring), rotating},
+                     {at.host.at(&H::pass_wide), at.wide_cells("ring:cell=", 2 * at.ring), rotating}});
+}
+
+AlgorithmChoice reduce(const Choosing& at) {
+  // Ranks pinned to a few CPUs: with 4 to 16 on 2 the hierarchy takes 0.6 to 0.9 of the mailbox's time; with 3 it
+  // gains nothing.
+  if (at.shape.oversubscribed() && at.shape.size() >= 4) {
+    const From first = at.shape.size() == 4 ? From(961) : at.host.at(&H::shared_reduce);
+    AlgorithmChoice levels = at.by_size({{0, "mailbox:cell=960:cells=256", ahead},
+                                         {first, "hierarchical:group=cpu:piece=8192:pieces=64", cpu_by_cpu}});
+    if (at.fits(levels)) return levels;
+  }
+  if (at.sharing) return at.by_size({{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", root_waits}});
+  // With 4 and 8 ranks on two simulated packages levels take 0.4 to 0.6 of the mailbox's time from 64 B on.
+  if (in_several_parts(at.shape)) {
+    const Rule few = {0, "mailbox", root_waits};
+    const Rule levels = {9, "hierarchical", by_levels};
+    const AlgorithmChoice choice = at.by_size({few, levels});
+    if (at.fits(choice)) return choice;
+  }
+  // Simulated on a package of 8 cores, slices take 0.2 to 0.4 of the mailbox's time. Between two ranks, all that
+  // could be measured, they take up to 2.7 times what the simulation says. So the rule leaves out what gains less:
+  // four ranks, and smaller messages.
+  if (at.shape.size() >= 8)
+    return at.by_size({{0, "mailbox", root_waits}, {8 << 10, "sliced:chunk=16384:cells=128", root_takes}});
+  return at.by_size({{0, "mailbox", root_waits}});
+}
+
+AlgorithmChoice allreduce(const Choosing& at) {
+  if (at.shape.oversubscribed() && at.shape.size() <= 4)
+    return at.by_size({{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+                       {at.host.at(&H::shared_combine), at.cells("one-shot:cell=", at.ring / 4), seldom},
+                       {at.host.at(&H::shared_slice), at.wide_cells("sliced:chunk=", at.ring), sliced}});
+  // Ranks pinned to a few CPUs. With 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4 to 32 KB,
+  // and in larger pieces 0.7 to 1.0 of the slices' time up to 256 KB; with 16 ranks 0.7 to 0.9 beyond that too.
+  if (at.shape.oversubscribed()) {
+    const From end = at.shape.size() <= 8 ? at.host.at(&H::shared_levels_end) : From(SIZE_MAX);
+    AlgorithmChoice few = at.by_size(
+        {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+         {at.host.at(&H::shared_levels), "hierarchical:group=cpu", cpu_by_cpu},
+         {at.host.at(&H::shared_levels_wide), "hierarchical:group=cpu:piece=65536:pieces=8", cpu_by_cpu},
+         {end, at.wide_cells("sliced:chunk=", at.ring), sliced}});
+    if (at.fits(few)) return few;
+  }
+  // On two simulated packages the hierarchy takes 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks;
+  // with 4 and 6 it loses at 8 B. At 1 KB it equals the slices.
+  if (!at.sharing && at.shape.size() >= 8 && in_several_parts(at.shape)) {
+    AlgorithmChoice levels = at.by_size({{0, "hierarchical", by_levels},
+                                         {1 << 10, "sliced:chunk=16384:cells=128", sliced},
+                                         {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
+    if (at.fits(levels)) return levels;
+  }
+  if (at.pair)
+    return at.by_size({{0, "one-shot", one_exchange},
+                       {few_from, "one-shot:cell=4096:cells=8", few_cells},
+                       {few_to, "one-shot", one_exchange},
+                       {at.host.at(&H::combine_rotate), at.cells("one-shot:cell=", at.ring), rotating},
+                       {at.host.at(&H::slice), at.wide_cells("sliced:chunk=", at.ring), sliced}});
+  return at.by_size({{0, "one-shot", one_exchange},
+                     {at.host.at(&H::slice_many), "sliced:chunk=16384:cells=128", sliced},
+                     {at.host.at(&H::wide), at.wide_cells("sliced:chunk=", at.ring), sliced}});
+}
+
+AlgorithmChoice gather(const Choosing& at) {
+  if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
+  if (at.sharing)
+    return at.by_size({{0, "mailbox:cell=960:cells=256", ahead},
+                       {961, "mailbox", root_waits},
+                       {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", at.ring / 4), seldom},
+                       {at.host.at(&H::single), "single-copy", single}});
+  if (!at.pair)
+    return at.by_size({{0, "mailbox", root_waits}, {at.host.at(&H::single), "single-copy", single}});
+  return at.by_size({{0, "mailbox", root_waits},
+                     {at.host.at(&H::rotate), at.wide_cells("mailbox:cell=", at.ring), rotating},
+                     {at.host.at(&H::single), "single-copy", single}});
+}
+
+AlgorithmChoice scatter(const Choosing& at) {
+  if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
+  // Each rank has a ring with at least one cell for each other rank.
+  if (at.sharing && at.shape.size() <= 32)
+    return at.by_size({{0, "mailbox:cell=960:cells=1024", ahead},
+                       {961, "mailbox:cell=4096:cells=1024", ahead},
+                       {at.host.at(&H::shared_send), "mailbox", root_ahead},
+                       {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", at.ring / 4), seldom},
+                       {at.host.at(&H::shared_single, at.ranks), "single-copy", single}});
+  if (!at.pair)
+    return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});
+  return at.by_size({{0, "mailbox:cell=16384:cells=128", root_ahead},
+                     {at.host.at(&H::rotate), at.cells("mailbox:cell=", at.ring), rotating},
+                     {at.host.at(&H::single), "single-copy", single}});
+}
+
+/// One exchange among all ranks, of blocks whose pieces rotate through rings where they are large.
+AlgorithmChoice exchange(const Choosing& at) {
+  const Rule rotate = {at.host.at(&H::rotate), at.cells("one-shot:cell=", at.ring), rotating};
+  const Rule wide = {at.host.at(&H::wide), at.wide_cells("one-shot:cell=", at.ring / 2), rotating};
+  if (!at.pair) return at.by_size({{0, "one-shot", one_exchange}, rotate, wide});
+  return at.by_size({{0, "one-shot", one_exchange},
+                     {few_from, "one-shot:cell=4096:cells=8", few_cells},
+                     {few_to, "one-shot", one_exchange},
+                     rotate,
+                     wide});
+}
+
+AlgorithmChoice allgather(const Choosing& at) {
+  if (at.sharing)
+    return at.by_size(
+        {{0, "one-shot", one_exchange},
+         {at.host.at(&H::shared_exchange), at.wide_cells("one-shot:cell=", at.ring / 4), seldom}});
+  return exchange(at);
+}
+
+AlgorithmChoice alltoall(const Choosing& at) {
+  if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
+  if (at.sharing)
+    // A rank's cell holds a part of each block, so with many ranks large blocks come in many pieces. These are the
+    // largest cells of which a few ranks have two each.
+    return at.by_size({{0, "one-shot", one_exchange},
+                       {at.host.at(&H::shared_pieces), at.cells("one-shot:cell=", at.ring / 4), seldom},
+                       {at.host.at(&H::shared_exchange),
+                        at.shape.size() <= 4 ? std::string("one-shot:cell=524288:cells=2")
+                                             : at.wide_cells("one-shot:cell=", at.ring / 4),
+                        seldom}});
+  return exchange(at);
+}
+
+AlgorithmChoice scan(const Choosing& at) {
+  if (at.sharing) return at.by_size({{0, "one-shot:cell=960:cells=256", ahead}, {961, "one-shot", no_later}});
+  if (!at.pair) return at.by_size({{0, "one-shot", no_later}});
+  return at.by_size(
+      {{0, "one-shot", no_later}, {at.host.at(&H::rotate), at.cells("one-shot:cell=", at.ring), rotating}});
+}
+
+AlgorithmChoice reduce_scatter(const Choosing& at) {
+  if (!at.pair) return at.by_size({{0, "one-shot", one_exchange}});
+  return at.by_size({{0, "one-shot", one_exchange},
+                     {at.host.at(&H::rotate), at.cells("one-shot:part=", at.ring), rotating}});
+}
+
+}  // namespace
+
+const Choose for_any[operations] = {barrier, broadcast, reduce,   allreduce, gather,
+                                    scatter, allgather, alltoall, scan,      reduce_scatter};
+
+}  // namespace rules
+}  // namespace phicoll

@@ -1,0 +1,71 @@
+// The rules for many ranks. One rank's work should not grow with the ranks if it can be shared, so trees, chains and
+// exchanges in log P steps replace one exchange among all.
+
+#include <string>
+
+#include "phicoll/collectives/choosing/rules.hpp"
+
+namespace phicoll {
+namespace rules {
+
+namespace {
+
+using namespace because;
+using H = HostNumbers;
+
+AlgorithmChoice reduce(const Choosing& at) {
+  const Rule tree = {0, "send-receive-tree:degree=2", "no rank receives from more than log P others"};
+  if (at.shape.size() > 64) return at.by_size({tree});
+  return at.by_size({tree, {16 << 10, "sliced:chunk=65536:cells=32", root_takes}});
+}
+
+AlgorithmChoice allreduce(const Choosing& at) {
+  // Buffers of one message: each rank has some for every step.
+  return at.by_size({{0, "recursive-doubling:transfer=put-get:buffer=256", doubling},
+                     {256, "rabenseifner:transfer=put-get:buffer=2048", halving},
+                     {2 << 10, "rabenseifner", halving}});
+}
+
+// The usual cells are so large that each of many ranks has only a few, or, in a scatter, so small that a block takes several.
+AlgorithmChoice gather(const Choosing& at) {
+  return at.by_size({{0, "mailbox:cell=4096:cells=8", root_waits},
+                     {16 << 10, "mailbox", root_waits},
+                     {at.host.at(&H::single), "single-copy", single}});
+}
+
+AlgorithmChoice scatter(const Choosing& at) {
+  return at.by_size({{0, "mailbox", root_ahead},
+                     {2 << 10, "mailbox:cell=4096:cells=8", "a block in few pieces"},
+                     {at.host.at(&H::single), "single-copy", single}});
+}
+
+AlgorithmChoice alltoall(const Choosing& at) {
+  // A cell holds a part of each block. With 240 ranks these are 34 bytes, and mailboxes take a third of the time; with 128
+  // they take 0.8 of it on two EPYCs, and 1.04 on the card.
+  const Rule exchange = {0, "one-shot", one_exchange};
+  const Rule pieces = {256, "one-shot:cell=65536:cells=2", "one exchange, in few pieces"};
+  if (at.shape.size() <= 64) return at.by_size({exchange, pieces});
+  const char* const boxes = "mailbox:cell=256:cells=64";
+  if (at.shape.size() <= 128)
+    return at.by_size({exchange, {256, boxes, own_pieces}, {2 << 10, pieces.spec, pieces.why}});
+  return at.by_size({exchange, {128, boxes, own_pieces}});
+}
+
+AlgorithmChoice scan(const Choosing& at) {
+  return at.by_size({{0, "linear", "each rank waits for one other, and combines two operands"}});
+}
+
+AlgorithmChoice reduce_scatter(const Choosing& at) {
+  const bool far =
+      at.shape.size() >= 32 && in_several_parts(at.shape);  // a long way for each block of an exchange
+  return at.by_size(
+      {{0, "recursive-halving", halving}, {std::size_t{far ? 8u : 1u} << 10, "one-shot", one_exchange}});
+}
+
+}  // namespace
+
+const Choose for_many[operations] = {nullptr, nullptr, reduce,   allreduce, gather,
+                                     scatter, nullptr, alltoall, scan,      reduce_scatter};
+
+}  // namespace rules
+}  // namespace phicoll
