@@ -7,7 +7,6 @@ import argparse
 from phicoll.cli.options import add_model, add_reduction, option_names
 from phicoll.cli.output import add_json, put_found
 from phicoll.comm.group_options import MEMORY_LIMIT
-from phicoll.errors import ArgumentError
 from phicoll.registry import CALLS
 
 __all__ = ["add"]
@@ -65,14 +64,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from phicoll.models.tuning import why
 
-    barrier = arguments.operation in ("barrier", "Barrier")
-    if barrier and arguments.size is not None:
-        raise ArgumentError("size", repr(arguments.size), "only where data moves")
     with option_names(NAMES, switches=("not-commutative",)):
         found = why(
             arguments.operation,
             arguments.ranks,
-            0 if barrier else arguments.size or "4K",
+            arguments.size,
             mode=arguments.mode,
             machine=arguments.machine,
             model=arguments.model,

@@ -13,7 +13,7 @@ import numpy as np
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.explaining.kernel_runs import run
-from phicoll.foundations.checks import argument_names, check_text, check_whole
+from phicoll.foundations.checks import argument_names, check_text, check_whole, check_wholes
 from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import html_table
 from phicoll.foundations.nearest import near
@@ -97,15 +97,6 @@ class OneSidedTable:
         return html_table(HEADS, self._cells(), caption=self.caption())
 
 
-def check_numbers(argument: str, given: Any, least: int, most: int) -> list[int]:
-    """Whole numbers, given as one, as several, or as a text such as ``1,2``."""
-    parts = given.split(",") if isinstance(given, str) else given if isinstance(given, Iterable) else [given]
-    found = list(dict.fromkeys(check_whole(argument, part, least, most) for part in parts))
-    if not found:
-        raise ArgumentError(argument, "none", f"whole numbers from {least} to {most}")
-    return found
-
-
 def in_a_row(access: str, size: int) -> int:
     """How many accesses follow each other in a sample: fewer where they are large."""
     return max(1, min(MOST_IN_A_ROW, BYTES_IN_A_ROW // size))
@@ -174,8 +165,8 @@ def one_sided(
         counts = check_sizes([1 << k for k in range(3, 20, 2)] if sizes is None else sizes)
         for size in counts:
             check_whole("sizes", size, WORD, 1 << 26)
-    many = check_numbers("pairs", pairs, 1, 512)
-    calls = check_numbers("call", call, 0, 1_000_000)
+    many = check_wholes("pairs", pairs, 1, 512)
+    calls = check_wholes("call", call, 0, 1_000_000)
     on = None if machine is None else machine_text(machine)
     turns = check_whole("rounds", (5 if on is None else 2) if rounds is None else rounds, 1)
     of_each = check_whole("samples", (200 if on is None else 10) if samples is None else samples, 1)

@@ -11,7 +11,16 @@ from typing import Any, ParamSpec, TypeVar
 from phicoll.errors import ArgumentError
 from phicoll.foundations.nearest import near
 
-__all__ = ["argument_names", "check_flag", "check_items", "check_number", "check_text", "check_whole"]
+__all__ = [
+    "argument_names",
+    "as_list",
+    "check_flag",
+    "check_items",
+    "check_number",
+    "check_text",
+    "check_whole",
+    "check_wholes",
+]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -65,6 +74,24 @@ def check_whole(argument: str, value: Any, least: int, most: int | None = None) 
     if isinstance(value, bool) or number < least or (most is not None and number > most):
         raise ArgumentError(argument, repr(value), allowed)
     return int(number)
+
+
+def as_list(value: Any) -> list[Any]:
+    """The values of an argument that is given as one, as several, or as a text such as ``1,2``.
+
+    Empty parts stay, for the caller to refuse; a blank text has none.
+    """
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")] if value.strip() else []
+    return list(value) if isinstance(value, Iterable) else [value]
+
+
+def check_wholes(argument: str, value: Any, least: int, most: int) -> list[int]:
+    """Whole numbers, as as_list() takes them, each once."""
+    found = list(dict.fromkeys(check_whole(argument, part, least, most) for part in as_list(value)))
+    if not found:
+        raise ArgumentError(argument, "none", f"whole numbers from {least} to {most}")
+    return found
 
 
 def check_number(argument: str, value: Any, above: float | None = None, most: float = math.inf) -> float:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll import bench
 from phicoll.errors import ArgumentError, Error, PhicollWarning
-from phicoll.foundations.checks import argument_names, check_text, check_whole
+from phicoll.foundations.checks import argument_names, as_list, check_text, check_whole
 from phicoll.foundations.files import as_path, check_writable
 from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import Display, display
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["DEFINITIONS", "MAX_RANKS", "MODES", "Plan", "measure", "plan", "sweep"]
 
 MODES = tuple(choices_of("mode"))
+#: The size, in bytes, of a call that is counted or explained alone.
+ONE_SIZE = 4096
 DEFINITIONS = tuple(choices_of("definition"))
 MAX_SIZE = 1 << 40
 MAX_RANKS = 1024
@@ -189,9 +191,9 @@ def check_sizes(sizes: Any) -> list[int]:
 def call_arguments(
     operation: str, size: int | str | None, buffers: str | None, type: str | None, op: str | None
 ) -> dict[str, Any]:
-    """What the core is told about one call, of 4096 bytes by default: nothing for a barrier."""
+    """What the core is told about one call, by default of ONE_SIZE: nothing for a barrier."""
     if moves_data(operation):
-        size = 4096 if size is None else size
+        size = ONE_SIZE if size is None else size
     work = check_work(operation, size, buffers, type, op)
     if not work:
         return {}
@@ -356,14 +358,6 @@ def last_run(results: Results) -> Results:
 
 
 # Checks. Each names the argument, what it got and what is allowed.
-
-
-def as_list(value: Any) -> list[Any]:
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    if isinstance(value, Iterable):
-        return list(value)
-    return [value]
 
 
 def check_choices(argument: str, value: str | Sequence[str], allowed: Sequence[str]) -> list[str]:

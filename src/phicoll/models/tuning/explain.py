@@ -11,7 +11,15 @@ from phicoll.comm.group_options import MEMORY_LIMIT, MOST_BYTES
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names, check_flag, check_text, check_whole
 from phicoll.foundations.html_table import preformatted
-from phicoll.measuring.sweeps import MAX_RANKS, MODES, check_sizes, machine_text, placement_text
+from phicoll.measuring.sweeps import (
+    MAX_RANKS,
+    MODES,
+    ONE_SIZE,
+    check_sizes,
+    machine_text,
+    placement_text,
+    refuse,
+)
 from phicoll.models.tuning.prediction import Predicted, model_of, predicted
 from phicoll.models.tuning.table import Table, as_table, tuning_text
 from phicoll.registry import REDUCTIONS, moves_data, short_spec
@@ -132,7 +140,7 @@ class Choice:
 def why(
     operation: str,
     ranks: int = 2,
-    size: int | str = 0,
+    size: int | str | None = None,
     *,
     mode: str | None = None,
     machine: str | os.PathLike[str] | Machine | None = None,
@@ -155,9 +163,9 @@ def why(
     operation, ranks, size:
         The call, by its operation or by the name of a method of :class:`phicoll.Comm` (``"gatherv"``, ``"Exscan"``,
         ``"bcast"``; ``"reduce_scatter"`` is the one with counts, ``"reduce_scatter_block"`` the one with blocks).
-        ``size`` is the bytes of the count argument, a number or a text such as ``"64K"``: of the message or a block; of
-        the mean block in allgatherv and reduce_scatter. In gatherv, scatterv and alltoallv ranks do not know each
-        other's counts, so no choice depends on the size.
+        ``size`` is the bytes of the count argument, a number or a text such as ``"64K"``, 4096 by default: of the
+        message or a block; of the mean block in allgatherv and reduce_scatter. In gatherv, scatterv and alltoallv ranks
+        do not know each other's counts, so no choice depends on the size. A barrier has none.
     mode:
         ``"threads"`` or ``"processes"`` (the default); ``"simulated"`` with a machine.
     machine:
@@ -189,12 +197,16 @@ def why(
     name = check_text("operation", operation, "a name such as 'allreduce' or 'Gatherv'")
     call, operation, counts_differ = _core.call_name(name)
     count = check_whole("ranks", ranks, 1, MAX_RANKS)
-    try:
-        sizes = check_sizes(size)
-    except ArgumentError as error:
-        raise ArgumentError("size", error.got, error.allowed) from None
-    if len(sizes) != 1:
-        raise ArgumentError("size", repr(size), "one")
+    if moves_data(operation):
+        try:
+            sizes = check_sizes(ONE_SIZE if size is None else size)
+        except ArgumentError as error:
+            raise ArgumentError("size", error.got, error.allowed) from None
+        if len(sizes) != 1:
+            raise ArgumentError("size", repr(size), "one")
+    else:
+        refuse({"size": size or None}, "only where data moves")
+        sizes = [0]
     text = "" if machine is None else machine_text(machine)
     allowed = ("simulated",) if text else MODES
     mode = ("simulated" if text else "processes") if mode is None else mode
@@ -233,7 +245,7 @@ def why(
         operation=operation,
         call=found["call"],
         ranks=count,
-        size=sizes[0] if moves_data(operation) else 0,
+        size=sizes[0],
         mode=mode,
         machine=text or "host",
         placement=where,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import as_list
 from phicoll.measuring import sweeps
 from phicoll.measuring.options import native_default, simulated_default
 from phicoll.measuring.sweeps import (
     DEFINITIONS,
     MODES,
-    as_list,
     check_choices,
     placement_text,
 )
