@@ -22,6 +22,7 @@ from phicoll.models.equations.small_reduction import reduction
 from phicoll.models.equations.tree_broadcast import tree_broadcast, tree_of_levels
 from phicoll.models.equations.trees import fibonacci_parents, flat_parents, k_nomial_parents, levels_in_use
 from phicoll.models.optima import barrier_ways, table
+from phicoll.registry import moves_data
 
 __all__ = ["STARTS", "Prediction", "modelled", "predict"]
 
@@ -237,10 +238,10 @@ def predict(
     check_choice("start", start, STARTS)
     found, parameters = of_spec(operation, algorithm)
     n = check_whole("ranks", ranks, 1, MAX_RANKS)
-    if operation == "barrier":
-        check_whole("size", size, 0, 0, " (a barrier has no data)")
-    else:
+    if moves_data(operation):
         check_whole("size", size, 1, LARGEST)
+    else:
+        check_whole("size", size, 0, 0, f" (a {operation} has no data)")
     found_model = machine_model(model)
     recorder = Recorder(found_model.name, found_model.constants)
     source = f"{found.source}; {start} start"

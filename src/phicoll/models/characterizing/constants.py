@@ -292,7 +292,7 @@ class Maker:
         try:
             if memory is None or modified is None:
                 missing = "line.memory" if memory is None else "line.remote.M"
-                raise FitError(", ".join(names), f"it takes {missing}, which is not known")
+                raise FitError(", ".join(names), f"it needs {missing}, which is not known")
             made: BandwidthFit = fit_bandwidth(n, times, memory_ns=memory, remote_ns=modified, sigma=errors)
         except (FitError, ArgumentError) as error:
             for name in names:

@@ -95,7 +95,7 @@ def welch_test(first: Summary, second: Summary) -> WelchTest:
             raise ArgumentError(argument, "one sample", "two or more")
     a, b = (one.deviation**2 / one.samples for one in (first, second))
     if a + b == 0:
-        raise ArgumentError("deviation", "0 in both", "samples that vary, in one of them at least")
+        raise ArgumentError("deviation", "0 in both", "samples that vary in at least one of them")
     error = math.sqrt(a + b)
     difference = second.mean - first.mean
     t = -difference / error

@@ -294,7 +294,7 @@ def fit(
     design = form.columns(where) / errors[:, None]
     sizes = np.linalg.norm(design, axis=0)
     if not np.all(sizes > 0):
-        raise FitError(form.parameters[int(np.argmin(sizes))], "it plays no part at these values of n")
+        raise FitError(form.parameters[int(np.argmin(sizes))], "it has no effect at these values of n")
     left, singular, right = np.linalg.svd(design / sizes, full_matrices=False)
     open_ones = singular < RANK_TOLERANCE * singular[0]
     if open_ones.any():

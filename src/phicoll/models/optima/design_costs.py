@@ -19,6 +19,7 @@ from phicoll.models.equations.contention import INTERCEPTS, intercept
 from phicoll.models.equations.line_costs import Warm, local, remote, shared_start
 from phicoll.models.equations.small_broadcast import small_broadcast
 from phicoll.models.equations.small_reduction import COMBININGS, small_reduction
+from phicoll.registry import REDUCTIONS, moves_data
 
 if TYPE_CHECKING:
     from phicoll.models.equations.line_costs import Constants
@@ -69,10 +70,10 @@ def tenths(name: str, value: float) -> int:
 def costs_in_tenths(model: Constants, operation: str) -> dict[str, int]:
     """The core's ``LineCosts`` of a model that must have what the operation's optimum depends on."""
     values = {"local": ("line.local", local(model)), "remote": ("line.remote", remote(model))}
-    if operation != "barrier":
+    if moves_data(operation):
         values["memory"] = ("line.memory", shared_start(model))
         values["contention"] = ("contention.EE.c", model.value("contention.EE.c"))
-    if operation == "reduce":
+    if operation in REDUCTIONS:
         values["further_line"] = ("multi.EE.o", model.value("multi.EE.o"))
     found = {key: max(1, tenths(*value)) for key, value in values.items()}
     return {key: found.get(key, 0) for key in ("local", "remote", "memory", "contention", "further_line")}
@@ -88,12 +89,12 @@ def decided_by(
         if model.constant(n).kind not in ("assumed", "undetermined")
     ]
     names = ["line.local", (own or ["line.remote"])[0]]
-    if operation == "barrier":
+    if not moves_data(operation):
         return tuple(names)
     names += ["line.memory", "contention.EE.c"]
     if b == "fitted":
         names.append("contention.EE.b")
-    if operation == "reduce":
+    if operation in REDUCTIONS:
         names += ["multi.EE.o"] + (["multi.EE.q", "multi.EE.p"] if combining == "multi-line" else [])
     return tuple(names)
 

@@ -25,6 +25,7 @@ from phicoll.models.optima.design_costs import (
     level_cost,
 )
 from phicoll.models.optima.optimum import BarrierOptimum, BoundComparison, OptimaTable, TreeOptimum
+from phicoll.registry import moves_data
 
 __all__ = [
     "BOUNDS",
@@ -172,7 +173,7 @@ def table(
         if name not in known:
             raise ArgumentError(name, f"an option of {operation}", ", ".join(known))
     counts = sorted({check_whole("ranks", one, 1, MAX_RANKS) for one in ranks})
-    if operation == "barrier":
+    if not moves_data(operation):
         check_choice("ties", options.pop("ties", "all"), TIES)
         return OptimaTable(barriers(counts, model, bound, **options))
     return OptimaTable(trees(operation, counts, model, bound, **options))
