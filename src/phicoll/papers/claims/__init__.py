@@ -16,6 +16,7 @@ from phicoll.papers.claims.statement import (
     VERDICTS,
     Claim,
     Finding,
+    in_words,
     tally,
 )
 from phicoll.papers.claims.statements import CLAIMS, DATA, SIMULATED, WAITING, claim
@@ -39,6 +40,7 @@ __all__ = [
     "check_native",
     "claim",
     "counter",
+    "in_words",
     "tally",
     "wanted",
 ]

@@ -16,6 +16,7 @@ __all__ = [
     "VERDICTS",
     "Claim",
     "Finding",
+    "in_words",
     "tally",
 ]
 
@@ -26,6 +27,8 @@ ELSEWHERE = "does not carry over"
 UNRESOLVED = "not resolved"
 CANNOT = "cannot be checked here"
 VERDICTS = (HOLDS, FAILS, ELSEWHERE, UNRESOLVED, CANNOT)
+#: Verdicts on several claims, where they are said in other words than those on one.
+_PLURAL = {HOLDS: "hold", FAILS: "do not hold", ELSEWHERE: "do not carry over"}
 
 #: The papers by the first part of a claim's number; docs/papers.md has the full references.
 PAPERS = {
@@ -91,3 +94,8 @@ def tally(findings: Iterable[Finding]) -> dict[str, int]:
     """How many findings have each verdict that occurs, in the order of :data:`VERDICTS`."""
     counts = Counter(finding.verdict for finding in findings)
     return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+
+
+def in_words(verdict: str, count: int) -> str:
+    """A verdict on so many claims: "2 do not hold"."""
+    return f"{count} {verdict if count == 1 else _PLURAL.get(verdict, verdict)}"

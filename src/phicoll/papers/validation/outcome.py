@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phicoll.foundations.extras import extra
-from phicoll.papers.claims import HOLDS, Finding, tally
+from phicoll.papers.claims import HOLDS, Finding, in_words, tally
 from phicoll.papers.validation.points import Effort
 from phicoll.papers.validation.quantity import CALIBRATED, Quantity
 from phicoll.registry import Machine
@@ -69,6 +69,6 @@ class Outcome:
             good = sum(q.verdict == HOLDS for q in of)
             lines.append(f"{role}: {good} of {len(of)} quantities within their bounds")
         if self.findings:
-            counts = [f"{number} {verdict}" for verdict, number in tally(self.findings).items()]
+            counts = [in_words(*counted) for counted in tally(self.findings).items()]
             lines.append(f"statements: {', '.join(counts)}")
         return lines

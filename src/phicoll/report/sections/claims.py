@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from phicoll.papers.claims import CANNOT, ELSEWHERE, FAILS, HOLDS, UNRESOLVED, WAITING, Finding, tally
+from phicoll.papers.claims import (
+    CANNOT,
+    ELSEWHERE,
+    FAILS,
+    HOLDS,
+    UNRESOLVED,
+    WAITING,
+    Finding,
+    in_words,
+    tally,
+)
 from phicoll.report.evidence import Evidence
 from phicoll.report.html import details, paragraph, text
 
@@ -15,9 +25,8 @@ CLASSES = {HOLDS: "holds", FAILS: "fails", ELSEWHERE: "elsewhere", UNRESOLVED: "
 def body(evidence: Evidence) -> str:
     if not evidence.findings:
         return ""
-    plural = {HOLDS: "hold", FAILS: "do not hold", ELSEWHERE: "do not carry over"}
     chips = " ".join(
-        f'<span class="verdict {CLASSES[v]}">{count} {v if count == 1 else plural.get(v, v)}</span>'
+        f'<span class="verdict {CLASSES[v]}">{in_words(v, count)}</span>'
         for v, count in tally(evidence.findings).items()
     )
     intro = paragraph(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phicoll.papers.claims import ELSEWHERE, FAILS, HOLDS, tally
+from phicoll.papers.claims import in_words, tally
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
 from phicoll.report.html import code, duration, figure, number
@@ -79,8 +79,7 @@ def at_size(row: Row) -> str:
 
 
 def claims_point(evidence: Evidence) -> str:
-    words = {HOLDS: "hold", FAILS: "do not hold as stated", ELSEWHERE: "do not carry over to this machine"}
-    parts = [f"{count} {words.get(verdict, verdict)}" for verdict, count in tally(evidence.findings).items()]
+    parts = [in_words(*counted) for counted in tally(evidence.findings).items()]
     if not parts:
         return ""
     return f'<b>The papers’ claims.</b> Of {len(evidence.findings)} checked, {", ".join(parts)} (<a href="#claims">each</a>).'

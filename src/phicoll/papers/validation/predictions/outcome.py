@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phicoll.models import ComparedRuns, MachineModel
-from phicoll.papers.claims import Finding, tally
+from phicoll.papers.claims import Finding, in_words, tally
 from phicoll.papers.validation.predictions.pieces import Piece
 from phicoll.papers.validation.predictions.runs import Effort
 from phicoll.registry import Machine
@@ -81,6 +81,6 @@ class ModelOutcome:
             lines.append(
                 f"measured samples inside the bands of {self.host.model.name}: {self.host.compared.inside:.0%}"
             )
-        counts = [f"{number} {verdict}" for verdict, number in tally(self.findings).items()]
+        counts = [in_words(*counted) for counted in tally(self.findings).items()]
         lines.append(f"statements: {', '.join(counts)}")
         return lines
