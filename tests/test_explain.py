@@ -244,7 +244,7 @@ def test_a_call_that_is_too_large_is_refused_at_once(phicoll_command):
         r"\(\d+ million events, \d+ s\); allowed: more, or a smaller size or fewer ranks\n",
         done.stderr,
     )
-    with pytest.raises(phicoll.ResourceError, match="memory_limit: what is written down"):
+    with pytest.raises(phicoll.ResourceError, match="memory_limit: the record of one call"):
         phicoll.explain(operation="broadcast", size="16K", ranks=16, memory_limit=1000)
 
 

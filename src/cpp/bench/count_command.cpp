@@ -12,7 +12,7 @@
 #if defined(PHICOLL_HAVE_SIM)
 #include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/registry/family.hpp"
-#include "phicoll/measure/work.hpp"
+#include "phicoll/measure/subjects.hpp"
 #include "phicoll/sim/running/sim_program.hpp"
 #endif
 
@@ -34,25 +34,19 @@ std::pair<int, int> parse_shape(const std::string& text) {
   return {cores, contexts};
 }
 
-// An algorithm, and what it is called with.
-struct Subject {
-  measure::Work work;
-  AlgorithmSpec spec;
-};
-
 // All pairs of sizes and algorithms; a barrier has no size.
-std::vector<Subject> subjects_of(const Arguments& arguments) {
+std::vector<measure::Subject> subjects_of(const Arguments& arguments) {
   if (arguments.alone().size() != 1)
     throw ArgumentError("operation", std::to_string(arguments.alone().size()) + " words",
                         "one: barrier, broadcast, allreduce, ...");
   measure::Work work = measure::parse_call(arguments.alone()[0]);
   const std::string names = arguments.text("--algorithm", "all");
-  std::vector<Subject> subjects;
+  std::vector<measure::Subject> subjects;
   if (!work.moves_data()) {
     for (const char* const option : {"--sizes", "--type", "--op"})
       if (arguments.has(option)) throw ArgumentError(option + 2, "a value", "none for a barrier");
     for (const AlgorithmSpec& spec : family(work.operation).parse_list(names))
-      subjects.push_back(Subject{work, spec});
+      subjects.push_back(measure::Subject{AlgorithmInfo(), false, spec, work});
     return subjects;
   }
   if (work.reduces()) {
@@ -63,12 +57,12 @@ std::vector<Subject> subjects_of(const Arguments& arguments) {
     work.bytes = bytes;
     measure::check_work(work);
     for (const AlgorithmSpec& spec : family(work.operation).parse_list(names))
-      subjects.push_back(Subject{work, spec});
+      subjects.push_back(measure::Subject{AlgorithmInfo(), false, spec, work});
   }
   return subjects;
 }
 
-void print_head(const Subject& subject) {
+void print_head(const measure::Subject& subject) {
   if (subject.work.moves_data())
     std::printf("%-44s %9s %7s %7s %10s %12s %14s %14s\n", subject.work.name().c_str(), "bytes", "rounds",
                 "steps", "transfers", "bytes read", "bytes between", "notifications");
@@ -77,7 +71,7 @@ void print_head(const Subject& subject) {
                 "lines");
 }
 
-void print_row(const Subject& subject, const std::string& effective, const Counts& counts) {
+void print_row(const measure::Subject& subject, const std::string& effective, const Counts& counts) {
   const auto number = [](std::int64_t value) { return static_cast<long long>(value); };
   if (subject.work.moves_data())
     std::printf("%-44s %9llu %7lld %7lld %10lld %12lld %14lld %14lld\n", effective.substr(0, 44).c_str(),
@@ -90,7 +84,7 @@ void print_row(const Subject& subject, const std::string& effective, const Count
                 number(counts.edges_between_cores), number(counts.lines_written));
 }
 
-JsonObject record(const Subject& subject, const std::string& effective, const Counts& counts) {
+JsonObject record(const measure::Subject& subject, const std::string& effective, const Counts& counts) {
   JsonObject object;
   object.add("operation", subject.work.name())
       .add("algorithm", subject.spec.name)
@@ -120,7 +114,7 @@ JsonObject record(const Subject& subject, const std::string& effective, const Co
 
 int count_command(const std::vector<std::string>& words) {
   const Arguments arguments(words, command_page("count"));
-  const std::vector<Subject> subjects = subjects_of(arguments);
+  const std::vector<measure::Subject> subjects = subjects_of(arguments);
   const std::string cores_by_contexts = arguments.text("--shape", "60x4");
   const std::pair<int, int> size = parse_shape(cores_by_contexts);
   const std::vector<int> ranks =
@@ -134,7 +128,7 @@ int count_command(const std::vector<std::string>& words) {
       std::printf("%d ranks on %s contexts, %s\n", count, cores_by_contexts.c_str(), to_string(placement));
       print_head(subjects.front());
     }
-    for (const Subject& subject : subjects) try {
+    for (const measure::Subject& subject : subjects) try {
         const std::string effective = in_effect(subject.spec, shape, subject.work.facts()).text();
         const Counts counts = sim::count_collective(subject.work, subject.spec, shape);
         if (!json) print_row(subject, effective, counts);

@@ -20,7 +20,7 @@ const char* meaning_of_exit(int code) {
     case 2:
       return "bad input; nothing was started";
     case 3:
-      return "a set of ranks broke, or a subject failed verification; what was measured is kept";
+      return "a group broke, or a subject failed verification; what was measured is kept";
     default:
       return "interrupted; what was measured is kept";
   }
@@ -178,7 +178,7 @@ const std::vector<CommandPage>& command_pages() {
            {"--wait", "POLICY", measure::simulated_text("wait"), "spin, pause, pause(n)", ""},
            simulated_row("seed"),
            {"--links", "N", "60", "links of the path to print", ""},
-           {"--memory-limit", "BYTES", "805306368", "what is written down of the explained call may take",
+           {"--memory-limit", "BYTES", "805306368", "bytes that the record of the explained call may take",
             ""},
            {"--trace", "FILE", "", "write the call as a timeline for Perfetto (Chrome trace events)", ""},
            {"--all-calls", "", "", "trace all calls, including the warm-up", ""},

@@ -29,7 +29,8 @@ class Alone {
   explicit Alone(std::size_t region_bytes) : bytes_(GroupLayout::total(region_bytes, heap_bytes)) {
     base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base_ == MAP_FAILED)
-      throw ResourceError("memory_limit: " + std::to_string(bytes_) + " bytes of memory could not be had");
+      throw ResourceError("memory_limit: " + std::to_string(bytes_) +
+                          " bytes of memory could not be allocated");
     os::register_membarrier();
     GroupLayout::prepare(base_, region_bytes, heap_bytes);
     const GroupMemory memory = GroupLayout::at(base_, region_bytes, heap_bytes);

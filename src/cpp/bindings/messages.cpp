@@ -67,7 +67,7 @@ std::size_t BegunHandle::wait_any(const std::vector<BegunHandle*>& all) {
     begun.push_back(one->begun());
     most = std::max(most, one->bytes_);
   }
-  if (begun.empty()) throw ArgumentError("requests", "none", "one at least");
+  if (begun.empty()) throw ArgumentError("requests", "none", "at least one");
   return all[0]->handle_->call(most,
                                [&](Communicator& communicator) { return communicator.wait_any(begun); });
 }

@@ -58,7 +58,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=768 << 20,
         metavar="BYTES",
-        help="what is written down of the explained call may take (default: 805306368)",
+        help="bytes that the record of the explained call may take (default: 805306368)",
     )
     parser.add_argument("--trace", metavar="FILE", help="write a timeline of the call, for ui.perfetto.dev")
     knobs.add_argument(

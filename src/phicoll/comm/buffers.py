@@ -189,7 +189,7 @@ def from_dlpack(buffer: Any, argument: str) -> np.ndarray[Any, Any]:
         if array.flags.writeable or '"dltensor"' not in repr(buffer.__dlpack__()):
             return array
     except (BufferError, RuntimeError) as error:
-        raise ArgumentError(argument, f"{called(buffer)}: {error}", "memory of the CPU's") from None
+        raise ArgumentError(argument, f"{called(buffer)}: {error}", "memory of the CPU") from None
     return np.asarray(OldTensor(array))
 
 

@@ -261,7 +261,7 @@ def explain(
     most_links:
         The number of links of the path in the text; the DataFrames have all.
     memory_limit:
-        Bytes that what is written down of the explained call may take; with 768 MB, the default, all stays below 1 GB.
+        Bytes that the record of the explained call may take; with 768 MB, the default, all stays below 1 GB.
 
     Raises
     ------

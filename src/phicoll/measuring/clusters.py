@@ -293,7 +293,7 @@ def check_job(job: str) -> None:
     told = slurm("squeue", "--noheader", "--format=%i", "--jobs", job)
     if told.returncode == 0 and job not in told.stdout.split():
         raise ResourceError(
-            f"executor: the Slurm job {job} ended before its workers came; see {LOG.replace('%j', job)}"
+            f"executor: the Slurm job {job} ended before its workers started; see {LOG.replace('%j', job)}"
         )
 
 

@@ -111,7 +111,7 @@ def become(
     if not command:
         raise ArgumentError("command", "nothing", example)
     if shutil.which(command[0]) is None:
-        raise ArgumentError("command", repr(command[0]), f"a program that is there; {example}")
+        raise ArgumentError("command", repr(command[0]), f"a program that exists; {example}")
     environment = dict(os.environ)
     try:
         if f"libphicoll-{kind}" in environment.get("LD_PRELOAD", ""):

@@ -128,7 +128,7 @@ def atomic_fetch_nbi(fetch: Word, source: Word, pe: int, ctx: Ctx | None = None)
 
 
 def atomic_swap(target: Word, value: float, pe: int, ctx: Ctx | None = None) -> float:
-    """Store ``value`` in ``target`` of PE ``pe``. What it held before."""
+    """Store ``value`` in ``target`` of PE ``pe``; return what it held before."""
     found: float = _core.shmem_atomic_fetching("set", None, target, None, value, pe, ctx)
     return found
 
@@ -139,7 +139,7 @@ def atomic_swap_nbi(fetch: Word, target: Word, value: float, pe: int, ctx: Ctx |
 
 
 def atomic_compare_swap(target: Word, cond: int, value: int, pe: int, ctx: Ctx | None = None) -> int:
-    """Store ``value`` in ``target`` of PE ``pe`` if it holds ``cond``. What it held before."""
+    """Store ``value`` in ``target`` of PE ``pe`` if it holds ``cond``; return what it held before."""
     found: int = _core.shmem_atomic_fetching("compare_swap", None, target, cond, value, pe, ctx)
     return found
 
@@ -152,7 +152,7 @@ def atomic_compare_swap_nbi(
 
 
 def atomic_fetch_inc(target: Word, pe: int, ctx: Ctx | None = None) -> int:
-    """Add 1 to ``target`` of PE ``pe``. What it held before."""
+    """Add 1 to ``target`` of PE ``pe``; return what it held before."""
     found: int = _core.shmem_atomic_fetching("inc", None, target, None, None, pe, ctx)
     return found
 
@@ -163,7 +163,7 @@ def atomic_fetch_inc_nbi(fetch: Word, target: Word, pe: int, ctx: Ctx | None = N
 
 
 def atomic_fetch_add(target: Word, value: int, pe: int, ctx: Ctx | None = None) -> int:
-    """Add ``value`` to ``target`` of PE ``pe``. What it held before."""
+    """Add ``value`` to ``target`` of PE ``pe``; return what it held before."""
     found: int = _core.shmem_atomic_fetching("add", None, target, None, value, pe, ctx)
     return found
 
@@ -174,7 +174,7 @@ def atomic_fetch_add_nbi(fetch: Word, target: Word, value: int, pe: int, ctx: Ct
 
 
 def atomic_fetch_and(target: Word, value: int, pe: int, ctx: Ctx | None = None) -> int:
-    """Put the bitwise and with ``value`` into ``target`` of PE ``pe``. What it held before."""
+    """Put the bitwise and with ``value`` into ``target`` of PE ``pe``; return what it held before."""
     found: int = _core.shmem_atomic_fetching("and", None, target, None, value, pe, ctx)
     return found
 
@@ -185,7 +185,7 @@ def atomic_fetch_and_nbi(fetch: Word, target: Word, value: int, pe: int, ctx: Ct
 
 
 def atomic_fetch_or(target: Word, value: int, pe: int, ctx: Ctx | None = None) -> int:
-    """Put the bitwise or with ``value`` into ``target`` of PE ``pe``. What it held before."""
+    """Put the bitwise or with ``value`` into ``target`` of PE ``pe``; return what it held before."""
     found: int = _core.shmem_atomic_fetching("or", None, target, None, value, pe, ctx)
     return found
 
@@ -196,7 +196,7 @@ def atomic_fetch_or_nbi(fetch: Word, target: Word, value: int, pe: int, ctx: Ctx
 
 
 def atomic_fetch_xor(target: Word, value: int, pe: int, ctx: Ctx | None = None) -> int:
-    """Put the bitwise exclusive or with ``value`` into ``target`` of PE ``pe``. What it held before."""
+    """Put the bitwise exclusive or with ``value`` into ``target`` of PE ``pe``; return what it held before."""
     found: int = _core.shmem_atomic_fetching("xor", None, target, None, value, pe, ctx)
     return found
 
@@ -212,7 +212,7 @@ def atomic_op(target: Word, value: float | None, op: str, pe: int, ctx: Ctx | No
 
 
 def atomic_fetch_op(target: Word, value: float | None, op: str, pe: int, ctx: Ctx | None = None) -> float:
-    """The same. What it held before."""
+    """The same; return what it held before."""
     found: float = _core.shmem_atomic_fetching(_name(op), None, target, None, value, pe, ctx)
     return found
 
@@ -220,5 +220,5 @@ def atomic_fetch_op(target: Word, value: float | None, op: str, pe: int, ctx: Ct
 def atomic_fetch_op_nbi(
     fetch: Word, target: Word, value: float | None, op: str, pe: int, ctx: Ctx | None = None
 ) -> None:
-    """The same; what it held before goes into ``fetch``."""
+    """As :func:`atomic_op`; what ``target`` held before goes into ``fetch``."""
     _core.shmem_atomic_fetching(_name(op), fetch, target, None, value, pe, ctx)

@@ -351,7 +351,7 @@ void Communicator::wait(Transfer& transfer) {
 }
 
 std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Begun>>& begun) {
-  if (begun.empty()) throw ArgumentError("begun", "none", "one at least");
+  if (begun.empty()) throw ArgumentError("begun", "none", "at least one");
   std::size_t found = 0;
   const auto any = [&] {
     for (found = 0; found < begun.size(); ++found)

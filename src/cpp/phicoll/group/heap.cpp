@@ -172,8 +172,8 @@ bool Heap::holds(const void* pointer) const {
   return at >= data && at - data < bytes();
 }
 
-/// The first of `units` free units in a row that begins at a multiple of `step`; as many as there are if
-/// there is none. With the lock.
+/// The first of `units` free units in a row, from a multiple of `step` on; the number of all units if there
+/// is none. The caller holds the lock.
 std::size_t Heap::find(std::size_t units, std::size_t step) const {
   const Header& h = header();
   std::size_t at = round_up(h.low, step);
@@ -199,7 +199,7 @@ std::size_t Heap::largest_hole() const {
   return largest;
 }
 
-/// Takes the pages of the bitmaps for `units` units. With the lock.
+/// Takes the pages of the bitmaps for `units` units. The caller holds the lock.
 void Heap::know(std::size_t units) {
   Header& h = header();
   if (units <= h.known) return;
@@ -281,7 +281,7 @@ void Heap::reserve(const void* from, std::size_t bytes) const {
   }
 }
 
-/// The block that begins at `pointer`. With the lock.
+/// The block that begins at `pointer`. The caller holds the lock.
 Heap::Units Heap::units_at(const void* pointer) const {
   const Header& h = header();
   const auto offset =

@@ -92,7 +92,7 @@ std::string missing_ranks(const ProcessHeader& header, int* first) {
   return missing;
 }
 
-/// Looks whether the launcher's process of a missing rank has ended, for the ranks from `rank` + 1 to the next
+/// Checks whether the launcher's process of a missing rank has ended, for the ranks from `rank` + 1 to the next
 /// one that is taken. So one of the waiting ranks watches each missing rank.
 void look_after_missing(Control& control, const ProcessHeader& header, int rank) {
   for (int step = 1; step < header.ranks; ++step) {
@@ -172,7 +172,7 @@ int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory, std::ve
       if (pid > 0) statuses[r] = status;
       if (ends.fds[r] >= 0) close(ends.fds[r]);
       ends.fds[r] = -1;
-      // ECHILD: the program has it that its children leave no status (SIGCHLD ignored). The members' states
+      // ECHILD: the program ignores SIGCHLD, so its children leave no status. The members' states
       // still tell.
       const std::string reason = pid < 0 ? std::string() : ending(status);
       const auto state = header.members[r].state.atomic().load(std::memory_order_acquire);
@@ -274,7 +274,7 @@ ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& 
   try {
     enter(wait);
   } catch (const std::exception& error) {
-    // The others need not wait for this rank until their attach_timeout. (Without effect if it was they that
+    // The others need not wait for this rank until their attach_timeout. (Without effect if they
     // broke the group.)
     control_of(memory_).break_group(rank, error.what());
     throw;
@@ -406,7 +406,7 @@ void ProcessGroup::check_same_tuning(const os::SharedMemory& memory, const Group
   const ProcessHeader& header = header_of(memory);
   const std::string given = "'" + source.path + "', digest " + own.digest();
   if (header.tuning_bytes == 0)
-    throw ArgumentError("tuning", given, "none, as who made the group gave none; all ranks give the same");
+    throw ArgumentError("tuning", given, "none, as the group was made with none; all ranks give the same");
   const std::shared_ptr<const Tuning> theirs = unpack_tuning(packed_tuning(memory), header.tuning_cpus);
   if (own.text() != theirs->table.text())
     throw ArgumentError("tuning", given,

@@ -25,7 +25,8 @@ struct ThreadGroup::Memory {
       : bytes(GroupLayout::total(region_bytes, heap_bytes)) {
     base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
-      throw ResourceError("memory_limit: " + std::to_string(bytes) + " bytes of memory could not be had");
+      throw ResourceError("memory_limit: " + std::to_string(bytes) +
+                          " bytes of memory could not be allocated");
     memory = GroupLayout::at(base, region_bytes, heap_bytes);
     GroupLayout::prepare(base, region_bytes, heap_bytes);
   }

@@ -36,7 +36,7 @@ std::size_t parse_bytes(const std::string& name, const std::string& text) {
     bytes = suffix != nullptr ? std::ldexp(bytes, 10 * static_cast<int>(suffix - suffixes + 1)) : -1;
   }
   if (!number || bytes < 0 || bytes >= std::ldexp(1.0, 62))
-    throw ArgumentError(name, "'" + text + "'", "a number of bytes, with or without k, m, g or t after it");
+    throw ArgumentError(name, "'" + text + "'", "a number of bytes, perhaps followed by k, m, g or t");
   return static_cast<std::size_t>(std::ceil(bytes));
 }
 

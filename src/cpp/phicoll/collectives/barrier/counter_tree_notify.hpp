@@ -42,8 +42,8 @@ struct CounterTreeNotify : AlgorithmDefaults {
 
   using ReleaseLine = SoleWriterLine<std::uint64_t>;
 
-  // The counter, then a release line for each rank: its heap parent's to write, the root's the last
-  // arriver's, one at a time.
+  // The counter, then a release line for each rank. Its parent in the heap writes it; the root's, the last
+  // arriver.
   static std::size_t release_offset(int rank) {
     return sizeof(Strided<CounterLine>) + static_cast<std::size_t>(rank) * sizeof(Strided<ReleaseLine>);
   }

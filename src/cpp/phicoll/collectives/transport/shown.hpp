@@ -1,7 +1,7 @@
 #pragma once
 
 // Places that a rank shows to a peer, which then loads from them or stores to them directly: shmem_ptr, in OpenSHMEM's
-// words. The data lies in the rank's own message buffers where the peers' loads and stores reach these, and else in a
+// words. The data lies in the rank's own message buffers where the peers' loads and stores reach these, otherwise in a
 // buffer in shared memory. The owner decides, and its line says where.
 //
 // Each slot of a rank is for one peer. Which store makes what visible to whom:

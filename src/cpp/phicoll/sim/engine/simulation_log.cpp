@@ -18,7 +18,7 @@ const char* to_string(OperationKind kind) {
 int Simulation::begin_operation(Context& c, OperationKind kind, LineId line) {
   if (!log_) return -1;
   if (log_->bytes() > options_.log_limit)
-    throw ResourceError("memory_limit: what is written down of one call takes more than " +
+    throw ResourceError("memory_limit: the record of one call takes more than " +
                         std::to_string(options_.log_limit) +
                         " bytes; allowed: a smaller size, fewer ranks, or a higher memory_limit");
   c.operation = static_cast<int>(log_->operations.size());

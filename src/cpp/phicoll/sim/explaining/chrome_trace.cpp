@@ -299,7 +299,7 @@ std::size_t write_chrome_trace(const std::string& path, const Explanation& found
   if (file == nullptr) throw cannot_write(path, errno);
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (std::fclose(file) != 0 || !written)
-    throw ResourceError("trace: " + path + " could not be written whole (" + std::strerror(errno) + ")");
+    throw ResourceError("trace: " + path + " could not be written completely (" + std::strerror(errno) + ")");
   return text.size();
 }
 

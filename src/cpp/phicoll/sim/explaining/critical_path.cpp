@@ -72,7 +72,7 @@ class Walk {
       (enter ? path.last_in : path.last_out) = mark.rank;
     }
     if (path.last_in < 0 || path.last_out < 0)
-      throw ArgumentError("call", std::to_string(call), "a call that the log has whole");
+      throw ArgumentError("call", std::to_string(call), "a call that the log holds completely");
     start_ = path.from;
     time_ = path.to;
     go_at(path.last_out, static_cast<int>(of_rank_[static_cast<std::size_t>(path.last_out)].size()));
@@ -226,7 +226,7 @@ class Walk {
     }
     return Log::none;
   }
-  /// The latest time at which a store of the rank before `o` became visible, of those after `o` began.
+  /// Of the rank's stores before `o` that became visible after `o` began, the last to do so.
   int drained_by(int o) const {
     const std::vector<int>& mine = of_rank_[static_cast<std::size_t>(operation(o).rank)];
     int last = Log::none;
@@ -438,8 +438,8 @@ class Walk {
     const bool memory = x.source == Source::memory;
     const bool table = x.directed < 0 && x.go < 0;
     if (freed && x.freed > x.filled && !stage(Cause::release_trip, x.filled)) return;
-    // A read may free its line, and a taker have taken it, before it ends itself: stages of later times than
-    // the path's are skipped.
+    // A read may free its line, and another request take it, before the read ends: stages later than the
+    // path's time are skipped.
     if (!freed || x.freed > x.filled) {
       const bool by_go = x.go >= 0 && x.go >= x.data && x.go <= x.filled;
       if (!stage(Cause::fill, by_go ? x.go : x.data)) return;

@@ -27,8 +27,7 @@ struct ExplainOptions {
   int warm_up = measure::simulated_integer("warm-up");
   int call = -1;        ///< to be explained, from 0; -1 for the call of median time
   bool window = false;  ///< each call from rest, its ranks entering within `start_skew`
-  std::size_t memory_limit = std::size_t{768}
-                             << 20;  ///< bytes of what is written down of the calls that are logged
+  std::size_t memory_limit = std::size_t{768} << 20;  ///< bytes that the record of the logged calls may take
   bool log_all = false;  ///< keep the log of all calls, not of the explained one alone: for a timeline of all
   Cycles start_skew = 0;
   WaitPolicy wait;
