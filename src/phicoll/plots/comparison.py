@@ -85,7 +85,7 @@ def draw_comparison(
     if unit in ("lines", "switches"):
         ax.axvline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         low = min(low, 0.9)
-    if high / low > 5:
+    if 0 < 5 * low < high:  # a time may be 0, after what is subtracted
         plain_log_ticks(ax, "x", low, high)
     ax.set_xlim(low, high)
     ax.set_ylim(len(names) - 0.5, -0.5)
