@@ -4,6 +4,7 @@
 #include "check.h"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/shmem/communicator.hpp"
+#include "shmemx.h"
 
 namespace {
 
@@ -73,6 +74,14 @@ int main() {
   static uint64_t signal;
   shmem_signal_add(ctx, &signal, 1, next);
   CHECK(shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, 1) == 1);
+  shmem_barrier_all();
+  shmemx_signal_add(ctx, &signal, 1, next);
+  CHECK(shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, 2) == 2);
+  static double strided[4];
+  const double two[2] = {me + 1.0, me + 2.0};
+  shmemx_ibput(ctx, strided, two, 2, 1, 1, 2, next);
+  shmem_barrier_all();
+  CHECK(strided[0] == before + 1.0 && strided[1] == 0 && strided[2] == before + 2.0);
   shmem_finalize();
   return 0;
 }
