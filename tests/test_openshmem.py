@@ -1,6 +1,8 @@
 """``oshcc`` and ``oshrun``: how programs are compiled, started and ended, and what is said about errors."""
 
+import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+import phicoll
 
 BIN = Path(sys.executable).parent
 
@@ -56,6 +60,16 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "full")) { if (shmem_malloc((size_t)1 << 40) == NULL) printf("null\n"); }
   if (!strcmp(what, "lock")) { if (me == 0) shmem_set_lock(&lock); shmem_barrier_all(); if (me == 1) shmem_clear_lock(&lock); shmem_barrier_all(); }
   if (!strcmp(what, "mismatch")) { if (me == 0) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &elsewhere, &word, 1); else shmem_long_broadcast(SHMEM_TEAM_WORLD, &elsewhere, &word, 1, 0); shmem_barrier_all(); }
+  if (!strcmp(what, "active-set")) { static int sum, one, work; static long sync_words[SHMEM_REDUCE_SYNC_SIZE]; shmem_int_sum_to_all(&sum, &one, 1, 0, 0, 1, &work, sync_words); shmem_barrier_all(); }
+  if (!strcmp(what, "lock-2")) shmem_clear_lock(&lock);
+  if (!strcmp(what, "sig-op")) { static uint64_t signal; shmem_long_put_signal(&word, &elsewhere, 1, &signal, 1, 77, 0); }
+  if (!strcmp(what, "context")) { shmem_ctx_t ctx; shmem_ctx_create(0, &ctx); shmem_ctx_destroy(ctx); shmem_ctx_long_p(ctx, &word, 1, 0); }
+  if (!strcmp(what, "pes")) { const int pes[] = {0, n}; shmem_pe_quiet(pes, 2); }
+  if (!strcmp(what, "aligned")) shmem_long_atomic_inc((long *)((char *)many + 4), 0);
+  if (!strcmp(what, "private")) { long local; shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &local, &word, 1); }
+  if (!strcmp(what, "wait-private")) { long local = 0; shmem_long_wait_until(&local, SHMEM_CMP_EQ, 1); }
+  if (!strcmp(what, "negative")) { static long work[1], sync_words[SHMEM_REDUCE_SYNC_SIZE]; shmem_long_sum_to_all(many, &word, -1, 0, 0, n, work, sync_words); }
+  if (!strcmp(what, "end-alone")) { if (me == 1) shmem_barrier_all(); }
   if (!strcmp(what, "cmp")) shmem_long_wait_until(&word, 77, 1);
   if (!strcmp(what, "globals")) {
     long got[2] = {0, 0};
@@ -216,9 +230,19 @@ WRONG = [
     ("size", "size: got 100 on PE 0 and 104 on PE 1", True),
     ("free", "pointer: got memory outside the shared heap", False),
     ("free-twice", "pointer: got memory that is not the start of a block", False),
-    ("lock", "does not hold the lock", True),
+    ("lock", "does not hold the lock", False),
     ("mismatch", "rank", False),
+    ("active-set", "PE_size 1 on PE 1, which is not in it; allowed: calls by the set's PEs alone", False),
     ("cmp", "cmp: got 77", False),
+    ("lock-2", "does not hold the lock", False),
+    ("sig-op", "sig_op: got 77; allowed: SHMEM_SIGNAL_SET and SHMEM_SIGNAL_ADD", False),
+    ("context", "of a context that was destroyed", True),
+    ("pes", "target_pes: got 2; allowed: 0..1", True),
+    ("aligned", "address: got one that is no multiple of 8", True),
+    ("private", "dest: got 8 bytes that are not symmetric", True),
+    ("wait-private", "ivar: got memory that is not symmetric", True),
+    ("negative", "nreduce: got -1; allowed: 0 or more", False),
+    ("end-alone", "called barrier", False),
 ]
 
 
@@ -259,6 +283,26 @@ def test_a_program_that_is_not_there():
     result = oshrun("-n", 2, "/nowhere/program")
     assert result.returncode == 127
     assert "could not start" in result.stderr
+
+
+#: Functions of shmem.h: 1.5's 1,719 names, and what 1.6 added, for types, sizes, and with and without a context.
+NAMES = 1719 + 4 * 24 + 4 * 5 + 2 * 26 + 2 * 3 + 3
+
+
+def test_all_names_are_declared_and_exported():
+    text = subprocess.run(
+        [BIN / "oshcc", "-std=c99", "-E", "-P", "-DPHICOLL_SHMEM_NO_INLINE", "-x", "c", "-"],
+        input="#include <shmem.h>\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    declared = sorted(set(re.findall(r"\bshmem_\w+(?= ?\()", text)))
+    assert len(declared) == NAMES
+    (library,) = Path(phicoll.__file__).parent.rglob("libphicoll-shmem.so")
+    exported = ctypes.CDLL(str(library))
+    assert [name for name in declared if not hasattr(exported, name)] == []
+    assert [name for name in declared if not hasattr(exported, f"p{name}")] == []
 
 
 def test_oshcc_shows_its_command():

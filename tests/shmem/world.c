@@ -160,7 +160,11 @@ static void test_old_names(void) {
   CHECK(_my_pe() == me && _num_pes() == n);
   void* block = shmalloc(10);
   block = shrealloc(block, 100);
+  CHECK(shrealloc(block, 0) == NULL); /* free */
+  block = shrealloc(NULL, 100);       /* malloc */
+  CHECK(block != NULL && shmem_addr_accessible(block, next));
   shfree(block);
+  CHECK(shmem_realloc(NULL, 0) == NULL);
   shfree(shmemalign(64, 10));
   shmem_set_cache_inv();
   shmem_set_cache_line_inv(&global);
@@ -175,13 +179,16 @@ int main(void) {
   shmem_query_initialized(&is);
   if (is || shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0 || provided != SHMEM_THREAD_MULTIPLE)
     return 2;
-  begin(); /* once more, without effect */
+  begin(); /* once more */
   test_questions();
   test_globals();
   test_heap();
   test_teams();
   test_locks();
   test_old_names();
+  shmem_finalize();
+  shmem_query_initialized(&is);
+  CHECK(is);
   shmem_finalize();
   shmem_query_initialized(&is);
   return is;

@@ -41,9 +41,7 @@ int init(const std::shared_ptr<CommunicatorHandle>& world, const py::object& hea
       throw ArgumentError("mode", "threads", "processes: PEs of phicoll.shmem are processes");
     }
   }
-  int provided = SHMEM_THREAD_SINGLE;
-  shmem_init_thread(level, &provided);
-  return provided;
+  return shmem::provide_threads(level);
 }
 
 void finalize() {

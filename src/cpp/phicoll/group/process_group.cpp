@@ -281,17 +281,21 @@ ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& 
   }
 }
 
+void ProcessGroup::watch_and_pin() {
+  ProcessHeader& header = header_of(memory_);
+  watcher_.reset(new Watcher(control_of(memory_), header, rank_));  // before pinning: it may run anywhere
+  const Place place = header.members[rank_].place;
+  if (place.cpu >= 0) pin_.reset(new Pin(place.cpu));
+}
+
 /// From a claimed rank to a communicator.
 void ProcessGroup::enter(const WaitPolicy& wait) {
-  ProcessHeader& header = header_of(memory_);
-  const int rank = rank_;
-  watcher_.reset(new Watcher(control_of(memory_), header, rank));  // before pinning: it may run anywhere
-  const Place place = header.members[rank].place;
-  if (place.cpu >= 0) pin_.reset(new Pin(place.cpu));
-  CrossCopyTrial trial(header, rank);
+  watch_and_pin();
+  CrossCopyTrial trial(header_of(memory_), rank_);
   wait_until_complete();
   try_cross_copies(trial);
-  communicator_.reset(new Communicator(memory_of(memory_, header.region_bytes, header.heap_bytes), rank,
+  const ProcessHeader& header = header_of(memory_);
+  communicator_.reset(new Communicator(memory_of(memory_, header.region_bytes, header.heap_bytes), rank_,
                                        shape_of(memory_, control_of(memory_).crowded()), wait));
 }
 
@@ -307,9 +311,23 @@ ProcessGroup::~ProcessGroup() {
   Control& control = control_of(memory_);
   if (claimed_ && std::uncaught_exception()) control.break_group(rank_, "raised an exception");
   communicator_.reset();
+  leave();
+}
+
+void ProcessGroup::leave() {
   if (claimed_)
     header_of(memory_).members[rank_].state.atomic().store(ProcessHeader::left, std::memory_order_release);
   watcher_.reset();
+}
+
+void ProcessGroup::pause() {
+  leave();
+  pin_.reset();
+}
+
+void ProcessGroup::resume() {
+  header_of(memory_).members[rank_].state.atomic().store(ProcessHeader::attached, std::memory_order_release);
+  watch_and_pin();
 }
 
 Communicator& ProcessGroup::communicator() {

@@ -51,10 +51,16 @@ class ProcessGroup {
   const os::SharedMemory& memory() const { return memory_; }
   /// Breaks the group for all: this rank cannot go on.
   void fail(const std::string& reason);
+  /// Leaves in order, as the destructor does, but keeps the memory, so that resume() can come back: peers do not miss this
+  /// process meanwhile. All ranks do the same, and none calls anything else of the group in between.
+  void pause();
+  void resume();
 
  private:
   ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& wait);
   void claim();
+  void leave();
+  void watch_and_pin();
   void enter(const WaitPolicy& wait);
   void wait_until_complete();
   void try_cross_copies(CrossCopyTrial& trial);

@@ -88,30 +88,53 @@ void on_active_set(const char* function, int start, int log_stride, int size, F 
   guarded(function, [&] { f(world().active_set(start, log_stride, size)); });
 }
 
+/// In checked mode.
+void check_symmetric(const char* argument, const void* address, std::size_t bytes) {
+  if (world().checks() && bytes != 0 && world().where(address, bytes) == World::Where::nowhere)
+    throw ArgumentError(argument, std::to_string(bytes) + " bytes that are not symmetric",
+                        "memory of shmem_malloc, and globals and statics of the program");
+}
+
 /// A source and a destination as the group knows them. In place, the communicator wants none.
 struct Buffers {
   const void* source;
   void* dest;
-  Buffers(void* to, const void* from)
-      : source(to == from ? nullptr : world().as_group_memory(from)), dest(world().as_group_memory(to)) {}
+  Buffers(void* to, const void* from, std::size_t bytes)
+      : source(to == from ? nullptr : world().as_group_memory(from)), dest(world().as_group_memory(to)) {
+    check_symmetric("source", from, bytes);
+    check_symmetric("dest", to, bytes);
+  }
 };
 
-template <class T>
-void reduce(Team& team, T* dest, const T* source, std::size_t count, Op op) {
-  const Buffers at(dest, source);
-  team.comm->allreduce(at.source, at.dest, count, Elements<T>::with(op));
+/// Looked up once: that takes as long as a tenth of a small reduction.
+template <class T, Op op>
+const Operator& operator_of() {
+  static const Operator found = Elements<T>::with(op);
+  return found;
+}
+
+/// Functions on active sets have an int for it.
+std::size_t checked_count(int nreduce) {
+  if (nreduce < 0) throw ArgumentError("nreduce", std::to_string(nreduce), "0 or more");
+  return static_cast<std::size_t>(nreduce);
+}
+
+template <Op op, class T>
+void reduce(Team& team, T* dest, const T* source, std::size_t count) {
+  const Buffers at(dest, source, count * sizeof(T));
+  team.comm->allreduce(at.source, at.dest, count, operator_of<T, op>());
 }
 
 template <class T>
 void inscan(Team& team, T* dest, const T* source, std::size_t count) {
-  const Buffers at(dest, source);
-  team.comm->scan(at.source, at.dest, count, Elements<T>::with(Op::sum));
+  const Buffers at(dest, source, count * sizeof(T));
+  team.comm->scan(at.source, at.dest, count, operator_of<T, Op::sum>());
 }
 // The first PE's result is zero here.
 template <class T>
 void exscan(Team& team, T* dest, const T* source, std::size_t count) {
-  const Buffers at(dest, source);
-  team.comm->exscan(at.source, at.dest, count, Elements<T>::with(Op::sum));
+  const Buffers at(dest, source, count * sizeof(T));
+  team.comm->exscan(at.source, at.dest, count, operator_of<T, Op::sum>());
   if (team.comm->rank() == 0)
     for (std::size_t i = 0; i < count; ++i) dest[i] = T();
 }
@@ -122,12 +145,16 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
     throw ArgumentError("PE_root", std::to_string(root), "0.." + std::to_string(team.size() - 1));
   World& of = world();
   const bool mine = team.comm->rank() == root;
+  check_symmetric("source", source, bytes);
+  check_symmetric("dest", dest, bytes);
   team.comm->broadcast(of.as_group_memory(mine ? const_cast<void*>(source) : dest), bytes, root);
   if (mine && all && dest != source && bytes != 0) std::memcpy(dest, source, bytes);
 }
 
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   World& of = world();
+  check_symmetric("source", source, bytes);
+  check_symmetric("dest", dest, bytes * static_cast<std::size_t>(team.size()));
   team.comm->allgather(of.as_group_memory(source), of.as_group_memory(dest), bytes);
 }
 
@@ -142,12 +169,16 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   }
   if (all == 0) return;
   World& of = world();
+  check_symmetric("source", source, bytes);
+  check_symmetric("dest", dest, all);
   team.comm->allgatherv(of.as_group_memory(source), bytes, of.as_group_memory(dest), counts.data(),
                         places.data());
 }
 
 void alltoall(Team& team, void* dest, const void* source, std::size_t bytes) {
   World& of = world();
+  check_symmetric("source", source, bytes * static_cast<std::size_t>(team.size()));
+  check_symmetric("dest", dest, bytes * static_cast<std::size_t>(team.size()));
   team.comm->alltoall(of.as_group_memory(source), of.as_group_memory(dest), bytes);
 }
 
@@ -227,7 +258,7 @@ PHICOLL_SHMEM_COLLECTIVES(, mem, void, 1)
 
 #define PHICOLL_SHMEM_REDUCTION(name, type, op)                                                                       \
   PHICOLL_SHMEM_EXPORT(int, name, (shmem_team_t team, type* dest, const type* source, size_t nreduce)) {              \
-    return on_team(#name, team, [=](Team& of) { reduce(of, dest, source, nreduce, op); });                            \
+    return on_team(#name, team, [=](Team& of) { reduce<op>(of, dest, source, nreduce); });                            \
   }
 #define PHICOLL_SHMEM_BITS(name, type)                        \
   PHICOLL_SHMEM_REDUCTION(name##_and_reduce, type, Op::band)  \
@@ -291,7 +322,7 @@ PHICOLL_SHMEM_OLD_COLLECTIVES(64, 8)
   PHICOLL_SHMEM_EXPORT(void, name, (type * dest, const type* source, int nreduce, int PE_start, int logPE_stride,     \
                                     int PE_size, type*, long*)) {                                                     \
     on_active_set(#name, PE_start, logPE_stride, PE_size, [=](Team& of) {                                             \
-      reduce(of, dest, source, nreduce < 0 ? 0 : static_cast<std::size_t>(nreduce), op);                              \
+      reduce<op>(of, dest, source, checked_count(nreduce));                              \
     });                                                                                                               \
   }
 #define PHICOLL_SHMEM_BITS(name, type)                           \

@@ -23,8 +23,11 @@ struct Options {
   /// The processes that are the PEs; null: those that a launcher started, or this one alone.
   std::shared_ptr<ProcessGroup> group;
 };
-/// As shmem_init, with options. Collective. Throws ArgumentError and ResourceError; all PEs give the same.
+/// As shmem_init, with options; nothing if the library has begun. Collective. After shmem_finalize the heap is as large as it
+/// was at first, and the group the same. Throws ArgumentError and ResourceError; all PEs give the same.
 void init(const Options& options);
+/// Raises the level of threads to `requested` if it is lower; the level then.
+int provide_threads(int requested);
 
 /// From now on, and before shmem_init at best, the functions of shmem.h check every argument and throw what is wrong,
 /// ArgumentError, ResourceError, BrokenGroupError or another Error, where they would end the program. For callers in C++.

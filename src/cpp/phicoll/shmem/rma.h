@@ -128,12 +128,7 @@ PHICOLL_SHMEM_FUNCTION(void, ctx_quiet, (shmem_ctx_t ctx), {
   (void)ctx;
   phicoll_shmem_full_fence();
 })
-PHICOLL_SHMEM_FUNCTION(void, pe_quiet, (const int* target_pes, size_t npes), {
-  (void)target_pes;
-  if (npes != 0) phicoll_shmem_full_fence();
-})
-PHICOLL_SHMEM_FUNCTION(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t npes), {
-  (void)ctx;
-  (void)target_pes;
-  if (npes != 0) phicoll_shmem_full_fence();
-})
+PHICOLL_SHMEM_FUNCTION(void, pe_quiet, (const int* target_pes, size_t npes),
+                       { phicoll_shmem_quiet_pes(SHMEM_CTX_DEFAULT, target_pes, npes); })
+PHICOLL_SHMEM_FUNCTION(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t npes),
+                       { phicoll_shmem_quiet_pes(ctx, target_pes, npes); })

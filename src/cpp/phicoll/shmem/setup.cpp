@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
+#include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/shmem/settings.hpp"
@@ -23,17 +26,21 @@ namespace shmem {
 namespace {
 
 World* the_world = nullptr;
-bool finalized = false;
+World* closed_world = nullptr;  // between the last shmem_finalize and another shmem_init
+int to_finalize = 0;            // calls of shmem_init that shmem_finalize has not answered
 bool throwing = false;
 int thread_level = SHMEM_THREAD_SINGLE;
 constexpr const char* called_global_exit = "called shmem_global_exit";
 
 void finalize() {
   if (the_world == nullptr) return;
-  the_world->comm().barrier();
+  // The barrier. An allreduce, so that a PE which is still in a barrier of another call is found, and does not wait for ever.
+  std::uint8_t word = 0;
+  the_world->comm().allreduce(nullptr, &word, 1, find_operator(Type::uint8, Op::bor));
+  if (--to_finalize > 0) return;
   phicoll_shmem_ctx_default.delta = nullptr;
-  finalized = true;
-  delete the_world;
+  the_world->close();
+  closed_world = the_world;
   the_world = nullptr;
 }
 
@@ -44,6 +51,7 @@ void at_exit(int status, void*) {
     the_world->comm().fail("ended with exit status " + std::to_string(status));
     return;
   }
+  to_finalize = 1;
   try {
     guarded("finalize", finalize);
   } catch (const std::exception&) {
@@ -59,7 +67,8 @@ World* find_world() {
 
 World& world() {
   if (the_world == nullptr)
-    end_with(finalized ? "OpenSHMEM was used after shmem_finalize" : "OpenSHMEM was used before shmem_init");
+    end_with(closed_world != nullptr ? "OpenSHMEM was used after shmem_finalize"
+                                     : "OpenSHMEM was used before shmem_init");
   return *the_world;
 }
 
@@ -72,7 +81,9 @@ bool errors_are_thrown() {
 }
 
 void end_after_global_exit(const std::string& what) {
-  if (what.find(called_global_exit) != std::string::npos) _exit(1);
+  if (what.find(called_global_exit) == std::string::npos) return;
+  std::fflush(nullptr);
+  _exit(1);
 }
 
 void refuse(const std::string& argument, const std::string& got, const std::string& allowed) {
@@ -94,22 +105,39 @@ void end_with(const std::string& what) {
 
 void init(const Options& options) {
   if (the_world != nullptr) return;
-  if (finalized)
-    throw Error(
-        "shmem_init was called after shmem_finalize; allowed: one beginning and one end in a program");
-  the_world = new World(options);
+  const bool again = closed_world != nullptr;
+  if (again)
+    closed_world->open_again(options);
+  else
+    closed_world = new World(options);
+  std::swap(the_world, closed_world);
+  to_finalize = 1;
   Team& team = the_world->team();
   phicoll_shmem_team_world = team.handle;
   phicoll_shmem_team_shared = team.handle;
   phicoll_shmem_ctx_default.team = SHMEM_TEAM_WORLD;
   if (!the_world->checks() && the_world->data_is_shared())
     phicoll_shmem_ctx_default.delta = the_world->deltas().data();
-  if (the_world->my_pe() == 0) print_what_is_asked(the_world->heap_bytes(), the_world->n_pes());
+  if (the_world->my_pe() == 0 && !again) print_what_is_asked(the_world->heap_bytes(), the_world->n_pes());
   static const int registered = on_exit(at_exit, nullptr);
   static_cast<void>(registered);
 }
 
+int provide_threads(int requested) {
+  // Nothing of ours is between threads but the collectives' communicators, one per team.
+  if (requested > thread_level && requested <= SHMEM_THREAD_MULTIPLE) thread_level = requested;
+  return thread_level;
+}
+
 namespace {
+
+/// shmem_init and the like: each wants a shmem_finalize.
+void begin() {
+  if (the_world != nullptr)
+    ++to_finalize;
+  else
+    init(Options());
+}
 
 World& begun_world(const char* function) {
   if (the_world == nullptr)
@@ -134,14 +162,13 @@ std::shared_ptr<const void> mapped_memory() {
 using namespace phicoll::shmem;
 
 PHICOLL_SHMEM_EXPORT(int, init_thread, (int requested, int* provided)) {
-  guarded("init_thread", [] { init(Options()); });
-  // Nothing of ours is between threads but the collectives' communicators, one per team.
-  if (requested > thread_level) thread_level = requested;
-  if (provided != nullptr) *provided = thread_level;
+  guarded("init_thread", begin);
+  const int level = provide_threads(requested);
+  if (provided != nullptr) *provided = level;
   return requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE;
 }
 PHICOLL_SHMEM_EXPORT(void, init, ()) {
-  guarded("init", [] { init(Options()); });
+  guarded("init", begin);
 }
 PHICOLL_SHMEM_EXPORT(void, query_thread, (int* provided)) {
   world();
@@ -211,7 +238,7 @@ double shmemx_wtime() {
   return 1e-9 * static_cast<double>(phicoll::os::now_ns());
 }
 void start_pes(int) {
-  shmem_init();
+  if (find_world() == nullptr) shmem_init();
 }
 int _my_pe() {
   return shmem_my_pe();

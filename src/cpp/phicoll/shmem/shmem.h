@@ -104,6 +104,8 @@ typedef struct {
 /* What the inlined functions leave to the library. Sizes are in bytes, strides in elements. */
 void phicoll_shmem_slow_put(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe);
 void phicoll_shmem_slow_get(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe);
+void phicoll_shmem_refuse_sig_op(int sig_op);
+void phicoll_shmem_check_pes(shmem_ctx_t ctx, const int* pes, size_t npes);
 void* phicoll_shmem_slow_at(shmem_ctx_t ctx, const void* address, size_t bytes, int pe);
 void phicoll_shmem_strided_put(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
                                size_t element, size_t bsize, size_t nblocks, int pe);
@@ -148,8 +150,14 @@ PHICOLL_SHMEM_HELPER void phicoll_shmem_signal(shmem_ctx_t ctx, uint64_t* sig_ad
   uint64_t* word = (uint64_t*)phicoll_shmem_at(ctx, sig_addr, sizeof *sig_addr, pe);
   if (sig_op == SHMEM_SIGNAL_ADD)
     __atomic_fetch_add(word, signal, __ATOMIC_RELEASE);
-  else
+  else if (sig_op == SHMEM_SIGNAL_SET)
     __atomic_store_n(word, signal, __ATOMIC_RELEASE);
+  else
+    phicoll_shmem_refuse_sig_op(sig_op);
+}
+PHICOLL_SHMEM_HELPER void phicoll_shmem_quiet_pes(shmem_ctx_t ctx, const int* target_pes, size_t npes) {
+  if (__builtin_expect(ctx->delta == 0, 0)) phicoll_shmem_check_pes(ctx, target_pes, npes);
+  if (npes != 0) phicoll_shmem_full_fence();
 }
 PHICOLL_SHMEM_HELPER void phicoll_shmem_put_signal(shmem_ctx_t ctx, void* dest, const void* source,
                                                    size_t bytes, uint64_t* sig_addr, uint64_t signal,

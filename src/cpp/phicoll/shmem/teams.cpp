@@ -81,18 +81,29 @@ void World::remove_team(Team& team) {
   teams_.erase(std::remove_if(teams_.begin(), teams_.end(), same), teams_.end());
 }
 
-Team& World::active_set(int start, int log_stride, int size) {
+// In checked mode inlined functions must not find other memory there.
+void World::remove_context(shmem_ctx_t ctx) {
+  std::unique_ptr<phicoll_shmem_ctx> gone(ctx);
+  if (!checks_) return;
+  const std::lock_guard<std::mutex> hold(removed_mutex_);
+  removed_.push_back(std::move(gone));
+}
+
+Team& World::other_active_set(int start, int log_stride, int size) {
   const int stride = log_stride >= 0 && log_stride < 31 ? 1 << log_stride : 0;
-  if (start < 0 || size < 1 || stride == 0 || start + static_cast<std::int64_t>(size - 1) * stride >= n_pes())
+  const auto refuse_set = [&](const std::string& besides, const std::string& allowed) {
     throw ArgumentError("active set",
                         "PE_start " + std::to_string(start) + ", logPE_stride " + std::to_string(log_stride) +
-                            ", PE_size " + std::to_string(size),
-                        "PEs in 0.." + std::to_string(n_pes() - 1));
+                            ", PE_size " + std::to_string(size) + besides,
+                        allowed);
+  };
+  if (start < 0 || size < 1 || stride == 0 || start + static_cast<std::int64_t>(size - 1) * stride >= n_pes())
+    refuse_set("", "PEs in 0.." + std::to_string(n_pes() - 1));
   if (size == n_pes()) return *team_;
   std::vector<int> members;
   for (int i = 0; i < size; ++i) members.push_back(start + i * stride);
   if (std::find(members.begin(), members.end(), my_pe()) == members.end())
-    throw ArgumentError("active set", "one without the calling PE", "one with it");
+    refuse_set(" on PE " + std::to_string(my_pe()) + ", which is not in it", "calls by the set's PEs alone");
   std::unique_ptr<Team>& kept = active_sets_[members];
   // Its first PE decides on the tag by which the others hear of its memory.
   if (!kept) kept = make_team(*team_, members, comm().create_group(members, 1 + log_stride * n_pes() + size));
@@ -205,7 +216,7 @@ PHICOLL_SHMEM_EXPORT(void, team_destroy, (shmem_team_t team)) {
   if (team == SHMEM_TEAM_INVALID || team == SHMEM_TEAM_WORLD || team == SHMEM_TEAM_SHARED) return;
   guarded("team_destroy", [&] {
     Team& of = team_of(team);
-    for (const shmem_ctx_t ctx : of.contexts) delete ctx;
+    for (const shmem_ctx_t ctx : of.contexts) world().remove_context(ctx);
     world().remove_team(of);
   });
 }
@@ -232,7 +243,7 @@ PHICOLL_SHMEM_EXPORT(void, ctx_destroy, (shmem_ctx_t ctx)) {
   const std::lock_guard<std::mutex> hold(of.contexts_mutex);
   std::vector<shmem_ctx_t>& contexts = of.contexts;
   contexts.erase(std::remove(contexts.begin(), contexts.end(), ctx), contexts.end());
-  delete ctx;
+  world().remove_context(ctx);
 }
 PHICOLL_SHMEM_EXPORT(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
   *team = SHMEM_TEAM_INVALID;

@@ -88,9 +88,24 @@ using namespace phicoll::shmem;
 
 extern "C" {
 
+void phicoll_shmem_refuse_sig_op(int sig_op) {
+  refuse("sig_op", std::to_string(sig_op), "SHMEM_SIGNAL_SET and SHMEM_SIGNAL_ADD");
+}
+
+void phicoll_shmem_check_pes(shmem_ctx_t ctx, const int* pes, size_t npes) {
+  const int size = team_of(ctx).size();
+  for (size_t i = 0; i < npes; ++i)
+    if (pes[i] < 0 || pes[i] >= size)
+      refuse("target_pes", std::to_string(pes[i]), "0.." + std::to_string(size - 1));
+}
+
+/// For atomics, signals and locks.
 void* phicoll_shmem_slow_at(shmem_ctx_t ctx, const void* address, size_t bytes, int pe) {
   World& all = world();
   const Access access = check(all, ctx, address, bytes, pe);
+  if (all.checks() && bytes != 0 && reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
+    refuse("address", "one that is no multiple of " + std::to_string(bytes),
+           "an aligned object, for atomics");
   if (!shared(all, access))
     end_with(
         "atomics and signals on globals are not possible here, as the data segment is not shared; allowed: "

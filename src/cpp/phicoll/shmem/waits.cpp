@@ -42,8 +42,16 @@ void wait_for(const char* function, Look look) {
   guarded(function, [&] { world().wait(look); });
 }
 
+/// In checked mode: nobody else could store to private memory.
+void check_words(const void* words, std::size_t bytes) {
+  const World& all = world();
+  if (all.checks() && bytes != 0 && all.where(words, bytes) == World::Where::nowhere)
+    refuse("ivar", "memory that is not symmetric", "a symmetric object");
+}
+
 template <class T>
 void wait_until(T* place, int cmp, T value) {
+  check_words(place, sizeof *place);
   wait_for("wait_until", [=] { return holds(place, cmp, value); });
 }
 
@@ -110,6 +118,7 @@ struct Several {
 template <class T>
 Several<T> several(const T* words, std::size_t count, const int* status, int cmp, const T* values,
                    bool own_values) {
+  check_words(words, count * sizeof *words);
   return Several<T>{words, count, status, cmp, values, own_values};
 }
 

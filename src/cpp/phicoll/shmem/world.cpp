@@ -39,9 +39,11 @@ std::size_t whole_pages(std::size_t bytes) {
 }  // namespace
 
 World::World(const Options& options)
-    : group_(options.group),
+    : own_group_(options.group == nullptr),
+      group_(options.group),
       checks_(errors_are_thrown() || setting("PHICOLL_SHMEM_CHECK", checked_by_default)) {
   find_group(options);
+  comm_ = &group_->communicator();
   share_memory(options);
   team_.reset(new Team);
   team_->comm = &comm();
@@ -51,6 +53,29 @@ World::World(const Options& options)
 }
 
 World::~World() = default;
+
+void World::close() {
+  active_sets_.clear();
+  teams_.clear();
+  for (const shmem_ctx_t ctx : team_->contexts) delete ctx;
+  team_->contexts.clear();
+  removed_.clear();
+  heap_.reset();
+  if (own_group_)
+    group_->pause();
+  else
+    group_.reset();
+}
+
+void World::open_again(const Options& options) {
+  if (own_group_)
+    group_->resume();
+  else
+    group_ = options.group;
+  comm_ = &group_->communicator();
+  start_heap();
+  comm().barrier();
+}
 
 // A program that no launcher started is a group of one.
 void World::find_group(const Options& options) {
@@ -135,7 +160,7 @@ void World::share_memory(const Options& options) {
   }
   all.broadcast(&plan, sizeof plan, 0);
   heap_bytes_ = plan.heap_bytes;
-  const std::size_t footprint = Heap::footprint(heap_bytes_);
+  heap_footprint_ = Heap::footprint(heap_bytes_);
   const std::size_t front = Heap::data_offset(heap_bytes_);
   if (plan.offset == 0)
     throw ResourceError("SHMEM_SYMMETRIC_SIZE: " + std::to_string(heap_bytes_) + " bytes for each of " +
@@ -154,7 +179,7 @@ void World::share_memory(const Options& options) {
   const int descriptor = group_->memory().descriptor();
   std::string trouble;
   try {
-    segments_.reset(new Segments(descriptor, places, my_pe(), footprint, front, data_, data_bytes));
+    segments_.reset(new Segments(descriptor, places, my_pe(), heap_footprint_, front, data_, data_bytes));
   } catch (const ResourceError& error) {
     trouble = error.what();
   }
@@ -164,17 +189,8 @@ void World::share_memory(const Options& options) {
   if (fits == 0)
     throw ResourceError(trouble.empty() ? "symmetric memory: another PE has no room for it" : trouble);
 
-  // The block may have been used before; the allocator starts from zeros.
-  all.reserve(group_heap_, front);
-  std::memset(segments_->heap(), 0, front);
-  Heap::prepare(segments_->heap(), heap_bytes_);
-  unsigned char* const block = group_heap_;
-  const bool huge = plan.huge != 0;
-  heap_.reset(new Heap(all.control(), my_pe(), segments_->heap(),
-                       [this, &all, block, huge](std::size_t offset, std::size_t bytes) {
-                         all.reserve(block + offset, bytes);
-                         if (huge) segments_->make_huge(offset, bytes);
-                       }));
+  huge_ = plan.huge != 0;
+  start_heap();
   if (data_bytes != 0) {
     segments_->move_data();
     data_moved_ = true;
@@ -182,34 +198,23 @@ void World::share_memory(const Options& options) {
   all.barrier();
 }
 
-World::Where World::where(const void* address, std::size_t bytes) const {
-  const auto within = [&](const unsigned char* from, std::size_t size) {
-    const std::size_t offset =
-        reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(from);
-    return offset < size && bytes <= size - offset;
-  };
-  if (within(segments_->heap(), Heap::footprint(heap_bytes_))) return Where::heap;
-  if (within(data_.at, data_.bytes)) return Where::data;
-  return Where::nowhere;
+// The memory may have been used before; the allocator starts from zeros.
+void World::start_heap() {
+  Communicator& all = comm();
+  const std::size_t front = Heap::data_offset(heap_bytes_);
+  all.reserve(group_heap_, front);
+  std::memset(segments_->heap(), 0, front);
+  Heap::prepare(segments_->heap(), heap_bytes_);
+  heap_.reset(new Heap(all.control(), my_pe(), segments_->heap(),
+                       [this, &all](std::size_t offset, std::size_t bytes) {
+                         all.reserve(group_heap_ + offset, bytes);
+                         if (huge_) segments_->make_huge(offset, bytes);
+                       }));
 }
 
 std::uintptr_t World::data_address(const void* address, int pe) const {
   return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data_.at) +
          data_addresses_[static_cast<std::size_t>(pe)];
-}
-
-const void* World::as_group_memory(const void* address) const {
-  const auto* const at = static_cast<const unsigned char*>(address);
-  switch (where(address, 1)) {
-    case Where::heap:
-      return group_heap_ + (at - segments_->heap());
-    case Where::data:
-      if (data_moved_) return group_data_ + (at - data_.at);
-      break;
-    case Where::nowhere:
-      break;
-  }
-  return address;
 }
 
 void World::check_same(const char* argument, std::uint64_t value) {

@@ -1,11 +1,12 @@
 #pragma once
 
-// What one PE keeps between shmem_init and shmem_finalize: its group, everybody's symmetric memory, the teams.
+// What one PE keeps from shmem_init to shmem_finalize, and for a later shmem_init: its group, everybody's symmetric memory, the teams.
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,17 +25,30 @@ class World {
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
+  /// After the last shmem_finalize. Teams are gone; the memory stays, as the program's globals lie in it.
+  void close();
+  /// A later shmem_init: the heap is empty again, and as large as it was. Collective.
+  void open_again(const Options& options);
 
   int my_pe() const { return comm().rank(); }
   int n_pes() const { return comm().size(); }
-  Communicator& comm() const { return group_->communicator(); }
+  Communicator& comm() const { return *comm_; }
   Team& team() { return *team_; }
   std::shared_ptr<const void> mapped_memory() const { return segments_; }
   bool checks() const { return checks_; }
 
   /// Which memory a symmetric address is in.
   enum class Where { nowhere, heap, data };
-  Where where(const void* address, std::size_t bytes) const;
+  Where where(const void* address, std::size_t bytes) const {
+    const auto within = [&](const unsigned char* from, std::size_t size) {
+      const std::size_t offset =
+          reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(from);
+      return offset < size && bytes <= size - offset;
+    };
+    if (within(segments_->heap(), heap_footprint_)) return Where::heap;
+    if (within(data_.at, data_.bytes)) return Where::data;
+    return Where::nowhere;
+  }
   /// Whether loads and stores reach the data segments: they were moved, or there are none.
   bool data_is_shared() const { return data_moved_ || data_.bytes == 0; }
   std::ptrdiff_t delta(int pe) const { return segments_->deltas()[static_cast<std::size_t>(pe)]; }
@@ -43,7 +57,19 @@ class World {
   std::uintptr_t data_address(const void* address, int pe) const;
   /// The address by which the group's algorithms know symmetric memory, so that all ranks see that they reach it. Other
   /// addresses are unchanged.
-  const void* as_group_memory(const void* address) const;
+  const void* as_group_memory(const void* address) const {
+    const auto* const at = static_cast<const unsigned char*>(address);
+    switch (where(address, 1)) {
+      case Where::heap:
+        return group_heap_ + (at - segments_->heap());
+      case Where::data:
+        if (data_moved_) return group_data_ + (at - data_.at);
+        break;
+      case Where::nowhere:
+        break;
+    }
+    return address;
+  }
   void* as_group_memory(void* address) const {
     return const_cast<void*>(as_group_memory(static_cast<const void*>(address)));
   }
@@ -78,11 +104,16 @@ class World {
   /// @{
   shmem_team_t add_team(Team& parent, const std::vector<int>& members, std::unique_ptr<Communicator> comm);
   void remove_team(Team& team);
+  /// Of a context that its team no longer lists.
+  void remove_context(shmem_ctx_t ctx);
   /// Whether it is a team's, or a context's, that is not destroyed. Looks at no memory of the handle.
   bool knows(shmem_team_t team) const;
   bool knows(shmem_ctx_t ctx) const;
   /// The team of an active set, made by its PEs' first call and kept. Throws ArgumentError.
-  Team& active_set(int start, int log_stride, int size);
+  Team& active_set(int start, int log_stride, int size) {
+    if (start == 0 && log_stride == 0 && size == n_pes()) return *team_;
+    return other_active_set(start, log_stride, size);
+  }
   /// @}
 
  private:
@@ -90,18 +121,24 @@ class World {
   template <class Found>
   bool any_team(Found found) const;
   NativePort waiting_port() const;
+  Team& other_active_set(int start, int log_stride, int size);
   std::unique_ptr<Team> make_team(Team& parent, const std::vector<int>& members,
                                   std::unique_ptr<Communicator> comm);
   void find_group(const Options& options);
   static std::size_t heap_stride(const Plan& plan);
   void share_memory(const Options& options);
+  void start_heap();
 
+  const bool own_group_;  // or one that the caller keeps
   std::shared_ptr<ProcessGroup> group_;
+  Communicator* comm_ = nullptr;  // the group's
   bool checks_;
   WaitPolicy wait_;
   std::size_t heap_bytes_ = 0;
+  std::size_t heap_footprint_ = 0;
   DataSegment data_;
   bool data_moved_ = false;
+  bool huge_ = false;                           // whether the heaps have huge pages
   std::vector<std::uintptr_t> data_addresses_;  // of all PEs
   unsigned char* group_heap_ = nullptr;         // the PE's memory in the group's own mapping
   unsigned char* group_data_ = nullptr;
@@ -110,6 +147,8 @@ class World {
   std::unique_ptr<Team> team_;
   std::vector<std::unique_ptr<Team>> teams_;
   std::map<std::vector<int>, std::unique_ptr<Team>> active_sets_;  // by their PEs
+  std::vector<std::unique_ptr<phicoll_shmem_ctx>> removed_;        // contexts, in checked mode
+  std::mutex removed_mutex_;
 };
 
 /// The PE's, or null before shmem_init and after shmem_finalize.
