@@ -539,9 +539,14 @@ def test_use_before_and_after():
         ):
             with pytest.raises(phicoll.Error, match="used after shmem_finalize"):
                 call()
-        with pytest.raises(phicoll.Error, match="one beginning and one end"):
-            shmem.init()
-        return int(kept.sum() + there.sum()), comm.allreduce(1)  # memory and the group are still there
+        found = int(kept.sum() + there.sum()), comm.allreduce(1)  # memory and the group are still there
+        shmem.init()
+        after = (comm.rank + 1) % comm.size
+        again = shmem.full(1000, 5 + comm.rank)
+        shmem.barrier_all()
+        assert shmem.ptr(again, after).sum() == 1000 * (5 + after)
+        shmem.finalize()
+        return found
 
     assert phicoll.run(used, ranks=2) == [(1000, 2), (1000, 2)]
 
@@ -659,14 +664,23 @@ def test_a_pe_that_ends_ends_the_others_calls(tmp_path, end, status, waiting):
     assert left_in_shared_memory() == before
 
 
-def test_global_exit(tmp_path):
+@pytest.mark.parametrize("status", [0, 5])
+@pytest.mark.parametrize(
+    "launcher", [[Path(sys.executable).parent / "oshrun"], [sys.executable, "-m", "phicoll.launch"]]
+)
+def test_global_exit(tmp_path, launcher, status):
     script = tmp_path / "program.py"
     script.write_text(
-        "from phicoll import shmem\nshmem.init()\n"
-        "if shmem.my_pe() == 1:\n    shmem.global_exit(5)\nshmem.barrier_all()\nprint('not reached')\n"
+        "import sys\nfrom phicoll import shmem\nshmem.init()\nif shmem.my_pe() == 1:\n"
+        f"    sys.stdout.write('last words\\n')\n    shmem.global_exit({status})\n"
+        "shmem.barrier_all()\nprint('not reached')\n"
     )
-    result = start(Path(sys.executable).parent / "oshrun", "-n", "3", sys.executable, script)
-    assert (result.returncode, result.stdout, result.stderr) == (5, "", "")
+    result = start(*launcher, "-n", "3", sys.executable, script, PYTHONUNBUFFERED="")
+    assert (result.returncode, result.stdout.removeprefix("[1] "), result.stderr) == (
+        status,
+        "last words\n",
+        "",
+    )
 
 
 def test_an_interrupt_ends_a_wait():

@@ -4,8 +4,8 @@ Starts a program once for each rank: a script, a module (``-m name``), code (``-
 ``phicoll.COMM_WORLD`` (or ``phicoll.world()``) is then the communicator of all of them; a C++ program calls
 ``phicoll::ProcessGroup::from_environment()``. Rank 0 has the launcher's standard input, the others an empty one; ranks
 that are threads share it. What ranks print is passed on by lines with the rank in front. The exit status is the largest
-of the ranks', 128 and the signal's number for one that was killed; 3 where none failed but the group broke; 2 for bad
-input.
+of the ranks', 128 and the signal's number for one that was killed; that of the rank that called
+:func:`phicoll.shmem.global_exit`; 3 where none failed but the group broke; 2 for bad input.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ __all__ = ["main"]
 
 # The folders of packages that are called mpi4py and shmem4py.
 AS_MPI4PY = str(Path(__file__).resolve().parent / "comm" / "as_mpi4py")
+CALLED_GLOBAL_EXIT = "called shmem_global_exit"  # src/cpp/phicoll/shmem/setup.cpp
 AS_SHMEM4PY = str(Path(__file__).resolve().parent / "shmem" / "as_shmem4py")
 
 
@@ -131,6 +132,11 @@ def say(text: str) -> None:
     print(f"phicoll.launch: {text}", file=sys.stderr)
 
 
+def exit_status(status: int) -> int:
+    """A process's status as a shell has it: 128 and the signal's number for one that was killed."""
+    return 128 - status if status < 0 else status
+
+
 def launch_processes(options: GroupOptions, program: Program, path: list[str]) -> int:
     command = program.command()
     environment = {**os.environ, "PHICOLL_WAIT": options.wait}
@@ -149,10 +155,12 @@ def launch_processes(options: GroupOptions, program: Program, path: list[str]) -
     processes.wait(GRACE_S)
     if processes.broken is not None:
         rank, reason = processes.broken
+        if reason.startswith(CALLED_GLOBAL_EXIT):  # an end that a rank asked for
+            return exit_status(processes.statuses[rank])
         say(f"group broken by rank {rank}: {reason}")
     for rank in processes.overdue:
         say(late(rank, ENDED))
-    worst = max(128 - status if status < 0 else status for status in processes.statuses.values())
+    worst = max(map(exit_status, processes.statuses.values()))
     return worst or (BROKEN if processes.broken is not None else 0)
 
 

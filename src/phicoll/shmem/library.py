@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import sys
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -71,6 +73,9 @@ VENDOR_STRING = info_get_name()
 def init(heap_bytes: int | None = None) -> None:
     """Begin. Collective over all PEs, which are the ranks of :data:`phicoll.COMM_WORLD`; a second call does nothing.
 
+    After :func:`finalize` it begins again, with an empty heap as large as it was. What is stored there shows in arrays
+    of before.
+
     Parameters
     ----------
     heap_bytes:
@@ -83,8 +88,6 @@ def init(heap_bytes: int | None = None) -> None:
         If the ranks are threads.
     ResourceError
         If the group's memory has no room for the heaps.
-    Error
-        After :func:`finalize`.
     """
     _init(THREAD.SINGLE, heap_bytes)
 
@@ -110,7 +113,7 @@ def initialized() -> bool:
 
 
 def finalize() -> None:
-    """End. Collective. Arrays stay readable here, but all calls of this module raise ``Error`` from now on.
+    """End. Collective. Arrays stay readable here, but all calls of this module raise ``Error``, until :func:`init`.
 
     A program that ends without it ends with it, if its exit status is 0.
     """
@@ -118,7 +121,13 @@ def finalize() -> None:
 
 
 def global_exit(status: int = 0) -> NoReturn:
-    """End this process with ``status``, and all other PEs. Any PE may call it."""
+    """End this process with ``status``, and all other PEs. Any PE may call it.
+
+    ``status`` is also that of the launcher, which ends PEs that compute. What this PE printed is written before.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # none, or closed
+            stream.flush()
     _core.shmem_global_exit(status)
     raise SystemExit(status)  # not reached
 
