@@ -2,7 +2,8 @@
 
 A round starts each program once, in random order, on two CPUs: ``shmem/calls.c`` compiled against phicoll, with raw
 loops in place of the calls, and against the library whose ``oshcc`` and ``oshrun`` are in ``--other`` (Debian's
-libopenmpi-dev and openmpi-bin by default, if they are installed). A ratio is taken within a round.
+libopenmpi-dev and openmpi-bin by default, if they are installed). A ratio is taken within a round. Then
+``shmem/barriers.cpp``: barrier_all and ``Communicator::barrier`` of 8 PEs on two CPUs.
 
     python benchmarks/openshmem.py [--rounds 7] [--other /usr/bin] [--python PYTHON]
 
@@ -65,6 +66,20 @@ def measured(command: list[str]) -> Times:
     return found
 
 
+def barriers(folder: Path, count: int) -> None:
+    """The median of `count` launches' ratios, 8 PEs on two CPUs."""
+    program = folder / "barriers"
+    headers = SOURCE.parents[2] / "src" / "cpp"
+    source = SOURCE.with_name("barriers.cpp")
+    command = [OURS / "oshc++", "-O2", "-std=c++17", f"-I{headers}", source, "-o", program]
+    subprocess.run(command, check=True)
+    launch = [str(OURS / "oshrun"), "-n", "8", "--placement", "compact", str(program)]
+    found = [measured(launch) for _ in range(count)]
+    ratio = median([one["barrier_all"] / one["Communicator::barrier"] for one in found])
+    took = median([one["barrier_all"] for one in found])
+    print(f"\n8 PEs on two CPUs: barrier_all {took:,.0f} ns, {ratio:.2f} of Communicator::barrier")
+
+
 def table(programs: dict[str, list[str]], count: int) -> None:
     """The medians of `count` rounds, and of the ratios within them."""
     rounds = []
@@ -101,6 +116,7 @@ def main() -> None:
     if not given.only_python:
         with tempfile.TemporaryDirectory(prefix="phicoll-") as folder:
             table(commands(Path(folder), given.other), given.rounds)
+            barriers(Path(folder), given.rounds)
     if given.python is not None:
         print("\nFrom Python, phicoll.shmem and shmem4py:\n")
         table(python_commands(given.other, given.python), given.rounds)

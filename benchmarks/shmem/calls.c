@@ -1,6 +1,7 @@
 /* Times OpenSHMEM calls between PE 0 and PE 1, and with -DRAW (needs shmem_ptr) what loads and stores written by hand take
- * for the same. Prints one JSON object, nanoseconds a call: the median of several batches. PE 1 waits in a barrier meanwhile, or
- * does the same ("contended", and what both take part in). Lines are warm. Compiled with each library's own oshcc; two PEs. */
+ * for the same. Prints one JSON object, nanoseconds a call: the median of several batches. PE 1 waits in a barrier meanwhile,
+ * computes, or does the same ("contended", and what both take part in). Lines are warm but where "cold" stands. Compiled with
+ * each library's own oshcc; two PEs. */
 #include <shmem.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,11 +28,12 @@ static int by_size(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/* The median time of `calls` runs of `body` on PE 0; `other` is what PE 1 does meanwhile. */
-#define TIME(name, calls, body, other)                                  \
+/* The median time of `calls` runs of `body` on PE 0; `other` is what PE 1 does meanwhile, and `before` what both do first. */
+#define TIME_AFTER(before, name, calls, body, other)                    \
   do {                                                                  \
     double took[batches];                                               \
     for (int batch = 0; batch < batches; ++batch) {                     \
+      before;                                                           \
       shmem_barrier_all();                                              \
       const double start = now();                                       \
       if (me == 0) {                                                    \
@@ -46,6 +48,44 @@ static int by_size(const void* a, const void* b) {
     tell(name, took[batches / 2]);                                      \
   } while (0)
 #define NOTHING (void)0
+#define TIME(name, calls, body, other) TIME_AFTER(NOTHING, name, calls, body, other)
+/* With lines that PE 1 has just stored to, so that they are in its caches alone, as far as these hold them. */
+#define COLD(name, bytes, calls, body) TIME_AFTER(if (me == 1) memset(heap + cold, batch, bytes), name " cold", calls, body, NOTHING)
+#define BUSY(name, calls, body) TIME(name ", peer computes", calls, body, compute())
+
+/* Some 20 ns in registers. */
+static void compute(void) {
+  static double kept = 1;
+  double x = kept;
+  for (int i = 0; i < 10; ++i) x = x * 0.999 + 0.001;
+  kept = x;
+}
+
+/* Offsets in PE 1's heap, in longs or bytes. */
+enum { cold = 1 << 20, line = 8, cold_bytes = 1 << 18, cold_lines = cold_bytes / 64 };
+#ifdef RAW
+#define P(at, value) (*(volatile long*)(there + (at)) = (value))
+#define G(at) (*(volatile long*)(there + (at)))
+#define PUT_QUIET(at, value) (P(at, value), __atomic_thread_fence(__ATOMIC_SEQ_CST))
+#define ADD(at) __atomic_fetch_add(there + (at), 1, __ATOMIC_ACQ_REL)
+#define ADD_HERE() __atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL)
+#define PUT(at, bytes) memcpy((char*)there + (at), source, bytes)
+#define GET(at, bytes) memcpy(source, (char*)there + (at), bytes)
+#define TELL(pe, value) __atomic_store_n(their_flag, value, __ATOMIC_RELEASE)
+#define AWAIT(value) while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) < (value)) continue
+#define BARRIER() ++turn; TELL(1 - me, turn); AWAIT(turn) /* two flags by hand */
+#else
+#define P(at, value) shmem_long_p(word + (at), value, 1)
+#define G(at) shmem_long_g(word + (at), 1)
+#define PUT_QUIET(at, value) shmem_long_put(word + (at), &(value), 1, 1); shmem_quiet()
+#define ADD(at) shmem_long_atomic_fetch_add(word + (at), 1, 1)
+#define ADD_HERE() ADD(0)
+#define PUT(at, bytes) shmem_putmem(heap + (at), source, bytes, 1)
+#define GET(at, bytes) shmem_getmem(source, heap + (at), bytes, 1)
+#define TELL(pe, value) shmem_long_p(flag, value, pe)
+#define AWAIT(value) shmem_long_wait_until(flag, SHMEM_CMP_GE, value)
+#define BARRIER() shmem_barrier_all()
+#endif
 
 int main(void) {
   shmem_init();
@@ -62,60 +102,56 @@ int main(void) {
   memset(source, 1, most);
   memset(work, 0, sizeof work);
   shmem_barrier_all();
-  long sum = 0;
+  long sum = 0, turn = 0;
 #ifdef RAW
   long* const there = shmem_ptr(word, 1);
   long* const their_flag = shmem_ptr(flag, 1 - me);
-  char* const their_heap = shmem_ptr(heap, 1);
-  TIME("p", 100000, *(volatile long*)there = i, NOTHING);
-  TIME("g", 100000, sum += *(volatile long*)there, NOTHING);
-  TIME("put+quiet 8", 100000, *(volatile long*)there = i; __atomic_thread_fence(__ATOMIC_SEQ_CST), NOTHING);
-  TIME("fetch_add", 100000, sum += __atomic_fetch_add(there, 1, __ATOMIC_ACQ_REL), NOTHING);
-  TIME("fetch_add contended", 100000, sum += __atomic_fetch_add(there, 1, __ATOMIC_ACQ_REL),
-       __atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL));
-  TIME("put 4K", 2000, memcpy(their_heap + 4096, source, 4096), NOTHING);
-  TIME("put 64K", 300, memcpy(their_heap + 4096, source, 65536), NOTHING);
-  TIME("put 1M", 30, memcpy(their_heap + 4096, source, most), NOTHING);
-  TIME("get 4K", 2000, memcpy(source, their_heap + 4096, 4096), NOTHING);
-  TIME("get 64K", 300, memcpy(source, their_heap + 4096, 65536), NOTHING);
-  TIME("get 1M", 30, memcpy(source, their_heap + 4096, most), NOTHING);
-  long turn = 0;
-#define AWAIT while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) < turn) continue
-  TIME("p+wait_until round trip", 5000, ++turn; __atomic_store_n(their_flag, turn, __ATOMIC_RELEASE); AWAIT, ++turn; AWAIT;
-       __atomic_store_n(their_flag, turn, __ATOMIC_RELEASE));
-  /* Two flags by hand. */
-  TIME("barrier_all", 5000, ++turn; __atomic_store_n(their_flag, turn, __ATOMIC_RELEASE); AWAIT, ++turn;
-       __atomic_store_n(their_flag, turn, __ATOMIC_RELEASE); AWAIT);
-#else
-  TIME("p", 100000, shmem_long_p(word, i, 1), NOTHING);
-  TIME("g", 100000, sum += shmem_long_g(word, 1), NOTHING);
-  TIME("put+quiet 8", 100000, shmem_long_put(word, &i, 1, 1); shmem_quiet(), NOTHING);
-  TIME("fetch_add", 100000, sum += shmem_long_atomic_fetch_add(word, 1, 1), NOTHING);
-  TIME("fetch_add contended", 100000, sum += shmem_long_atomic_fetch_add(word, 1, 1),
-       sum += shmem_long_atomic_fetch_add(word, 1, 1));
-  TIME("put 4K", 2000, shmem_putmem(heap + 4096, source, 4096, 1), NOTHING);
-  TIME("put 64K", 300, shmem_putmem(heap + 4096, source, 65536, 1), NOTHING);
-  TIME("put 1M", 30, shmem_putmem(heap + 4096, source, most, 1), NOTHING);
-  TIME("get 4K", 2000, shmem_getmem(source, heap + 4096, 4096, 1), NOTHING);
-  TIME("get 64K", 300, shmem_getmem(source, heap + 4096, 65536, 1), NOTHING);
-  TIME("get 1M", 30, shmem_getmem(source, heap + 4096, most, 1), NOTHING);
-  long turn = 0;
-  TIME("p+wait_until round trip", 5000, ++turn; shmem_long_p(flag, turn, 1); shmem_long_wait_until(flag, SHMEM_CMP_GE, turn),
-       ++turn; shmem_long_wait_until(flag, SHMEM_CMP_GE, turn); shmem_long_p(flag, turn, 0));
-  TIME("barrier_all", 5000, shmem_barrier_all(), shmem_barrier_all());
+#endif
+  TIME("p", 100000, P(0, i), NOTHING);
+  BUSY("p", 100000, P(0, i));
+  COLD("p", cold_bytes, cold_lines, P(cold / 8 + line * i, i));
+  TIME("g", 100000, sum += G(0), NOTHING);
+  BUSY("g", 100000, sum += G(0));
+  COLD("g", cold_bytes, cold_lines, sum += G(cold / 8 + line * i));
+  TIME("put+quiet 8", 100000, PUT_QUIET(0, i), NOTHING);
+  BUSY("put+quiet 8", 100000, PUT_QUIET(0, i));
+  COLD("put+quiet 8", cold_bytes, cold_lines, PUT_QUIET(cold / 8 + line * i, i));
+  TIME("fetch_add", 100000, sum += ADD(0), NOTHING);
+  BUSY("fetch_add", 100000, sum += ADD(0));
+  COLD("fetch_add", cold_bytes, cold_lines, sum += ADD(cold / 8 + line * i));
+  TIME("fetch_add contended", 100000, sum += ADD(0), sum += ADD_HERE());
+  TIME("put 4K", 2000, PUT(cold, 4096), NOTHING);
+  COLD("put 4K", cold_bytes, cold_bytes / 4096, PUT(cold + 4096 * i, 4096));
+  TIME("put 64K", 300, PUT(cold, 65536), NOTHING);
+  COLD("put 64K", cold_bytes, cold_bytes / 65536, PUT(cold + 65536 * i, 65536));
+  TIME("put 1M", 30, PUT(cold, most), NOTHING);
+  COLD("put 1M", most, 1, PUT(cold, most));
+  TIME("get 4K", 2000, GET(cold, 4096), NOTHING);
+  COLD("get 4K", cold_bytes, cold_bytes / 4096, GET(cold + 4096 * i, 4096));
+  TIME("get 64K", 300, GET(cold, 65536), NOTHING);
+  COLD("get 64K", cold_bytes, cold_bytes / 65536, GET(cold + 65536 * i, 65536));
+  TIME("get 1M", 30, GET(cold, most), NOTHING);
+  COLD("get 1M", most, 1, GET(cold, most));
+  TIME("p+wait_until round trip", 5000, ++turn; TELL(1, turn); AWAIT(turn), ++turn; AWAIT(turn); TELL(0, turn));
+  TIME("barrier_all", 5000, BARRIER(), BARRIER());
+#ifndef RAW
   double* const to = (double*)(heap + most);
   double* const from = (double*)(heap + 2 * most);
   const struct {
     const char* name;
     int elements, calls;
-  } sizes[] = {{"8", 1, 3000}, {"4K", 512, 1000}, {"1M", most / 8, 10}};
-  for (int s = 0; s < 3; ++s) {
+  } sizes[] = {{"8", 1, 3000}, {"512", 64, 2000}, {"4K", 512, 1000}, {"1M", most / 8, 10}};
+  for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
     const int count = sizes[s].elements, calls = sizes[s].calls;
-    char name[40];
-/* With a barrier after each call, by which pSync may be used again. */
-#define BOTH(what, call)                                       \
-  snprintf(name, sizeof name, what " %s", sizes[s].name);      \
-  TIME(name, calls, call; shmem_barrier_all(), call; shmem_barrier_all())
+    char name[60];
+/* With a barrier after each call, by which pSync may be used again: with a source that stays as it is, and with one that its
+ * owner stores anew before each call. */
+#define BOTH(what, call)                                                                                  \
+  snprintf(name, sizeof name, what " %s", sizes[s].name);                                                 \
+  TIME(name, calls, call; shmem_barrier_all(), call; shmem_barrier_all());                                \
+  snprintf(name, sizeof name, what " %s, stored anew", sizes[s].name);                                    \
+  TIME(name, calls, memset(from, (int)i % 32, 8 * (size_t)count); call; shmem_barrier_all(),              \
+       memset(from, (int)i % 32, 8 * (size_t)count); call; shmem_barrier_all())
     BOTH("broadcast", shmem_broadcast64(to, from, (size_t)count, 0, 0, 0, 2, sync_words));
     BOTH("sum_to_all", shmem_double_sum_to_all(to, from, count, 0, 0, 2, work, sync_words));
     BOTH("collect", shmem_fcollect64(to, from, (size_t)(count + 1) / 2, 0, 0, 2, sync_words));
