@@ -311,3 +311,19 @@ def test_oshcc_shows_its_command():
     )
     assert "-I" in result.stdout
     assert "-lphicoll-shmem" not in result.stdout
+
+
+@pytest.mark.parametrize("wrapper, variable, compiler", [("oshcc", "CC", "cc"), ("oshc++", "CXX", "c++")])
+def test_a_wrapper_that_is_named_as_the_compiler_does_not_call_itself(wrapper, variable, compiler):
+    def command(named):
+        return subprocess.run(
+            [BIN / wrapper, "--showme", "-c", "a.c"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, variable: named},
+        ).stdout.split()
+
+    for named in (wrapper, str(BIN / wrapper), f"ccache {BIN / wrapper}"):
+        assert command(named)[0] == compiler
+    assert command("ccache other")[:2] == ["ccache", "other"]
