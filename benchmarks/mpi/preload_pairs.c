@@ -1,6 +1,7 @@
 // What a preloaded library changes: MPI_X, which it has, and PMPI_X, the MPI's own, take turns in one job, in rounds. Prints for
 // each call and size the medians, and the median of the rounds' ratios with its smallest and largest quarter.
-// usage: phicoll mpi -- mpiexec -n 2 preload_pairs [largest bytes] [rounds]
+// With `fresh` each rank writes its send buffer before each call; the time of the writes alone is subtracted.
+// usage: phicoll mpi -- mpiexec -n 2 preload_pairs [largest bytes] [rounds] [fresh] [call] [smallest bytes]
 
 #include <mpi.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 enum { most_rounds = 101 };
 static char *in, *out;
-static int rank, size;
+static int rank, size, fresh;
 
 typedef int (*Call)(int own, int bytes);
 
@@ -40,12 +41,21 @@ static int alltoall(int own, int bytes) {
   return BOTH(Alltoall, in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-/// Seconds a call, of the slowest rank.
-static double time_of(Call call, int own, int bytes, int calls) {
+static int nothing(int own, int bytes) {
+  (void)own, (void)bytes;
+  return 0;
+}
+
+/// Seconds a turn, of the slowest rank. A turn writes `written` bytes and calls.
+static double time_of(Call call, int own, int bytes, size_t written, int turns) {
+  static int turn;
   PMPI_Barrier(MPI_COMM_WORLD);
   double took = -MPI_Wtime(), slowest = 0;
-  for (int i = 0; i < calls; ++i) call(own, bytes);
-  took = (took + MPI_Wtime()) / calls;
+  for (int i = 0; i < turns; ++i) {
+    if (written != 0) memset(in, ++turn & 63, written);
+    call(own, bytes);
+  }
+  took = (took + MPI_Wtime()) / turns;
   PMPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return slowest;
 }
@@ -66,20 +76,31 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int largest = argc > 1 ? atoi(argv[1]) : 1 << 20;
   const int rounds = argc > 2 && atoi(argv[2]) <= most_rounds ? atoi(argv[2]) : 15;
-  in = calloc((size_t)largest, (size_t)size);
-  out = calloc((size_t)largest, (size_t)size);
+  fresh = argc > 3 && strcmp(argv[3], "fresh") == 0;
+  const char* const only = argc > 4 ? argv[4] : "all";
+  const int smallest = argc > 5 ? atoi(argv[5]) : 8;
+  in = malloc((size_t)largest * (size_t)size);
+  out = malloc((size_t)largest * (size_t)size);
+  memset(in, 0, (size_t)largest * (size_t)size);  // its own pages
+  memset(out, 0, (size_t)largest * (size_t)size);
   if (rank == 0) printf("%-10s %9s %12s %12s   ratio, quarters\n", "call", "bytes", "plain ns", "phicoll ns");
-  for (unsigned c = 0; c < sizeof calls / sizeof calls[0]; ++c)
-    for (int bytes = c == 0 ? 0 : 8; bytes <= largest; bytes = bytes * 8) {
+  for (unsigned c = 0; c < sizeof calls / sizeof calls[0]; ++c) {
+    if (strcmp(only, "all") != 0 && strcmp(only, calls[c].name) != 0) continue;
+    for (int bytes = c == 0 ? 0 : smallest; bytes <= largest; bytes = bytes * 8) {
       double plain[most_rounds], ours[most_rounds], ratios[most_rounds];
-      time_of(calls[c].call, 1, bytes, 20);
-      time_of(calls[c].call, 0, bytes, 20);
-      double one = time_of(calls[c].call, 1, bytes, 100) + time_of(calls[c].call, 0, bytes, 100);
+      const Call call = calls[c].call;
+      const size_t written =
+          fresh ? (size_t)bytes * (size_t)(call == scatter || call == alltoall ? size : 1) : 0;
+      const int warm = bytes > 100000 ? 3 : 100;
+      time_of(call, 1, bytes, written, 4);
+      time_of(call, 0, bytes, written, 4);
+      double one = time_of(call, 1, bytes, written, warm) + time_of(call, 0, bytes, written, warm);
       int repeat = (int)(3e-3 / one) + 1;
       for (int r = 0; r < rounds; ++r) {
-        if (r % 2 == 0) plain[r] = time_of(calls[c].call, 1, bytes, repeat);
-        ours[r] = time_of(calls[c].call, 0, bytes, repeat);
-        if (r % 2 != 0) plain[r] = time_of(calls[c].call, 1, bytes, repeat);
+        const double writing = fresh ? time_of(nothing, 0, bytes, written, repeat) : 0;
+        if (r % 2 == 0) plain[r] = time_of(call, 1, bytes, written, repeat) - writing;
+        ours[r] = time_of(call, 0, bytes, written, repeat) - writing;
+        if (r % 2 != 0) plain[r] = time_of(call, 1, bytes, written, repeat) - writing;
         ratios[r] = ours[r] / plain[r];
       }
       qsort(plain, (size_t)rounds, sizeof(double), ascending);
@@ -91,6 +112,7 @@ int main(int argc, char** argv) {
                ratios[rounds - 1 - rounds / 4]);
       if (bytes == 0) break;
     }
+  }
   MPI_Finalize();
   return 0;
 }
