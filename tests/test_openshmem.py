@@ -313,7 +313,9 @@ def test_oshcc_shows_its_command():
     assert "-lphicoll-shmem" not in result.stdout
 
 
-@pytest.mark.parametrize(("wrapper", "variable", "compiler"), [("oshcc", "CC", "cc"), ("oshc++", "CXX", "c++")])
+@pytest.mark.parametrize(
+    ("wrapper", "variable", "compiler"), [("oshcc", "CC", "cc"), ("oshc++", "CXX", "c++")]
+)
 def test_a_wrapper_that_is_named_as_the_compiler_does_not_call_itself(wrapper, variable, compiler):
     def command(named):
         return subprocess.run(
