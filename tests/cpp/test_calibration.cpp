@@ -503,6 +503,28 @@ TEST_F(Calibration, AWayToCopyThatTheCpuLacksIsTheCLibrarys) {
   }
 }
 
+// Where a string move is slow, all ways that would take it copy otherwise.
+TEST_F(Calibration, CopiesOfAnyPlacesArriveWhole) {
+  constexpr std::size_t most = 5000;
+  alignas(64) static unsigned char from[most + 128], to[3 * 4096 + most];
+  for (std::size_t i = 0; i < sizeof from; ++i) from[i] = static_cast<unsigned char>(i * 31 + i / 256);
+  for (const auto way : {arch::CopyWay::ordinary, arch::CopyWay::string})
+    for (const std::size_t bytes : {std::size_t{2047}, std::size_t{2048}, std::size_t{2049}, most})
+      for (std::size_t after = 0; after < 70; ++after) {
+        // `after` bytes after the source within their pages.
+        const std::size_t distance =
+            reinterpret_cast<std::uintptr_t>(from) - reinterpret_cast<std::uintptr_t>(to) + after;
+        unsigned char* const at = to + 1 + (distance - 1) % 4096;
+        ASSERT_EQ(arch::slow_by_string(at, from),
+                  arch::string_copy_bytes != SIZE_MAX && after % 4096 - 1 < 63);
+        at[-1] = at[bytes] = 7;
+        arch::copy_by(way, at, from, bytes);
+        EXPECT_TRUE(std::equal(from, from + bytes, at)) << bytes << " " << after;
+        EXPECT_EQ(at[-1], 7);
+        EXPECT_EQ(at[bytes], 7);
+      }
+}
+
 TEST_F(Calibration, CanBeMadeAnew) {
   write_file(file_with("number rotate 4099\nnumber streamed 5555\n"));
   EXPECT_EQ(status_of(in_process([] {

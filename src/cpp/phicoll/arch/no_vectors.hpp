@@ -3,10 +3,15 @@
 // For instruction sets that have only the compiler's copy: no vectors, no hints. Included by their files only.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace phicoll {
 namespace arch {
 
+constexpr std::size_t string_copy_bytes = SIZE_MAX;
+inline bool slow_by_string(const void*, const void*) {
+  return false;
+}
 inline bool has_vectors(int) {
   return false;
 }

@@ -24,13 +24,35 @@ inline void copy_streaming(unsigned char* to, const unsigned char* from, std::si
   order_no_read_stores();
 }
 
+/// The same by vectors and ordinary stores.
+inline void copy_by_vectors(bool wide, unsigned char* to, const unsigned char* from, std::size_t bytes) {
+  constexpr std::size_t stride = 256;
+  const std::size_t whole = bytes / stride * stride;
+  if (wide)
+    copy_vectors_64(to, from, bytes / stride);
+  else
+    copy_vectors_32(to, from, bytes / stride);
+  std::memcpy(to + whole, from + whole, bytes - whole);
+}
+/// The same in the best way but the string move.
+[[gnu::noinline, gnu::cold]] inline void copy_beside_string(unsigned char* to, const unsigned char* from,
+                                                            std::size_t bytes) {
+  if (has_vectors(32)) return copy_by_vectors(false, to, from, bytes);
+  std::memcpy(to, from, bytes);
+}
+/// Whether a copy that the C library may make by the string move is better made by copy_beside_string.
+[[gnu::always_inline]] inline bool goes_beside_string(const unsigned char* to, const unsigned char* from,
+                                                      std::size_t bytes) {
+  return __builtin_expect(bytes >= string_copy_bytes, 0) && __builtin_expect(slow_by_string(to, from), 0);
+}
+
 /// How bytes are copied.
 enum class CopyWay : unsigned char {
-  ordinary,     ///< as the C library does
-  string,       ///< copy_string
+  ordinary,     ///< as the C library does, but beside the string move where that is slow
+  string,       ///< copy_string, with the same exception
   past_caches,  ///< copy_streaming
-  vectors_32,   ///< copy_vectors_32
-  vectors_64    ///< copy_vectors_64
+  vectors_32,   ///< copy_by_vectors, AVX2
+  vectors_64    ///< the same, AVX-512
 };
 constexpr int copy_ways = 5;
 
@@ -40,27 +62,18 @@ inline bool has_copy_way(CopyWay way) {
 }
 
 inline void copy_by(CopyWay way, unsigned char* to, const unsigned char* from, std::size_t bytes) {
-  constexpr std::size_t stride = 256;
   switch (way) {
     case CopyWay::ordinary:
       break;
     case CopyWay::string:
-      return copy_string(to, from, bytes);
+      return slow_by_string(to, from) ? copy_beside_string(to, from, bytes) : copy_string(to, from, bytes);
     case CopyWay::past_caches:
       return copy_streaming(to, from, bytes);
     case CopyWay::vectors_32:
-    case CopyWay::vectors_64: {
-      const std::size_t whole = bytes / stride * stride;
-      if (way == CopyWay::vectors_32)
-        copy_vectors_32(to, from, bytes / stride);
-      else
-        copy_vectors_64(to, from, bytes / stride);
-      to += whole;
-      from += whole;
-      bytes -= whole;
-      break;
-    }
+    case CopyWay::vectors_64:
+      return copy_by_vectors(way == CopyWay::vectors_64, to, from, bytes);
   }
+  if (goes_beside_string(to, from, bytes)) return copy_beside_string(to, from, bytes);
   std::memcpy(to, from, bytes);
 }
 

@@ -314,6 +314,8 @@ class NativePort {
       arch::copy_by(stores == Stores::taken ? hand_over_->take_way()
                                             : hand_over_->way(bytes, *control_, rank_, calls_->begun()),
                     to.at, from.at, bytes);
+    else if (arch::goes_beside_string(to.at, from.at, bytes))
+      arch::copy_beside_string(to.at, from.at, bytes);
     else
       __builtin_memcpy(to.at, from.at, bytes);
   }
