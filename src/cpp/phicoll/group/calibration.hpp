@@ -72,7 +72,7 @@ struct Calibrating {
 bool measure_numbers(Communicator& ranks, HostNumbers* numbers, const Calibrating& what);
 
 /// Measuring is disturbed if ranks with a CPU each lacked it for more than this percentage of the time. On a quiet
-/// machine it is 2 to 4; a program that computes on one of the CPUs takes half. Tests change it.
+/// machine it is 2 to 4; a program that computes on one of the CPUs takes half. At 100 nothing disturbs it. Tests change it.
 std::atomic<int>& disturbed_percent();
 
 /// The numbers with the defaults of all that is measured.

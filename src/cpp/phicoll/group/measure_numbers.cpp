@@ -2,8 +2,11 @@
 // choose. The ranks (two with a CPU each, or all ranks of a group that share CPUs) write anew what they send, as
 // programs do.
 //
-// All ways take turns in rounds. A number leaves its default only where another way is faster in nearly every round. All
-// ranks arrive at the same numbers: each time is that of the slowest rank, which an allreduce tells all.
+// All ways take turns in rounds. A number leaves its default only where another way is faster in nearly every round. Rings
+// and buffers that stay in the same pages give every round the same luck (which lines of a cache they share), so half of
+// the rounds have them in other pages. At last the rules' choices with the numbers found and without them are compared, by
+// all operations that have any other choice, in pages that are others again. What makes one of them slower is undone.
+// All ranks arrive at the same numbers: each time is that of the slowest rank, which an allreduce tells all.
 //
 // Other programs and a virtual machine's host take CPUs away, and its CPUs move. Numbers measured meanwhile would mislead
 // for as long as they are kept. So each turn compares the CPU time of ranks that have a CPU each with the time that
@@ -32,13 +35,19 @@ namespace {
 constexpr std::size_t kb = 1 << 10;
 // Of data that all ranks reach, in the group's heap.
 constexpr std::size_t most_reached = 2048 * kb;
-// A way that is not ahead in all of the first rounds is not compared any longer.
+// A way that is not ahead in all of the first rounds is not compared any longer. The others have their rings elsewhere.
 constexpr std::size_t first_rounds = 4;
 constexpr std::size_t all_rounds = 8;
+// By so much of the region (and a few pages, for another order of them) rings move.
+constexpr std::size_t elsewhere_bytes = 9 * 512 * kb + 7 * 4 * kb;
 // Bytes that a round moves: small messages make more calls.
-constexpr std::size_t round_bytes = 512 * kb;
+constexpr std::size_t round_bytes = 256 * kb;
 // A ring's pages are touched, and its lines have left the caches, once it has turned.
-constexpr std::size_t warming_bytes = 4096 * kb;
+constexpr std::size_t warming_bytes = 2048 * kb;
+// A virtual machine's CPUs move, so before and after each round ranks with a CPU each look how long a barrier takes. It is
+// alike, within this percentage, as long as they stay near or far. Between near and far there are factors of 3 to 5.
+constexpr std::int64_t alike_percent = 160;
+constexpr int barriers_a_look = 16;
 // Thousandths of its time by which a way is slower than another at least, if it is to be replaced.
 constexpr std::int64_t clear_gain = 50;
 // Ranks that share CPUs wait for the scheduler, so their times vary more, and on a busy machine few calls take long.
@@ -46,6 +55,14 @@ constexpr std::int64_t clear_shared_gain = 100;
 constexpr std::size_t shared_calls = 8;
 // Calls to warm up, before ranks look whether they are disturbed.
 constexpr int calls_a_turn = 4;
+// What of the time goes into finding numbers; the rest is for proving them.
+constexpr std::int64_t finding_percent = 60;
+constexpr Operation proved_operations[] = {
+    Operation::allgather, Operation::allreduce, Operation::broadcast,
+    Operation::alltoall,  Operation::reduce,    Operation::gather,
+    Operation::scatter,   Operation::scan,      Operation::reduce_scatter};
+constexpr std::size_t proved_sizes[] = {4 * kb,  8 * kb,   16 * kb,  32 * kb,
+                                        64 * kb, 128 * kb, 256 * kb, 512 * kb};
 // A way that loses so much at the largest size compared begins well beyond it.
 constexpr std::int64_t far_beyond = 150;
 // Time that the system's own work may take without counting as a disturbance.
@@ -90,6 +107,8 @@ constexpr MeasuredSize measured_sizes[] = {{&HostNumbers::rotate, HostNumbers::p
                                            {&HostNumbers::shared_rotate, shared},
                                            {&HostNumbers::shared_pass, shared},
                                            {&HostNumbers::shared_send, shared}};
+constexpr std::int64_t HostNumbers::*measured_ways[] = {&HostNumbers::near_copy, &HostNumbers::far_copy,
+                                                        &HostNumbers::take_copy};
 
 }  // namespace
 
@@ -101,6 +120,7 @@ class NumberTrials {
         numbers_(from),
         what_(what),
         began_ns_(os::now_ns()),
+        most_ns_(what.most_ns),
         sum_(find_operator(Type::int32, Op::sum)),
         most_(find_operator(Type::int64, Op::max)) {}
 
@@ -108,6 +128,7 @@ class NumberTrials {
   bool run(HostNumbers* found) {
     const bool choice = arch::hand_over_bytes != SIZE_MAX;  // of how pieces are copied
     const bool far = far_now() && choice;
+    barrier_ns_ = alone() ? barrier_ns() : 0;
     if (disturbed()) return false;
     const bool copying = what_.copies && numbers_.*(far ? &H::far_seen : &H::near_seen) == 0;
     const std::int64_t bit = H::seen_in(far, what_.sizes);
@@ -115,6 +136,9 @@ class NumberTrials {
     // Before all ranks of a group measure sizes, a pair of them checks whether that would be disturbed.
     const bool looking = what_.copies && (numbers_.sizes_seen & bit) == 0;
     if (!copying && !sizing && !looking) return true;
+    H usual = numbers_;
+    if (sizing) begin_with_defaults(&usual);
+    most_ns_ = what_.most_ns / 100 * finding_percent;
     if (copying) {
       if (choice) copies(far);
       numbers_.near_seen |= far ? 0 : 1;
@@ -122,7 +146,7 @@ class NumberTrials {
     }
     if (sizing) {
       const H known = numbers_;
-      begin_with_defaults();
+      begin_with_defaults(&numbers_);
       if (what_.sizes == H::pair) {
         cells();
         sizes();
@@ -134,6 +158,8 @@ class NumberTrials {
       agree_with(known);
       numbers_.sizes_seen |= choice ? bit : bit | H::seen_in(true, what_.sizes);
     }
+    most_ns_ = what_.most_ns;
+    if (moved_from(usual)) prove(usual);
     do {
       if (!disturbed() && (far_now() && choice) != far) lost_ns_ = passed_ns_;  // all of it was in vain
     } while (looking && !disturbed() && passed_ns_ < looking_ns);
@@ -146,6 +172,35 @@ class NumberTrials {
 
  private:
   using H = HostNumbers;
+  struct Trial {
+    Operation operation;
+    std::string spec;
+    H numbers;  // for the port's copies
+    /// Equal names are equal trials.
+    std::string name() const {
+      std::string text = std::string(to_string(operation)) + " " + spec;
+      for (std::int64_t H::*const way : measured_ways) text += " " + std::to_string(numbers.*way);
+      return text;
+    }
+  };
+
+  std::int64_t barrier_ns() {
+    ranks_.barrier();
+    const std::int64_t start = os::now_ns();
+    for (int i = 0; i < barriers_a_look; ++i) ranks_.barrier();
+    return std::max<std::int64_t>(1, agreed(os::now_ns() - start));
+  }
+  /// Whether the CPUs are as near or far as at the beginning. If not, measuring ends: they would be others each time.
+  bool stayed() {
+    if (!alone() || disturbed() || disturbed_percent() >= 100) return true;  // 100: whatever happens
+    std::int64_t now = 0;
+    for (int i = 0; i < 3; ++i) {  // an interrupt is no move
+      now = barrier_ns();
+      if (100 * now <= alike_percent * barrier_ns_ && 100 * barrier_ns_ <= alike_percent * now) return true;
+    }
+    moved_ = true;
+    return false;
+  }
 
   /// Whether the peers are far now.
   bool far_now() {
@@ -160,9 +215,9 @@ class NumberTrials {
     const auto kinds = static_cast<H::Sharing>(size.kinds);
     return (numbers_.sizes_seen & (H::seen_in(false, kinds) | H::seen_in(true, kinds))) != 0;
   }
-  void begin_with_defaults() {
+  void begin_with_defaults(H* numbers) const {
     for (const MeasuredSize& size : measured_sizes)
-      if ((size.kinds & what_.sizes) != 0 && known(size)) numbers_.*size.value = H().*size.value;
+      if ((size.kinds & what_.sizes) != 0 && known(size)) numbers->*size.value = H().*size.value;
   }
   // A size that was measured before moves only if both agree, and then by the smaller change: what gains in one state
   // of the CPUs can lose in the other.
@@ -177,6 +232,73 @@ class NumberTrials {
     }
   }
 
+  /// Gives numbers their `usual` values again where what the rules choose by them takes longer, or was not compared in time.
+  void prove(const H& usual) {
+    std::vector<std::string> proved;
+    for (bool undone = true; undone;) {
+      undone = false;
+      for (const Operation operation : proved_operations)
+        for (const std::size_t bytes : proved_sizes) {
+          const Trial before = chosen(operation, bytes, usual), now = chosen(operation, bytes, numbers_);
+          const std::string name = now.name() + " " + std::to_string(bytes);
+          // If only the copies differ, two sizes tell.
+          const bool skipped = before.spec == now.spec && bytes != 32 * kb && bytes != 256 * kb;
+          if (before.name() == now.name() || skipped ||
+              std::find(proved.begin(), proved.end(), name) != proved.end())
+            continue;
+          if (proved.empty() && !undone) move_elsewhere();
+          const std::vector<Times> found = compare({before, now}, bytes, 0, first_rounds);
+          if (!found.empty() && thousandths(median(found[1]), median(found[0])) <= 1000 + clear() / 2) {
+            proved.push_back(name);
+            continue;
+          }
+          undo(operation, bytes, usual);
+          undone = true;
+        }
+    }
+  }
+  bool moved_from(const H& usual) const {
+    const auto moved = [&](std::int64_t H::*number) { return numbers_.*number != usual.*number; };
+    return std::any_of(std::begin(measured_ways), std::end(measured_ways), moved) ||
+           std::any_of(std::begin(measured_sizes), std::end(measured_sizes),
+                       [&](const MeasuredSize& size) { return moved(size.value); });
+  }
+  /// What the rules choose for private data.
+  Trial chosen(Operation operation, std::size_t bytes, const H& numbers) const {
+    H of = numbers;
+    of.direct = H().direct;
+    Shape shape = ranks_.shape();
+    shape.set_host(of);
+    CallFacts facts;
+    facts.operation = operation;
+    facts.bytes = bytes;
+    return {operation, phicoll::choose(shape, facts).spec.text(), of};
+  }
+  // One number after the other, until the choice is the usual one. If it does not become that, all numbers.
+  void undo(Operation operation, std::size_t bytes, const H& usual) {
+    const std::string wanted = chosen(operation, bytes, usual).name();
+    for (const bool all : {false, true}) {
+      const auto undo_one = [&](std::int64_t H::*number) {
+        const std::string now = chosen(operation, bytes, numbers_).name();
+        H without = numbers_;
+        without.*number = usual.*number;
+        if (now != wanted && (all || chosen(operation, bytes, without).name() != now)) numbers_ = without;
+      };
+      for (std::int64_t H::*const way : measured_ways) undo_one(way);
+      for (const MeasuredSize& size : measured_sizes) undo_one(size.value);
+    }
+  }
+  /// Rings and buffers are made anew in other pages.
+  void move_elsewhere() {
+    ranks_.collectives().release();
+    warmed_.clear();
+    Region& region = ranks_.region_;
+    if (spacer_.bytes != 0) region.give_back(spacer_);
+    spacer_ = spacer_.bytes != 0 ? Region::Block{0, 0, false} : region.take(elsewhere_bytes);
+    for (std::vector<unsigned char>* buffer : {&send_, &receive_})
+      *buffer = std::vector<unsigned char>(buffer->size());  // made while the present one exists
+  }
+
   // The best copy in the state in which the CPUs are.
   void copies(bool far) {
     const std::string middle = exchange(numbers_.cell, numbers_.ring);
@@ -189,7 +311,10 @@ class NumberTrials {
       choose(number, {4 * kb, 32 * kb, 256 * kb}, ways, [&](std::int64_t way) {
         HostNumbers trial = numbers_;
         trial.*number = trial.*other = way;
-        return Trial{Operation::allgather, middle, trial};
+        // What is stored past the caches leaves lines for the next way that are in memory, so that way has a ring of its
+        // own. Such sizes of data that all reach do not occur, but make another instance.
+        const bool past = way == static_cast<std::int64_t>(arch::CopyWay::past_caches);
+        return Trial{Operation::allgather, past ? middle + ":direct=1073741824" : middle, trial};
       });
     };
     if (far)
@@ -224,7 +349,7 @@ class NumberTrials {
         return Trial{Operation::allgather, exchange(trial.cell, trial.ring), numbers_};
       });
     };
-    with(&H::cell, {32 * kb, 128 * kb, 256 * kb}, {16 << 10, 32 << 10, 64 << 10, 128 << 10});
+    with(&H::cell, {32 * kb, 256 * kb}, {16 << 10, 64 << 10, 128 << 10});
     with(&H::ring, {64 * kb, 256 * kb}, {256 << 10, 1 << 20, 2 << 20});
   }
 
@@ -321,7 +446,7 @@ class NumberTrials {
     const auto slower = [&](const std::string& present, const std::string& other, std::size_t bytes) {
       const std::vector<Times> found =
           compare({{operation, present, numbers_}, {operation, other, numbers_}}, bytes, 0);
-      if (found.empty() || !faster(found[1], found[0])) return false;
+      if (found.empty() || !gains(found[1], found[0])) return false;
       loss = thousandths(median(found[0]), median(found[1])) - 1000;
       return true;
     };
@@ -336,12 +461,6 @@ class NumberTrials {
     numbers_.*number = static_cast<std::int64_t>(bytes);
   }
 
-  struct Trial {
-    Operation operation;
-    std::string spec;
-    HostNumbers numbers;  // for the port's copies
-  };
-
   static std::string of(Operation operation, const char* beginning, std::int64_t cell, std::int64_t ring) {
     return with_cells(operation, beginning, static_cast<std::size_t>(cell), static_cast<std::size_t>(ring));
   }
@@ -352,12 +471,17 @@ class NumberTrials {
     return 1000 * ns / std::max<std::int64_t>(1, least);
   }
 
-  /// Whether a way takes clearly less time than another, in all rounds but an eighth.
+  /// Whether a way takes clearly less time than another, in all rounds of both but an eighth.
   bool faster(const Times& way, const Times& other) const {
+    const std::size_t rounds = std::min(way.size(), other.size());
     std::size_t misses = 0;
-    for (std::size_t r = 0; r < way.size(); ++r)
+    for (std::size_t r = 0; r < rounds; ++r)
       if (thousandths(other[r], way[r]) < 1000 + clear()) ++misses;
-    return misses <= way.size() / 8;
+    return misses <= rounds / 8;
+  }
+  /// The same in all rounds, half of which were elsewhere.
+  bool gains(const Times& way, const Times& other) const {
+    return way.size() == all_rounds && faster(way, other);
   }
 
   /// The way with the largest gain over the present one, clearly faster at half of the sizes at least and clearly slower at
@@ -366,14 +490,14 @@ class NumberTrials {
     std::size_t best = now;
     std::int64_t most = static_cast<std::int64_t>(found.size()) * (1000 + clear());
     for (std::size_t way = 0; way < found[0].size(); ++way) {
-      std::size_t gains = 0, losses = 0;
+      std::size_t ahead = 0, losses = 0;
       std::int64_t sum = 0;
       for (const std::vector<Times>& at : found) {
-        gains += faster(at[way], at[now]) ? 1 : 0;
+        ahead += gains(at[way], at[now]) ? 1 : 0;
         losses += faster(at[now], at[way]) ? 1 : 0;
         sum += thousandths(median(at[now]), median(at[way]));
       }
-      if (2 * gains < found.size() || losses != 0 || sum < most) continue;
+      if (2 * ahead < found.size() || losses != 0 || sum < most) continue;
       most = sum;
       best = way;
     }
@@ -386,34 +510,50 @@ class NumberTrials {
     return value;
   }
 
-  /// The times of each way, or nothing once the time is over or measuring is disturbed. `now`: the present way.
-  std::vector<Times> compare(const std::vector<Trial>& trials, std::size_t bytes, std::size_t now) {
+  /// The times of each way, or nothing once the time is over or measuring is disturbed. `now`: the present way. If another
+  /// way is ahead of it in all of the first rounds, the best of these and the present one go on elsewhere.
+  std::vector<Times> compare(const std::vector<Trial>& trials, std::size_t bytes, std::size_t now,
+                             std::size_t rounds = all_rounds) {
     std::vector<Times> times(trials.size());
     std::vector<AlgorithmSpec> specs;
-    for (const Trial& trial : trials) specs.push_back(family(trial.operation).parse(trial.spec));
-    const int calls = calls_of(round_bytes, bytes, 64);
-    for (std::size_t i = 0; i < trials.size(); ++i) {
-      if (over()) return {};
-      warm(trials[i], specs[i], bytes);
+    std::vector<std::size_t> taking_part;
+    for (const Trial& trial : trials) {
+      taking_part.push_back(specs.size());
+      specs.push_back(family(trial.operation).parse(trial.spec));
     }
-    const auto ahead = [&] {
-      return std::any_of(times.begin(), times.end(),
-                         [&](const Times& way) { return faster(way, times[now]); });
-    };
-    for (std::size_t round = 0; round < all_rounds && (round != first_rounds || ahead()); ++round) {
+    const int calls = calls_of(round_bytes, bytes, 64);
+    for (std::size_t round = 0; round < rounds; ++round) {
+      if (round == first_rounds) {
+        taking_part = {now, best_ahead(times, now)};
+        if (taking_part[1] == now) break;
+        move_elsewhere();
+      }
+      if (round % first_rounds == 0)
+        for (const std::size_t i : taking_part) {
+          if (over()) return {};
+          warm(trials[i], specs[i], bytes);
+        }
+      if (over()) return {};
       const std::int64_t writes = time(nullptr, nullptr, bytes, calls);
-      for (std::size_t i = 0; i < trials.size(); ++i) {
-        if (over()) return {};
+      for (const std::size_t i : taking_part) {
         ranks_.hand_over_.set_host(trials[i].numbers);
         times[i].push_back(std::max<std::int64_t>(1, time(&trials[i], &specs[i], bytes, calls) - writes));
       }
+      if (!stayed()) return {};
     }
     return times;
   }
+  /// The fastest of the ways that are ahead of the present one; else that one.
+  std::size_t best_ahead(const std::vector<Times>& times, std::size_t now) const {
+    std::size_t best = now;
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (faster(times[i], times[now]) && median(times[i]) < median(times[best])) best = i;
+    return best;
+  }
 
-  bool over() { return disturbed() || agreed(os::now_ns() - began_ns_) > what_.most_ns; }
+  bool over() { return disturbed() || agreed(os::now_ns() - began_ns_) > most_ns_; }
   bool disturbed() const {
-    return lost_ns_ > lost_most_ns && 100 * lost_ns_ > disturbed_percent() * passed_ns_;
+    return moved_ || (lost_ns_ > lost_most_ns && 100 * lost_ns_ > disturbed_percent() * passed_ns_);
   }
   bool alone() const { return what_.sizes == H::pair || what_.copies; }
   std::int64_t clear() const { return alone() ? clear_gain : clear_shared_gain; }
@@ -426,7 +566,11 @@ class NumberTrials {
   void warm(const Trial& trial, const AlgorithmSpec& spec, std::size_t bytes) {
     const std::string key = std::string(to_string(trial.operation)) + trial.spec;
     const bool first = std::find(warmed_.begin(), warmed_.end(), key) == warmed_.end();
-    if (first) warmed_.push_back(key);
+    if (first) {
+      warmed_.push_back(key);
+      repeat(&trial, &spec, bytes,
+             1);  // not timed: ranks may sleep until all have made it, which is no disturbance
+    }
     turns(trial, spec, bytes, first ? calls_of(warming_bytes, bytes, 512) : 2);
   }
 
@@ -436,15 +580,13 @@ class NumberTrials {
       time(&trial, &spec, bytes, std::min(calls_a_turn, calls - done));
   }
 
-  std::int64_t time(const Trial* trial, const AlgorithmSpec* spec, std::size_t bytes, int calls) {
+  void repeat(const Trial* trial, const AlgorithmSpec* spec, std::size_t bytes, int calls) {
     const Part sends = trial != nullptr ? row_of(trial->operation).sends : Part::block;
     const bool rooted = sends == Part::root_block || sends == Part::root_blocks;
     const auto blocks = static_cast<std::size_t>(blocks_of_part(sends, true, ranks_.size()));
     const std::size_t written = blocks * bytes;
     room(written, static_cast<std::size_t>(ranks_.size()) * bytes);
     unsigned char* const send = reached_ != nullptr ? reached_ : send_.data();
-    ranks_.barrier();
-    const std::int64_t cpu = os::thread_cpu_ns(), start = os::now_ns();
     for (int i = 0; i < calls; ++i) {
       // Only the root writes for a broadcast or a scatter, and runs ahead.
       if (!rooted || ranks_.rank() == 0) std::memset(send, i + 1, written);
@@ -452,6 +594,12 @@ class NumberTrials {
       __asm__ __volatile__("" : : "r"(send) : "memory");
       if (trial != nullptr) call(trial->operation, send, bytes, spec);
     }
+  }
+
+  std::int64_t time(const Trial* trial, const AlgorithmSpec* spec, std::size_t bytes, int calls) {
+    ranks_.barrier();
+    const std::int64_t cpu = os::thread_cpu_ns(), start = os::now_ns();
+    repeat(trial, spec, bytes, calls);
     const std::int64_t took = os::now_ns() - start;
     std::int64_t both[] = {took, took - (os::thread_cpu_ns() - cpu)};
     ranks_.allreduce(nullptr, both, 2, most_);
@@ -476,13 +624,16 @@ class NumberTrials {
   HostNumbers numbers_;
   Calibrating what_;
   std::int64_t began_ns_;
+  std::int64_t most_ns_;
   Operator sum_;
   Operator most_;
   std::int64_t passed_ns_ = 0;
   std::int64_t lost_ns_ = 0;
-  std::int64_t disturbed_ = 0;
+  std::int64_t barrier_ns_ = 0;
+  bool moved_ = false;
   std::vector<std::string> warmed_;
   unsigned char* reached_ = nullptr;
+  Region::Block spacer_ = {};
   std::vector<unsigned char> send_;
   std::vector<unsigned char> receive_;
 };
@@ -499,9 +650,9 @@ bool measure_numbers(Communicator& ranks, HostNumbers* numbers, const Calibratin
 HostNumbers without_measured(HostNumbers numbers) {
   const HostNumbers usual;
   for (const MeasuredSize& size : measured_sizes) numbers.*size.value = usual.*size.value;
+  for (std::int64_t HostNumbers::*const number : measured_ways) numbers.*number = usual.*number;
   for (std::int64_t HostNumbers::*const number :
-       {&HostNumbers::near_copy, &HostNumbers::far_copy, &HostNumbers::take_copy, &HostNumbers::near_seen,
-        &HostNumbers::far_seen, &HostNumbers::sizes_seen})
+       {&HostNumbers::near_seen, &HostNumbers::far_seen, &HostNumbers::sizes_seen})
     numbers.*number = usual.*number;
   return numbers;
 }
