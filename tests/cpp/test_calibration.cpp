@@ -143,6 +143,28 @@ TEST_F(Calibration, TakesATenthOfASecondAtMost) {
   EXPECT_EQ(status, 0);
 }
 
+// Measuring makes broadcasts within the one that it serves.
+TEST_F(Calibration, AFirstLargeBroadcastArrivesWhole) {
+  for (const std::size_t bytes : {large, 16 * large})
+    EXPECT_EQ(in_threads([bytes](Communicator& comm) {
+                std::vector<unsigned char> data(bytes + 1, 7);
+                for (int call = 0; call < 3; ++call) {
+                  const int root = (call + 1) % 2;
+                  if (comm.rank() == root)
+                    for (std::size_t i = 0; i < bytes; ++i)
+                      data[i] = static_cast<unsigned char>(i * 13 + static_cast<std::size_t>(call));
+                  comm.broadcast(data.data(), bytes, root);
+                  for (std::size_t i = 0; i < bytes; ++i)
+                    if (data[i] != static_cast<unsigned char>(i * 13 + static_cast<std::size_t>(call)))
+                      return 10 + call;
+                  if (data[bytes] != 7) return 20 + call;
+                }
+                return static_cast<int>(comm.shape().host().state);
+              }),
+              HostNumbers::measured)
+        << bytes;
+}
+
 TEST_F(Calibration, AGroupBeginsWithWhatTheFileSays) {
   write_file(file_with("number rotate 4099\nnumber far 90\n"));
   const auto expect_file = [](Communicator& comm) {

@@ -361,7 +361,8 @@ class alignas(arch::stride_bytes) Communicator {
   void give_back(const Region::Block& block) { region_.give_back(block); }
   void run(CallFacts facts, Call& call, const AlgorithmSpec* algorithm);
   [[gnu::noinline]] bool look_up(CallFacts facts, const Call& call);
-  [[gnu::noinline, gnu::cold]] void run_anew(CallFacts facts, Call& call, const AlgorithmSpec* algorithm);
+  [[gnu::noinline, gnu::cold]] void run_anew(CallFacts facts, const Call& asked,
+                                             const AlgorithmSpec* algorithm);
   void check_whole() const;
   bool has_private_copy() const;
   [[gnu::noinline, gnu::cold]] void enter_from_fork();
@@ -404,6 +405,10 @@ class alignas(arch::stride_bytes) Communicator {
   CallHistory calls_;
   NativePort barrier_port_;
   CallBoard* board_;  // null: calls are not noted
+
+  // The call of the present or last broadcast. Each sets the same members, so the others stay clear: clearing them anew takes
+  // as long as the rest of such a call. Only run_anew begins another broadcast within one, and copies the record before.
+  Call broadcast_;
 
   GroupMemory memory_;
   int rank_;

@@ -31,7 +31,8 @@ bool Communicator::look_up(CallFacts facts, const Call& call) {
   return true;
 }
 
-void Communicator::run_anew(CallFacts facts, Call& call, const AlgorithmSpec* algorithm) {
+void Communicator::run_anew(CallFacts facts, const Call& asked, const AlgorithmSpec* algorithm) {
+  Call call = asked;  // calibrate() makes broadcasts, which have one record
   Collectives::Set::Found found = collectives().find(facts, algorithm);
   if (found.instance == nullptr || collectives_->wants_numbers(facts, found)) begin_to_wait();
   const data_call::Inside inside(begin(call, call_signature::of(facts, call, size_, found.by), found.by));
@@ -121,7 +122,7 @@ void Communicator::broadcast(void* buffer, std::size_t bytes, int root, const Al
                              unsigned type) {
   check_root(root);
   check_buffer("buffer", buffer, bytes);
-  Call call;
+  Call& call = broadcast_;
   call.op.id = id_of(type);
   call.receive = data_at(buffer);
   call.count = bytes;
