@@ -15,7 +15,8 @@ using H = HostNumbers;
 
 // Through few cells, whose lines stay in the nearest cache, two ranks near each other take 0.6 to 0.9 of the time. Two far
 // from each other take 0.5 to 0.9 beyond 64 B; up to there, a root that is ahead of its reader needs many cells.
-constexpr std::size_t few_from = 129, few_to = 961;
+// Exchanges of 1 and 2 KB, and reductions of 1 KB that end on all ranks, take 0.7 to 0.9 near and the same far.
+constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537, few_exchanged_to = 2561;
 
 AlgorithmChoice broadcast(const Choosing& at) {
   if (at.sharing)
@@ -86,7 +87,7 @@ AlgorithmChoice allreduce(const Choosing& at) {
   if (at.pair)
     return at.by_size({{0, "one-shot", one_exchange},
                        {few_from, "one-shot:cell=4096:cells=8", few_cells},
-                       {few_to, "one-shot", one_exchange},
+                       {few_combined_to, "one-shot", one_exchange},
                        {at.host.at(&H::combine_rotate), at.cells("one-shot:cell=", at.ring), rotating},
                        {at.host.at(&H::slice), at.wide_cells("sliced:chunk=", at.ring), sliced}});
   return at.by_size({{0, "one-shot", one_exchange},
@@ -131,7 +132,7 @@ AlgorithmChoice exchange(const Choosing& at) {
   if (!at.pair) return at.by_size({{0, "one-shot", one_exchange}, rotate, wide});
   return at.by_size({{0, "one-shot", one_exchange},
                      {few_from, "one-shot:cell=4096:cells=8", few_cells},
-                     {few_to, "one-shot", one_exchange},
+                     {few_exchanged_to, "one-shot", one_exchange},
                      rotate,
                      wide});
 }
@@ -168,6 +169,8 @@ AlgorithmChoice scan(const Choosing& at) {
 AlgorithmChoice reduce_scatter(const Choosing& at) {
   if (!at.pair) return at.by_size({{0, "one-shot", one_exchange}});
   return at.by_size({{0, "one-shot", one_exchange},
+                     {few_from, "one-shot:part=4096:cells=8", few_cells},
+                     {few_combined_to, "one-shot", one_exchange},
                      {at.host.at(&H::rotate), at.cells("one-shot:part=", at.ring), rotating}});
 }
 
