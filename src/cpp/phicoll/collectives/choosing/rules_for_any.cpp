@@ -8,7 +8,9 @@
 namespace phicoll {
 namespace rules {
 
+// Named, as the rules of both files have the same names, and a folder may be compiled as one.
 namespace {
+namespace any_ranks {
 
 using namespace because;
 using H = HostNumbers;
@@ -174,10 +176,13 @@ AlgorithmChoice reduce_scatter(const Choosing& at) {
                      {at.host.at(&H::rotate), at.cells("one-shot:part=", at.ring), rotating}});
 }
 
+}  // namespace any_ranks
 }  // namespace
 
-const Choose for_any[operations] = {barrier, broadcast, reduce,   allreduce, gather,
-                                    scatter, allgather, alltoall, scan,      reduce_scatter};
+const Choose for_any[operations] = {
+    barrier,           any_ranks::broadcast,     any_ranks::reduce,    any_ranks::allreduce,
+    any_ranks::gather, any_ranks::scatter,       any_ranks::allgather, any_ranks::alltoall,
+    any_ranks::scan,   any_ranks::reduce_scatter};
 
 }  // namespace rules
 }  // namespace phicoll

@@ -8,7 +8,9 @@
 namespace phicoll {
 namespace rules {
 
+// Named, as the rules of both files have the same names, and a folder may be compiled as one.
 namespace {
+namespace many_ranks {
 
 using namespace because;
 using H = HostNumbers;
@@ -62,10 +64,19 @@ AlgorithmChoice reduce_scatter(const Choosing& at) {
       {{0, "recursive-halving", halving}, {std::size_t{far ? 8u : 1u} << 10, "one-shot", one_exchange}});
 }
 
+}  // namespace many_ranks
 }  // namespace
 
-const Choose for_many[operations] = {nullptr, nullptr, reduce,   allreduce, gather,
-                                     scatter, nullptr, alltoall, scan,      reduce_scatter};
+const Choose for_many[operations] = {nullptr,
+                                     nullptr,
+                                     many_ranks::reduce,
+                                     many_ranks::allreduce,
+                                     many_ranks::gather,
+                                     many_ranks::scatter,
+                                     nullptr,
+                                     many_ranks::alltoall,
+                                     many_ranks::scan,
+                                     many_ranks::reduce_scatter};
 
 }  // namespace rules
 }  // namespace phicoll
