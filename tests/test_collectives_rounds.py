@@ -57,6 +57,18 @@ def test_a_clear_difference_is_resolved_within_rounds_and_a_small_one_is_not() -
     assert row.verdict == "unresolved"
 
 
+def test_a_difference_that_is_no_time_is_no_sample() -> None:
+    taken = made_up({"phicoll": 100, "a": 200}, POINT)
+    for turn in range(0, 40, 8):
+        record = {"point": asdict(POINT), "launch": 1, "round": turn, "verified": True}
+        taken.add({**record, "subject": "phicoll", "ns": -5.0 * turn})
+        taken.add({**record, "subject": "a", "ns": 200.0})
+    assert len(taken.ns[POINT]["phicoll"]) == 40
+    (row,) = verdicts.rows_of(taken)
+    assert row.ratio is not None
+    assert 0.4 < row.ratio.low < 0.5 < row.ratio.high < 0.6
+
+
 def test_the_best_of_several_is_chosen_on_other_rounds_than_it_is_compared_on() -> None:
     taken = made_up({"phicoll": 100, "a": 100, "b": 100}, POINT)
     odd, even = verdicts.split(taken.ns[POINT]["phicoll"])
