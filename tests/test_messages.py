@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -61,6 +62,46 @@ def test_what_is_no_status_or_persistent_request_is_refused_in_words():
         Request.Waitall([phicoll.REQUEST_NULL], ["x"])
     with pytest.raises(TypeError, match=r"requests\[0\]: got .*; allowed: a Prequest"):
         phicoll.MPI.Prequest.Startall([phicoll.REQUEST_NULL])
+
+
+@pytest.mark.parametrize("call", ["Waitall", "testall", "Get_status_all", "Waitsome", "testsome"])
+def test_what_is_no_list_of_statuses_is_refused_in_words(call):
+    with pytest.raises(TypeError, match=r"statuses: got 5; allowed: a list of Status objects or None"):
+        getattr(Request, call)([phicoll.REQUEST_NULL], 5)
+    with pytest.raises(TypeError, match=r"statuses\[0\]: got None; allowed: a Status"):
+        getattr(Request, call)([phicoll.REQUEST_NULL], [None])
+
+
+def with_status(comm, status):
+    """Each call that takes a status and would wait, or find nothing, if the status were right."""
+    buf = np.zeros(1)
+    request = comm.Irecv(buf, 0, 9)
+    yield from (
+        lambda: comm.Recv(buf, 0, 9, status),
+        lambda: comm.Recv(buf, 0, 9, status=status),
+        lambda: comm.recv(None, 0, 9, status),
+        lambda: comm.Sendrecv(buf, 0, 8, buf.copy(), 0, 9, status),
+        lambda: comm.sendrecv(None, 0, 8, None, 0, 9, status),
+        lambda: comm.Sendrecv_replace(buf, 0, 8, 0, 9, status),
+        *(partial(getattr(comm, name), 0, 9, status) for name in ("Probe", "probe", "Iprobe", "iprobe")),
+        *(partial(getattr(comm, name), 0, 9, status) for name in ("Mprobe", "mprobe", "Improbe", "improbe")),
+        *(partial(getattr(phicoll.MPI.Message, name), comm, 0, 9, status) for name in ("Probe", "Iprobe")),
+        *(partial(getattr(request, name), status) for name in ("Wait", "wait", "Test", "test", "Get_status")),
+        *(partial(getattr(Request, name), [request], status) for name in ("Waitany", "waitany")),
+        *(partial(getattr(Request, name), [request], status) for name in ("Testany", "testany")),
+    )
+    request.Cancel()
+
+
+def test_what_is_no_status_is_refused_before_the_call_waits(mode):
+    def work(comm):
+        for call in with_status(comm, 5):
+            with pytest.raises(TypeError, match=r"status: got 5; allowed: a Status or None"):
+                call()
+        assert not comm.Iprobe()  # nothing was sent
+        comm.Barrier()
+
+    run(work, 1, mode)
 
 
 def test_arrays_of_many_bytes_arrive_whole_from_any_address(mode):

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from phicoll.comm.messages import ANY_SOURCE, ANY_TAG, PROC_NULL, Request, Status, message_of, source_and_tag
+from phicoll.comm.messages import (
+    ANY_SOURCE,
+    ANY_TAG,
+    PROC_NULL,
+    Request,
+    Status,
+    check_status,
+    message_of,
+    source_and_tag,
+)
 from phicoll.errors import ArgumentError
 
 __all__ = ["MESSAGE_NO_PROC", "MESSAGE_NULL", "MatchedProbes", "Message"]
@@ -98,6 +107,7 @@ class Message:
 
     def Recv(self, buf: Any, status: Status | None = None) -> None:
         """Receive it into ``buf``."""
+        check_status(status)
         self.Irecv(buf).Wait(status)
 
     def irecv(self) -> Request:
@@ -109,6 +119,7 @@ class Message:
 
     def recv(self, status: Status | None = None) -> Any:
         """Receive and return the object."""
+        check_status(status)
         return self.irecv().wait(status)
 
     @classmethod
@@ -151,12 +162,14 @@ class MatchedProbes:
 
     def Mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:
         """Wait for a message and return it, to be received by its own methods alone."""
+        check_status(status)
         return self._held(self._whole.hold(*source_and_tag(source, tag)), status)
 
     def Improbe(
         self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
     ) -> Message | None:
         """Return a message that has come as :meth:`Mprobe` does, or None."""
+        check_status(status)
         held = self._whole.hold_now(*source_and_tag(source, tag))
         return None if held is None else self._held(held, status)
 

@@ -51,8 +51,7 @@ class Status:
     __slots__ = ("cancelled", "error", "nbytes", "source", "tag")
 
     def __init__(self, status: Status | None = None) -> None:
-        if status is not None and not isinstance(status, Status):
-            raise TypeError(f"status: got {status!r}; allowed: a Status or None")
+        check_status(status)
         self.source = ANY_SOURCE if status is None else status.source
         self.tag = ANY_TAG if status is None else status.tag
         self.nbytes = 0 if status is None else status.nbytes
@@ -208,6 +207,7 @@ class Request(_core.RequestObject):
 
     def wait(self, status: Status | None = None) -> Any:
         """Wait until it has ended; return the object received, or None."""
+        check_status(status)
         if (begun := self._begun) is not None:
             try:
                 begun.wait()
@@ -218,6 +218,7 @@ class Request(_core.RequestObject):
 
     def test(self, status: Status | None = None) -> tuple[bool, Any]:
         """Return whether it has ended, and the object received, or None."""
+        check_status(status)
         return (True, self._end(status)) if self._ended() else (False, None)
 
     @_core.plain_call
@@ -232,6 +233,7 @@ class Request(_core.RequestObject):
 
     def Get_status(self, status: Status | None = None) -> bool:
         """Return whether it has ended, without making it null."""
+        check_status(status)
         if self._begun is None:
             if status is not None:
                 status._tell(ANY_SOURCE, ANY_TAG, 0)
@@ -287,6 +289,7 @@ class Request(_core.RequestObject):
     ) -> tuple[bool, list[Any] | None]:
         """Return whether all have ended and, if so, the objects received."""
         check_requests(requests)
+        check_statuses(statuses)
         ended = [request._ended() for request in requests]  # each goes on
         if not all(ended):
             return False, None
@@ -310,6 +313,7 @@ class Request(_core.RequestObject):
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
         """Wait until one has ended; return its index and the object received. ``UNDEFINED`` if all are null."""
         active = active_of(requests)
+        check_status(status)
         if not active:
             return UNDEFINED, REQUEST_NULL._end(status)
         place = first_ended(requests, active)
@@ -324,6 +328,7 @@ class Request(_core.RequestObject):
     def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
         """Return the index of one that has ended, whether there is one or all are null, and the object received."""
         active = active_of(requests)
+        check_status(status)
         for place in active:
             if requests[place]._ended():
                 return place, True, requests[place]._end(status)
@@ -341,6 +346,7 @@ class Request(_core.RequestObject):
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Wait until one has ended; return the indices of all that have, and the objects. None if all are null."""
         active = active_of(requests)
+        check_statuses(statuses)
         if not active:
             return None, None
         told = for_each(requests, statuses)
@@ -362,6 +368,7 @@ class Request(_core.RequestObject):
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Return the indices of all that have ended, and the objects received. None if all are null."""
         active = active_of(requests)
+        check_statuses(statuses)
         if not active:
             return None, None
         ended = [requests[place]._ended() for place in active]  # each goes on
@@ -471,6 +478,23 @@ def check_requests(requests: Sequence[Request], wanted: type[Request] = Request)
             raise TypeError(f"requests[{place}]: got {one!r}; allowed: a {wanted.__name__}")
 
 
+def check_status(status: Status | None) -> None:
+    """Raise a TypeError before the call waits if it is neither a Status nor None."""
+    if status is not None and not isinstance(status, Status):
+        raise TypeError(f"status: got {status!r}; allowed: a Status or None")
+
+
+def check_statuses(statuses: list[Status] | None) -> None:
+    """The same for the statuses of several requests."""
+    try:
+        numbered = list(enumerate(() if statuses is None else statuses))
+    except TypeError:
+        raise TypeError(f"statuses: got {statuses!r}; allowed: a list of Status objects or None") from None
+    for place, status in numbered:
+        if not isinstance(status, Status):
+            raise TypeError(f"statuses[{place}]: got {status!r}; allowed: a Status")
+
+
 def active_of(requests: Sequence[Request]) -> list[int]:
     """The places of the requests that are not null."""
     check_requests(requests)
@@ -480,9 +504,7 @@ def active_of(requests: Sequence[Request]) -> list[int]:
 def for_each(requests: Sequence[Request], statuses: list[Status] | None) -> Sequence[Status | None]:
     """A status or None for each request. Missing statuses are added to a list, as mpi4py does."""
     check_requests(requests)
-    for place, status in enumerate(statuses or ()):
-        if not isinstance(status, Status):
-            raise TypeError(f"statuses[{place}]: got {status!r}; allowed: a Status")
+    check_statuses(statuses)
     if isinstance(statuses, list):
         statuses.extend(Status() for _ in range(len(requests) - len(statuses)))
     return [*(statuses or ()), *[None] * len(requests)][: len(requests)]
@@ -579,6 +601,7 @@ class PointToPoint:
             The message is larger than ``buf`` or of another type. It stays and can be received again.
         """
         core = self._whole
+        check_status(status)
         origin = source_and_tag(source, tag)
         message = message_of(buf, writable=True)
         told = core.receive(message.address, message.nbytes, *origin, message.type_number)
@@ -598,6 +621,7 @@ class PointToPoint:
         status: Status | None = None,
     ) -> None:
         """Send one message and receive another, in whichever order the others do. Arguments as in Send and Recv."""
+        check_status(status)
         sending, receiving = message_of(sendbuf, writable=False), message_of(recvbuf, writable=True)
         to = rank_or_tag("dest", dest), rank_or_tag("sendtag", sendtag)
         origin = rank_or_tag("source", source), rank_or_tag("recvtag", recvtag)
@@ -617,6 +641,7 @@ class PointToPoint:
         status: Status | None = None,
     ) -> None:
         """Send ``buf``, then receive into it."""
+        check_status(status)
         self.Bsend(buf, dest, sendtag)
         self.Recv(buf, source, recvtag, status)
 
@@ -665,6 +690,7 @@ class PointToPoint:
 
     def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Wait for a message without receiving it. Return True."""
+        check_status(status)
         told = self._whole.probe(*source_and_tag(source, tag))
         if status is not None:
             status._tell(*told)
@@ -672,6 +698,7 @@ class PointToPoint:
 
     def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Return whether a message has come, without receiving it."""
+        check_status(status)
         told = self._whole.probe_now(*source_and_tag(source, tag))
         if told is not None and status is not None:
             status._tell(*told)
@@ -725,6 +752,7 @@ class PointToPoint:
         """Receive and return an object. ``buf`` is accepted for mpi4py's programs and not used."""
         if buf is not None:
             warnings.warn("recv: buf is not used", stacklevel=2)
+        check_status(status)
         found, *told = self._whole.receive_object(*source_and_tag(source, tag))
         if status is not None:
             status._tell(*told)
@@ -741,6 +769,7 @@ class PointToPoint:
         status: Status | None = None,
     ) -> Any:
         """Send one object and receive another, in whichever order the others do."""
+        check_status(status)
         sent = self.isend(sendobj, dest, sendtag)
         found = self.recv(None, source, recvtag, status)
         sent.wait()
