@@ -431,6 +431,20 @@ def test_ranks_that_wait_for_each_other_are_told_within_seconds(mode):
     assert time.monotonic() - start < 10
 
 
+@pytest.mark.parametrize("call", ["Waitany", "waitsome", "Waitall"])
+def test_ranks_that_wait_for_requests_of_each_other_are_told_of_these(call, mode):
+    def work(comm):
+        tags = (30 + comm.rank, 40 + comm.rank)
+        getattr(Request, call)([comm.irecv(source=1 - comm.rank, tag=tag) for tag in tags])
+
+    with pytest.raises(phicoll.BrokenGroupError) as error:
+        run(work, 2, mode)
+    words = str(error.value)
+    for rank in range(2):
+        other = f" or a message from rank {1 - rank} with tag {40 + rank}" * (call != "Waitall")
+        assert f"waits for a message from rank {1 - rank} with tag {30 + rank}{other}" in words
+
+
 def test_a_rank_that_dies_ends_a_receive():
     def work(comm):
         if comm.rank == 1:

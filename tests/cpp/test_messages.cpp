@@ -693,6 +693,35 @@ TEST_P(Messages, RanksThatAllReceiveAreToldOfIt) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
 }
 
+TEST_P(Messages, RanksThatAllWaitForAnyOfTheirRequestsAreToldOfThem) {
+  const std::string told = end_of(GetParam(), 2, [](Communicator& communicator) {
+    // The parts number their ranks the other way round; errors name ranks by their numbers in the whole group.
+    const auto part = communicator.split(0, 1 - communicator.rank());
+    char bytes[8];
+    if (communicator.rank() == 0) {
+      communicator.wait_any({communicator.begin_receive(bytes, 1, 1, 50),
+                             part->begin_receive(bytes + 1, 1, any_source, 51),
+                             part->begin_receive(bytes + 2, 1, 0, any_tag)});
+    } else {
+      std::vector<std::shared_ptr<Begun>> all;
+      for (int i = 0; i < 5; ++i) all.push_back(communicator.begin_send(bytes + i, 1, 0, 60 + i, 0, true));
+      communicator.wait_any(all);
+    }
+  });
+  EXPECT_NE(
+      told.find(
+          "waits for a message from rank 1 with tag 50 or a message from any rank with tag 51 or a message "
+          "from rank 1"),
+      std::string::npos)
+      << told;
+  EXPECT_NE(
+      told.find(
+          "waits for rank 0 to receive a message with tag 60 or rank 0 to receive a message with tag 61"),
+      std::string::npos)
+      << told;
+  EXPECT_NE(told.find("with tag 63 or others"), std::string::npos) << told;
+}
+
 TEST_P(Messages, AReceiveBesideABarrierIsToldOf) {
   const std::string told = end_of(GetParam(), 3, [](Communicator& communicator) {
     char byte;

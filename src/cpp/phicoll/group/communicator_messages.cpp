@@ -132,7 +132,7 @@ Messages::~Messages() {
 
 void Messages::send_all() {
   const std::lock_guard<ThreadLock> own(lock);
-  endpoint.tell_of_several();
+  endpoint.tell_of_sends();
   endpoint.wait_for(port, [this] { return !endpoint.sends(); });
 }
 
@@ -206,6 +206,7 @@ Envelope Communicator::carry_out(const Transfer& wanted) {
   if (wanted.done) return wanted.envelope;
   Messages& own = messages();
   const auto transfer = own.spare(wanted);
+  transfer->peer_in_group = memory_.control->root_rank(wanted.peer);
   {
     const std::lock_guard<ThreadLock> lock(own.lock);
     own.endpoint.begin(own.port, transfer);
@@ -217,6 +218,7 @@ Envelope Communicator::carry_out(const Transfer& wanted) {
 std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
   const auto transfer = std::make_shared<Transfer>(std::move(wanted));
   if (!transfer->done) {
+    transfer->peer_in_group = memory_.control->root_rank(wanted.peer);
     Messages& own = messages();
     const std::lock_guard<ThreadLock> lock(own.lock);
     own.endpoint.begin(own.port, transfer);
@@ -362,7 +364,8 @@ std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Begun>>& be
   Messages& own = messages();
   try {
     const std::lock_guard<ThreadLock> lock(own.lock);
-    own.endpoint.tell_of_several();
+    own.endpoint.tell_of_requests();
+    for (const auto& one : begun) own.endpoint.tell_of_request(*one);
     own.endpoint.wait_for(own.port, any);  // those of other communicators go on in the background
   } catch (...) {
     for (const auto& one : begun)

@@ -281,13 +281,14 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   } else if (in_call) {
     if (patience.mark_ == nullptr) patience.mark_ = &control_->root().wait_mark(control_->root_rank(rank_));
     WaitNote note;
+    static const WaitedRequests none;
     if (stuck_ != nullptr) {
       note = stuck_->note;
       note.peer = control_->root_rank(note.peer);
     } else if (calls_ != nullptr) {
       note.call = calls_->begun();
     }
-    patience.mark_->look(note);
+    patience.mark_->look(note, stuck_ != nullptr ? stuck_->requests : none);
     if (stuck_ != nullptr) stuck_->check(*control_, rank_, waited);
   }
   control_->check_broken(rank_);

@@ -14,6 +14,7 @@
 //     have seen the message too, and so could every other rank from then on (all machines here are multi-copy atomic).
 //  3. Of the two looks, the second began after T. It saw all messages that there are, and did not end the wait.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,12 +32,31 @@ struct WaitNote {
   std::uint64_t call = 0;  ///< a collective call's number; nonblocking calls are counted apart
 };
 
+/// The first few of the requests that a rank waits for any of: receives, sends and nonblocking calls.
+class WaitedRequests {
+ public:
+  static constexpr std::size_t told = 4;
+
+  void clear() { count_ = 0; }
+  /// `peer` by its number in the whole group, as errors have it.
+  void add(WaitNote::Kind kind, std::int32_t peer, std::int32_t tag) {
+    if (count_ < told) notes_[count_] = WaitNote{kind, peer, tag, 0};
+    ++count_;
+  }
+  std::size_t count() const { return count_; }
+  const WaitNote& operator[](std::size_t i) const { return notes_[i]; }
+
+ private:
+  WaitNote notes_[told];
+  std::size_t count_ = 0;
+};
+
 /// One rank's mark. Written by that rank alone; valid when zeroed.
 class WaitMark {
  public:
   /// Notes one more fruitless look. The first look of a wait sets the mark.
-  void look(const WaitNote& note) {
-    if (!waiting(wait_.atomic().load(std::memory_order_relaxed))) begin(note);
+  void look(const WaitNote& note, const WaitedRequests& requests) {
+    if (!waiting(wait_.atomic().load(std::memory_order_relaxed))) begin(note, requests);
     looks_.atomic().fetch_add(1, std::memory_order_release);
   }
   void end() {
@@ -60,20 +80,42 @@ class WaitMark {
   std::string in_words() const;
 
  private:
-  void begin(const WaitNote& note) {
-    const auto peer = static_cast<std::uint32_t>(note.peer);
-    const auto tag = static_cast<std::uint32_t>(note.tag);
-    kind_.atomic().store(static_cast<std::uint32_t>(note.kind), std::memory_order_relaxed);
-    what_.atomic().store(note.kind == WaitNote::Kind::collective || note.kind == WaitNote::Kind::nonblocking
-                             ? note.call
-                             : std::uint64_t{peer} << 32 | tag,
-                         std::memory_order_relaxed);
+  // kind_ has four bits for the kind, then four for the number of requests that are told, one for whether there are more, and
+  // four for the kind of each.
+  static constexpr unsigned kind_bits = 4;
+  static constexpr unsigned count_at = 4;
+  static constexpr unsigned more_at = 8;
+  static constexpr unsigned kinds_at = 12;
+
+  void begin(const WaitNote& note, const WaitedRequests& requests) {
+    auto kinds = static_cast<std::uint32_t>(note.kind);
+    if (note.kind == WaitNote::Kind::requests) {
+      for (std::size_t i = 0; i < requests.count() && i < WaitedRequests::told; ++i) {
+        kinds |= static_cast<std::uint32_t>(requests[i].kind) << (kinds_at + kind_bits * i);
+        kinds += 1u << count_at;
+        what_[i].atomic().store(peer_and_tag(requests[i]), std::memory_order_relaxed);
+      }
+      if (requests.count() > WaitedRequests::told) kinds |= 1u << more_at;
+    } else {
+      what_[0].atomic().store(
+          note.kind == WaitNote::Kind::collective || note.kind == WaitNote::Kind::nonblocking
+              ? note.call
+              : peer_and_tag(note),
+          std::memory_order_relaxed);
+    }
+    kind_.atomic().store(kinds, std::memory_order_relaxed);
     wait_.atomic().store(wait_.atomic().load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
+  static std::uint64_t peer_and_tag(const WaitNote& note) {
+    return std::uint64_t{static_cast<std::uint32_t>(note.peer)} << 32 | static_cast<std::uint32_t>(note.tag);
+  }
+  /// "a message from rank 2 with tag 7"
+  std::string request_in_words(std::size_t i) const;
+
   Word<std::uint64_t> wait_;
   Word<std::uint64_t> looks_;
-  Word<std::uint64_t> what_;
+  Word<std::uint64_t> what_[WaitedRequests::told];
   Word<std::uint32_t> kind_;
 };
 
@@ -84,6 +126,7 @@ class StuckSearch {
  public:
   /// What the rank waits for; its peer by its number in the communicator.
   WaitNote note;
+  WaitedRequests requests;  ///< where `note` is of requests
 
   /// Call it between two looks of a wait that has lasted `waited_ns`. Breaks the group if all its ranks wait or have
   /// left and nothing can come, or if the rank that this one awaits has left.

@@ -199,8 +199,26 @@ class Endpoint {
         port.take_turn(patience);
     }
   }
-  /// Notes, for errors, that the next wait is for several transfers.
-  void tell_of_several() { stuck_.note = WaitNote{WaitNote::Kind::requests, -1, -1, 0}; }
+  /// Notes, for errors, that the next wait is for any of the requests that are then added.
+  void tell_of_requests() {
+    stuck_.note = WaitNote{WaitNote::Kind::requests, -1, -1, 0};
+    stuck_.requests.clear();
+  }
+  void tell_of_request(const Begun& begun) {
+    if (const auto* const t = dynamic_cast<const Transfer*>(&begun))
+      stuck_.requests.add(kind_of(*t), t->peer_in_group, t->tag);
+    else
+      stuck_.requests.add(WaitNote::Kind::nonblocking, any_source, any_tag);
+  }
+  /// The same for all its sends.
+  void tell_of_sends() {
+    tell_of_requests();
+    for (const Out& out : out_) {
+      for (const Shared& t : out.handed) tell_of_request(*t);
+      for (const Shared& t : out.announced) tell_of_request(*t);
+      for (const Shared& t : out.queue) tell_of_request(*t);
+    }
+  }
 
  private:
   struct Out {
@@ -254,9 +272,10 @@ class Endpoint {
   Out& out_of(int to) { return out_[static_cast<std::size_t>(to)]; }
   In& in_of(int from) { return in_[static_cast<std::size_t>(from)]; }
 
-  void tell(const Transfer& t) {
-    stuck_.note = WaitNote{t.sends ? WaitNote::Kind::send : WaitNote::Kind::receive, t.peer, t.tag, 0};
+  static WaitNote::Kind kind_of(const Transfer& t) {
+    return t.sends ? WaitNote::Kind::send : WaitNote::Kind::receive;
   }
+  void tell(const Transfer& t) { stuck_.note = WaitNote{kind_of(t), t.peer, t.tag, 0}; }
 
   // Sending.
 

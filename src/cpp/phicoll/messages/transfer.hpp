@@ -100,7 +100,8 @@ struct Transfer : Begun {
   std::vector<Piece> pieces;
   /// Of a receive that takes a message of any size: its memory, which grows.
   std::shared_ptr<FrameBytes> frame;
-  std::string refused;  ///< why the receive could not take its message, which stays
+  std::string refused;             ///< why the receive could not take its message, which stays
+  int peer_in_group = any_source;  ///< its peer by its number in the whole group, for errors
 };
 
 }  // namespace phicoll
