@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,11 +41,31 @@ void on_threads(int ranks, const Function& function) {
   ThreadGroup(ranks, options()).run(function);
 }
 void on_processes(int ranks, const Function& function) {
-  // A failed expectation in a process is told as an exception, which ends the group and reaches the parent.
-  fork_and_run(ranks, options(), [&](Communicator& communicator) {
-    function(communicator);
-    if (::testing::Test::HasFailure()) throw Error("an expectation failed");
-  });
+  // A failed expectation in a process is told as an exception, which ends the group and reaches the parent. Where the group
+  // ends by another exception, its rank's byte in shared memory tells.
+  void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  char* const failed = static_cast<char*>(page);
+  const auto tell = [&] {
+    for (int rank = 0; rank < ranks; ++rank)
+      EXPECT_EQ(failed[rank], 0) << "an expectation of rank " << rank << " failed";
+    munmap(page, 4096);
+  };
+  try {
+    fork_and_run(ranks, options(), [&](Communicator& communicator) {
+      try {
+        function(communicator);
+      } catch (...) {
+        failed[communicator.rank()] = ::testing::Test::HasFailure();
+        throw;
+      }
+      if (::testing::Test::HasFailure()) throw Error("an expectation failed");
+    });
+  } catch (...) {
+    tell();
+    throw;
+  }
+  tell();
 }
 
 class Messages : public ::testing::TestWithParam<bool> {
@@ -775,6 +796,36 @@ TEST(MessagesOfTheDead, TheOtherRankIsToldOfIt) {
           communicator.receive(large.data(), large.size(), 0);
     });
     EXPECT_NE(told, "ended well");
+  }
+}
+
+// The sender dies while both copy, and what it had claimed is not awaited.
+TEST(MessagesOfTheDead, AreNotAwaited) {
+  for (int moment = 0; moment < 4; ++moment) {
+    const std::string told = end_of(true, 2, [&](Communicator& communicator) {
+      Bytes large(64 << 20, 1);
+      const auto exchange = [&] {
+        if (communicator.rank() == 0)
+          communicator.send(large.data(), large.size(), 1);
+        else
+          communicator.receive(large.data(), large.size(), 0);
+      };
+      exchange();  // through the ring: the receiver tries both ways in turn
+      std::thread killer;
+      if (communicator.rank() == 0)
+        killer = std::thread([moment] {
+          std::this_thread::sleep_for(std::chrono::microseconds(1500 + 700 * moment));
+          kill(getpid(), SIGKILL);
+        });
+      const auto start = std::chrono::steady_clock::now();
+      try {
+        for (;;) exchange();
+      } catch (const BrokenGroupError&) {
+        EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1900));
+        throw;
+      }
+    });
+    EXPECT_NE(told.find("group broken by rank 0"), std::string::npos) << told;
   }
 }
 

@@ -26,7 +26,8 @@ class SimChannels final : public Channels {
   static std::size_t bytes() {
     return table_bytes + ranks * ranks * (sizeof(Channel) + ring) + ranks * data_bytes;
   }
-  bool ranks_may_die() const override { return false; }
+  bool ranks_may_stop() const override { return false; }
+  bool has_ended(int) const override { return false; }
   std::size_t ring_bytes() const override { return ring; }
   Word<std::uint64_t>& place(int from, int to) override {
     return reinterpret_cast<Word<std::uint64_t>*>(memory_)[to * ranks + from];

@@ -11,6 +11,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/messages.hpp"
+#include "phicoll/os/liveness.hpp"
 
 namespace phicoll {
 
@@ -81,6 +82,10 @@ unsigned char* GroupChannels::ring_at(std::uint64_t place) {
 
 std::uint64_t GroupChannels::make_ring() {
   return control_.offset_of(heap_.take(ring_offset + ring_bytes_).at);
+}
+
+bool GroupChannels::has_ended(int rank) const {
+  return os::process_has_ended(static_cast<pid_t>(control_.pid(rank)));
 }
 
 void GroupChannels::give_back(Control& control, Heap& heap) {

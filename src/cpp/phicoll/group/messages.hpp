@@ -21,7 +21,8 @@ namespace phicoll {
 class GroupChannels final : public Channels {
  public:
   GroupChannels(Control& control, Heap& heap);
-  bool ranks_may_die() const override { return control_.shared(); }
+  bool ranks_may_stop() const override { return control_.shared(); }
+  bool has_ended(int rank) const override;
   std::size_t ring_bytes() const override { return ring_bytes_; }
   Word<std::uint64_t>& place(int from, int to) override;
   Channel& at(std::uint64_t place) override;

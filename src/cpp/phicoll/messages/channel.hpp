@@ -139,8 +139,10 @@ class Channels {
   Channels(const Channels&) = delete;
   Channels& operator=(const Channels&) = delete;
 
-  /// Whether a rank may die in the middle of a copy, and the others go on: a process, but not a thread.
-  virtual bool ranks_may_die() const = 0;
+  /// Whether a rank may stop in the middle of a copy, and the others go on: a process, but not a thread.
+  virtual bool ranks_may_stop() const = 0;
+  /// Whether the rank's process has ended, by itself or not. Takes some microseconds.
+  virtual bool has_ended(int rank) const = 0;
   /// Bytes of each channel's byte ring, a multiple of 256.
   virtual std::size_t ring_bytes() const = 0;
   /// The word that holds the place of the channel from `from` to `to`; 0 until the sender has made it.

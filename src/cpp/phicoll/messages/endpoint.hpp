@@ -149,8 +149,8 @@ class Endpoint {
   }
 
   /// Takes back what stays in this rank's memory and has not been received: the group is broken, and the memory goes. Waits for
-  /// copies that are being made, but not for ranks that died: where there may be such, 2 s at most, as what they copy from is
-  /// the group's heap, which stays mapped. A thread's copy ends, though it takes long where others have the CPUs.
+  /// copies that are being made, but not for ranks that died, and for processes, which may be stopped, 2 s at most, as what they
+  /// copy from is the group's heap, which stays mapped. A thread's copy ends, though it takes long where others have the CPUs.
   void withdraw(Port& port) {
     for (Out& out : out_) {
       for (const Shared& t : out.handed) withdraw(port, out, *t);
@@ -285,13 +285,21 @@ class Endpoint {
     std::uint64_t seen = port.load_acquire(word);
     while (seen < Channel::copied(t.number))
       if (port.compare_exchange(word, seen, Channel::withdrawn(t.number))) break;
-    await_peer(port, [&] { return port.load_acquire(word) != Channel::copied(t.number); });
+    await_peer(port, t.peer, [&] { return port.load_acquire(word) != Channel::copied(t.number); });
   }
-  /// Waits, in a broken group, for a peer's copy to end.
+  /// Waits, in a broken group, for a peer's copy to end. The copies of a process that has ended have too, though it did not say
+  /// so.
   template <class Ended>
-  void await_peer(Port& port, const Ended& ended) const {
+  void await_peer(Port& port, int peer, const Ended& ended) const {
     const std::int64_t since = port.now();
-    while (!ended() && (!channels_.ranks_may_die() || port.now() - since < 2000000000)) port.pause();
+    for (std::int64_t asked = since; !ended();) {
+      port.pause();
+      if (!channels_.ranks_may_stop()) continue;
+      const std::int64_t now = port.now();
+      if (now - asked < 1000000) continue;
+      if (now - since > 2000000000 || channels_.has_ended(peer)) return;
+      asked = now;
+    }
   }
 
   void begin_send(Port& port, const Shared& t) {
@@ -650,7 +658,8 @@ class Endpoint {
     } catch (...) {
       // The group is broken. The sender claims nothing more, and what it has claimed goes into memory that is the caller's.
       const std::uint64_t claimed = port.exchange(both.claimed, all);
-      await_peer(port, [&, claimed] { return port.load_acquire(both.sent) == claimed - mine; });
+      await_peer(port, t.envelope.source,
+                 [&, claimed] { return port.load_acquire(both.sent) == claimed - mine; });
       leave_sender();
       throw;
     }
