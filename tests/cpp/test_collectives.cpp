@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -269,13 +270,22 @@ GroupOptions roomy() {
   return options;
 }
 
-class EveryAlgorithm : public ::testing::TestWithParam<int> {};
+class EveryAlgorithm : public ::testing::TestWithParam<int> {
+ protected:
+  /// Up to three ranks are threads and processes. More are threads if their number is even, else processes, and with
+  /// PHICOLL_TEST_LONG=1 both.
+  bool taken(bool threads) const {
+    return std::getenv("PHICOLL_TEST_LONG") != nullptr || GetParam() <= 3 || threads == (GetParam() % 2 == 0);
+  }
+};
 
 TEST_P(EveryAlgorithm, Threads) {
+  if (!taken(true)) GTEST_SKIP() << "PHICOLL_TEST_LONG=1 runs it";
   ThreadGroup group(GetParam(), roomy());
   group.run(all_algorithms);
 }
 TEST_P(EveryAlgorithm, Processes) {
+  if (!taken(false)) GTEST_SKIP() << "PHICOLL_TEST_LONG=1 runs it";
   fork_and_run(GetParam(), roomy(), all_algorithms);
 }
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
