@@ -27,10 +27,6 @@ void fact(const char* name, const std::string& value) {
   std::printf("%-24s %s\n", name, value.c_str());
 }
 
-std::string number(double value, int decimals = 2) {
-  return json_number(value, decimals);
-}
-
 }  // namespace
 
 int doctor_command(const std::vector<std::string>& words) {
@@ -52,7 +48,7 @@ int doctor_command(const std::vector<std::string>& words) {
   const measure::ClockFacts clock = measure::measure_clock();
   fact("CPUs allowed",
        os::format_cpu_list(allowed) + " (" + std::to_string(os::allowed_cpu_count()) + " at once)");
-  fact("CPU quota", os::cpu_quota() < 0 ? "none" : number(os::cpu_quota()));
+  fact("CPU quota", os::cpu_quota() < 0 ? "none" : json_number(os::cpu_quota(), 2));
   if (os::cpu_quota() >= 0)
     advice.push_back(
         "The container's CPU quota stops ranks now and then: measure with fewer ranks, or without it.");
@@ -74,12 +70,14 @@ int doctor_command(const std::vector<std::string>& words) {
   const double steal = os::steal_share(before, after);
   const double busy = os::busy_share(before, after);
   fact("load now",
-       busy < 0 ? "unknown" : number(100 * busy, 0) + " % busy, " + number(100 * steal, 1) + " % stolen");
+       busy < 0 ? "unknown"
+                : json_number(100 * busy, 0) + " % busy, " + json_number(100 * steal, 1) + " % stolen");
   if (busy > 0.2) advice.push_back("Something else is running here, and a measurement now would include it.");
   if (steal > 0.01) advice.push_back("The host takes CPU time away (steal): repeat at another time.");
   fact("clock", std::string(clock.clock.cycle_counter != 0 ? "cycle counter" : "CLOCK_MONOTONIC") +
-                    ", step " + number(clock.resolution_ns) + " ns, read " + number(clock.overhead_ns) +
-                    " ns, CPUs apart by " + number(clock.offset_ns) + " ns");
+                    ", step " + json_number(clock.resolution_ns, 2) + " ns, read " +
+                    json_number(clock.overhead_ns, 2) + " ns, CPUs apart by " +
+                    json_number(clock.offset_ns, 2) + " ns");
   if (!clock.invariant)
     advice.push_back("The cycle counter is not invariant: windows are timed by the system's clock.");
   fact("membarrier", os::membarrier_available() ? "yes" : "no: sleepers wake after 10 ms at the latest");

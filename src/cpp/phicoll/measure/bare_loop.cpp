@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "phicoll/group/layout.hpp"
+
 namespace phicoll {
 namespace measure {
 
 namespace {
 
-constexpr std::size_t page = 4096;
 // A few lines, which alternate with as many of the other direction.
 constexpr std::size_t few_lines = 512;
 constexpr std::size_t prefetched = 1024;
@@ -27,8 +28,8 @@ std::size_t whole_grain(const BareLoopParameters& p) {
 }
 
 unsigned char* at_page(unsigned char* memory) {
-  const std::size_t past = reinterpret_cast<std::uintptr_t>(memory) % page;
-  return memory + (past == 0 ? 0 : page - past);
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(memory) % page_bytes;
+  return memory + (past == 0 ? 0 : page_bytes - past);
 }
 
 std::size_t at(std::uint64_t block, int index) {
@@ -121,7 +122,7 @@ std::uint64_t BareLoop::cells_of(const BareLoopParameters& p, std::size_t bytes)
 
 std::size_t BareLoop::ring_bytes(const BareLoopParameters& p, std::size_t bytes, std::size_t readers) {
   const auto cells = static_cast<std::size_t>(cells_of(p, bytes));
-  return (cells + readers) * sizeof(HandLine) + cells * cell_bytes(p, bytes) + 3 * page;
+  return (cells + readers) * sizeof(HandLine) + cells * cell_bytes(p, bytes) + 3 * page_bytes;
 }
 
 std::size_t BareLoop::footprint(const BareLoopParameters& p, const Work& work, int ranks) {
@@ -143,8 +144,8 @@ void BareLoop::prepare(const BareLoopParameters& p, unsigned char* memory, int r
         const std::size_t whole = bytes - static_cast<std::size_t>(from - memory);
         // Only asks: this loop does not check what the system does about it.
         if (p.pages == BareLoopParameters::Pages::huge &&
-            madvise(from, whole / page * page, advise_huge) == 0)
-          (void)madvise(from, whole / page * page, collapse_now);
+            madvise(from, whole / page_bytes * page_bytes, advise_huge) == 0)
+          (void)madvise(from, whole / page_bytes * page_bytes, collapse_now);
       }
       memory += bytes;
     }
@@ -167,7 +168,7 @@ BareLoop::BareLoop(const BareLoopParameters& p, unsigned char* memory, int rank,
       HandLine* const read = flags + count;
       unsigned char* const behind = reinterpret_cast<unsigned char*>(read + stream.readers.size());
       const std::size_t apart =
-          index++ * static_cast<std::size_t>(p.apart) % page / arch::line_bytes * arch::line_bytes;
+          index++ * static_cast<std::size_t>(p.apart) % page_bytes / arch::line_bytes * arch::line_bytes;
       const Ring ring{flags, read, at_page(behind) + apart + p.align, cell_bytes(p, stream.bytes), count};
       memory += ring_bytes(p, stream.bytes, stream.readers.size());
       if (stream.writer == rank)

@@ -36,7 +36,7 @@ std::vector<Piece> fewest_pieces(const Work& work, int ranks) {
 }
 
 // What the other ranks must know about a rank's buffers. In the group's shared memory while the step runs.
-struct alignas(arch::stride_bytes) Place {
+struct alignas(arch::stride_bytes) BufferPlace {
   unsigned char* send;
   unsigned char* receive;
   std::uint64_t heap_send;  // offsets in the group's memory; 0: there was no room
@@ -50,7 +50,7 @@ class Copies {
       : seat_(seat),
         communicator_(communicator),
         buffers_(buffers),
-        places_(reinterpret_cast<Place*>(communicator.region() + step.place)),
+        places_(reinterpret_cast<BufferPlace*>(communicator.region() + step.place)),
         pieces_(fewest_pieces(step.work, seat.ranks)),
         meet_(seat) {}
 
@@ -66,11 +66,11 @@ class Copies {
       if (own().heap_send != 0) communicator_.release(address(own().heap_send));
       if (own().heap_receive != 0) communicator_.release(address(own().heap_receive));
     }
-    own() = Place();
+    own() = BufferPlace();
   }
 
  private:
-  Place& own() { return places_[seat_.rank]; }
+  BufferPlace& own() { return places_[seat_.rank]; }
   unsigned char* address(std::uint64_t offset) { return communicator_.control().at(offset); }
   bool processes() const { return communicator_.control().shared(); }
 
@@ -136,8 +136,8 @@ class Copies {
 
   bool copy(const Piece& piece, std::size_t from, std::size_t bytes, bool heap) {
     if (bytes == 0) return true;
-    const Place& source = places_[piece.sender];
-    const Place& target = places_[piece.receiver];
+    const BufferPlace& source = places_[piece.sender];
+    const BufferPlace& target = places_[piece.receiver];
     if (heap || !processes() || piece.sender == piece.receiver) {
       unsigned char* const to = heap ? address(target.heap_receive) : target.receive;
       const unsigned char* const what = heap ? address(source.heap_send) : source.send;
@@ -154,7 +154,7 @@ class Copies {
   const Seat& seat_;
   Communicator& communicator_;
   MessageBuffers& buffers_;
-  Place* places_;
+  BufferPlace* places_;
   std::vector<Piece> pieces_;
   Meetings meet_;
 };

@@ -7,13 +7,13 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
+#include "phicoll/group/layout.hpp"
 
 namespace phicoll {
 namespace measure {
 
 namespace {
 
-constexpr std::size_t page = 4096;
 constexpr std::size_t guard = 64;  // bytes on both sides of what is received
 constexpr unsigned char guard_byte = 0xa5;
 constexpr std::size_t unit_bytes = sizeof(MessageUnit);
@@ -45,14 +45,14 @@ void MessageBuffers::take(Part& part, std::size_t bytes, std::size_t offset) {
   // A buffer is kept from one step to the next unless it is much too large, since several sets of ranks are
   // alive at once.
   constexpr std::size_t kept = std::size_t{64} << 20;
-  const std::size_t wanted = (bytes + offset + guard + page - 1) / page * page + page;
+  const std::size_t wanted = (bytes + offset + guard + page_bytes - 1) / page_bytes * page_bytes + page_bytes;
   if (wanted > part.bytes || (part.bytes > kept && wanted < part.bytes / 2) || part.heap != work_.heap) {
     drop(part);
     if (work_.heap) {
-      part.memory = static_cast<unsigned char*>(heap_->allocate(wanted + page));
+      part.memory = static_cast<unsigned char*>(heap_->allocate(wanted + page_bytes));
       part.bytes = wanted;
       part.heap = true;
-      std::memset(part.memory, 0, wanted + page);  // so that no page faults fall into timed calls
+      std::memset(part.memory, 0, wanted + page_bytes);  // so that no page faults fall into timed calls
     }
   }
   if (part.memory == nullptr) {
@@ -62,8 +62,8 @@ void MessageBuffers::take(Part& part, std::size_t bytes, std::size_t offset) {
     part.memory = static_cast<unsigned char*>(memory);
     part.bytes = wanted;
   }
-  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(part.memory) % page;
-  part.at = part.memory + (beyond == 0 ? 0 : page - beyond) + page + offset;
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(part.memory) % page_bytes;
+  part.at = part.memory + (beyond == 0 ? 0 : page_bytes - beyond) + page_bytes + offset;
 }
 
 void MessageBuffers::make_units() {
@@ -124,12 +124,12 @@ void MessageBuffers::expected_of(int owner, std::size_t from, std::size_t bytes,
 }
 
 std::string MessageBuffers::check(bool flat, std::uint64_t salt) const {
-  alignas(64) unsigned char wanted[page];
-  alignas(64) unsigned char next[page];
+  alignas(64) unsigned char wanted[page_bytes];
+  alignas(64) unsigned char next[page_bytes];
   if (receive_bytes_ == 0) return "";  // the root of a broadcast
   for (const OutcomePart& part : outcome_)
-    for (std::size_t done = 0; done < part.bytes; done += page) {
-      const std::size_t bytes = std::min(page, part.bytes - done);
+    for (std::size_t done = 0; done < part.bytes; done += page_bytes) {
+      const std::size_t bytes = std::min(page_bytes, part.bytes - done);
       const unsigned char* const got = receive_.at + part.at + done;
       expected_of(part.first, part.from + done, bytes, flat, salt, wanted);
       for (int owner = part.first + 1; owner <= part.last; ++owner) {

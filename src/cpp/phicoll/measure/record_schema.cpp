@@ -9,7 +9,7 @@ namespace measure {
 
 namespace {
 
-using Type = JsonValue::Type;
+using FieldType = JsonValue::Type;
 
 enum class Is { text, whole, number, flag, numbers, object };
 
@@ -68,26 +68,26 @@ constexpr Field fields[] = {
 
 /// Seeds are the largest of our numbers.
 bool is_number(const JsonValue& value) {
-  return value.type == Type::number && std::abs(value.number) < 18446744073709551616.0;
+  return value.type == FieldType::number && std::abs(value.number) < 18446744073709551616.0;
 }
 
 bool fits(const JsonValue& value, Is is) {
   switch (is) {
     case Is::text:
-      return value.type == Type::string;
+      return value.type == FieldType::string;
     case Is::whole:
       return is_number(value) && value.number >= 0 && value.number <= std::numeric_limits<int>::max() &&
              std::floor(value.number) == value.number;
     case Is::number:
       return is_number(value);
     case Is::flag:
-      return value.type == Type::boolean;
+      return value.type == FieldType::boolean;
     case Is::numbers:
-      return value.type == Type::list && std::all_of(value.list.begin(), value.list.end(), is_number);
+      return value.type == FieldType::list && std::all_of(value.list.begin(), value.list.end(), is_number);
     case Is::object:
       break;
   }
-  return value.type == Type::object;
+  return value.type == FieldType::object;
 }
 
 const char* words_of(Is is) {
@@ -111,7 +111,7 @@ const char* words_of(Is is) {
 }  // namespace
 
 std::string record_fault(const JsonValue& record) {
-  if (record.type != Type::object) return "no object";
+  if (record.type != FieldType::object) return "no object";
   for (const Field& field : fields) {
     if (*field.kind != 0 && record["kind"].string != field.kind) continue;
     const JsonValue& value = record[field.name];

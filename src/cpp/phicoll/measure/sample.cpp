@@ -23,7 +23,6 @@ constexpr int most_loop_calls = 8000;
 constexpr double warm_aim_ns = 100e3;
 constexpr int most_warmups = 2000;
 constexpr double least_warmups = 3;
-constexpr double jitter_ns = 1000;
 // What one eviction takes at most, usually.
 constexpr double evict_line_ns = 200;
 
@@ -161,7 +160,7 @@ void take_sample(LiveSet& set, Point& point, const std::string& definition, cons
   step.seed = seed;
   step.warmups = warmups(std::max(1.0, point.estimate_ns + point.write_ns), settings.cap_ns);
   step.cap_ns = settings.cap_ns;
-  step.jitter_ns = jitter_ns;
+  step.jitter_ns = usual_jitter_ns;
   const double asked = loop ? plan_loop(point, settings, step) : plan_window(set, point, settings, step);
   set.workers->run(step, step_timeout_s);
 

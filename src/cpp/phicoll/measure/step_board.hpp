@@ -28,6 +28,9 @@ enum class StepKind : std::uint32_t {
   stop          ///< leave
 };
 
+/// The largest random delay of a rank before a call of a window, or of verification.
+constexpr double usual_jitter_ns = 1000;
+
 /// What all ranks of the set do next. Plain data; times in ns.
 struct Step {
   StepKind kind;

@@ -12,7 +12,6 @@ constexpr int again_calls = 100;  // in later launches
 constexpr int least_calls = 20;
 constexpr double verify_timeout_s = 60;
 constexpr double verify_cap_ns = 100e6;
-constexpr double jitter_ns = 1000;
 
 // The calls that verify a subject that moves data. Every result is checked whole, so large ones get fewer
 // calls: some 16 MB in all, but at least two calls.
@@ -34,7 +33,7 @@ void verify_point(LiveSet& set, Point& point, std::size_t place, std::uint64_t s
   if (step.work.moves_data()) step.calls = data_calls(step.work, point.ranks, point.written);
   step.warmups = least_calls;
   step.seed = seed;
-  step.jitter_ns = jitter_ns;
+  step.jitter_ns = usual_jitter_ns;
   step.cap_ns = verify_cap_ns;
   set.workers->run(step, verify_timeout_s);
   point.verified = true;

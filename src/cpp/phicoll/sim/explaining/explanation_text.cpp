@@ -28,7 +28,7 @@ double share(Cycles part, Cycles whole) {
   return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-const char* name_of(Source source) {
+const char* brought_from(Source source) {
   return source == Source::cache ? "a cache" : source == Source::memory ? "memory" : "nothing to bring";
 }
 
@@ -92,8 +92,9 @@ std::string explanation_text(const Explanation& x, int most_links) {
 
   add(&text, "transactions of the call         count  cycles each  of that queued  copies invalidated\n");
   for (const TransactionReport& t : x.transactions)
-    add(&text, "  %-13s from %-16s %6lld  %11.0f  %14.0f  %18lld\n", to_string(t.kind), name_of(t.source),
-        static_cast<long long>(t.count), static_cast<double>(t.time) / static_cast<double>(t.count),
+    add(&text, "  %-13s from %-16s %6lld  %11.0f  %14.0f  %18lld\n", to_string(t.kind),
+        brought_from(t.source), static_cast<long long>(t.count),
+        static_cast<double>(t.time) / static_cast<double>(t.count),
         static_cast<double>(t.queued) / static_cast<double>(t.count), static_cast<long long>(t.invalidated));
   const double each = 1.0 / x.options.calls;
   const Counters& c = x.counted;
