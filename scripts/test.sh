@@ -121,12 +121,12 @@ fi
 step "the library without Python, installed, used by a project outside"
 rm -rf build/prefix
 # Configured as it is without Python. The objects would be those of build/main, which is installed in its place; --long
-# compiles them again.
+# compiles them again, each source alone.
 plain=(-DPHICOLL_BUILD_TESTS=OFF)
 installed=build/main
 if [ -n "$long" ]; then
   installed=build/plain
-  build plain -- "${plain[@]}"
+  build plain -- "${plain[@]}" -DPHICOLL_BY_FOLDER=OFF
   "$cmake" --install build/plain --prefix "$PWD/build/prefix" >>build/plain.log
 else
   "$cmake" -S . -B build/plain -G Ninja "${plain[@]}" >build/plain.log

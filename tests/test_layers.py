@@ -132,9 +132,14 @@ def included_by(header: Path) -> frozenset[str]:
     return frozenset(found).union(*(included_by(CPP / name) for name in found if (CPP / name).exists()))
 
 
+#: Folders whose sources are compiled as one (phicoll_by_folder).
+AS_ONE = {"kernels", "measure", "sim", "bench"}
+
+
 def first_included() -> set[str]:
-    """The headers that a source of the core includes first: the build shows that these compile alone."""
-    includes = (re.search(r'#include [<"]([^>"]+)', path.read_text()) for path in CPP.rglob("*.cpp"))
+    """The headers that a source compiled alone includes first: the build shows that these compile alone."""
+    alone = (path for path in CPP.rglob("*.cpp") if AS_ONE.isdisjoint(path.relative_to(CPP).parts))
+    includes = (re.search(r'#include [<"]([^>"]+)', path.read_text()) for path in alone)
     return {found[1] for found in includes if found}
 
 
