@@ -467,7 +467,7 @@ def first_ended(requests: Sequence[Request], active: list[int]) -> int:
 
 
 def check_requests(requests: Sequence[Request], wanted: type[Request] = Request) -> None:
-    """Raise a TypeError before any of them goes on if one is not a request."""
+    """Raise a TypeError if one is not a request, before any of them goes on."""
     try:
         numbered = list(enumerate(requests))
         len(requests)

@@ -30,8 +30,8 @@ class Parts {
 /// costs as much as its copy, and a large one little: between two processes on an EPYC, messages of 2, 4 and 8 MB took 1.5,
 /// 1.0 and 1.5 of the ring's time in small pages, and 0.75, 0.6 and 0.9 in large ones. Where other programs have the CPUs, both
 /// kinds take half of it or less, as no rank has to wait for the other. So each way is tried a few times with messages
-/// of about a size, and the slower one now and then later. What counts is the least of each way's last times, since a rank may
-/// be late.
+/// of about the same size, and the slower one again now and then. The least of a way's last times counts, since a rank may be
+/// late.
 class CopyWays {
  public:
   static constexpr std::size_t least_bytes = std::size_t{2} << 20;

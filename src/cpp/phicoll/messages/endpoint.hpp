@@ -810,7 +810,7 @@ class Endpoint {
       message.came = envelope.bytes;
     }
   }
-  /// Where a message lies whose first piece came in this cell, if this rank may copy it.
+  /// Where the message lies whose first piece is in this cell, if this rank may copy it from there.
   Exposed offered(Port& port, MessageCell& cell, const Envelope& envelope) const {
     return in_two_parts(envelope.bytes, envelope.source) ? cell.piece().from.load(port) : Exposed{0, 0, 0};
   }

@@ -134,8 +134,8 @@ struct HybridDissemination : AlgorithmDefaults {
 
     std::uint64_t episode_ = 0;
     Group* group_;
-    /// The group as one rank among groups. A wait's hint is the lowest rank of the group that tells: it runs where the
-    /// rank that tells does.
+    /// The group as one rank among the groups. A wait names the signalling group's lowest rank as `from`: the rank that
+    /// signals runs where that one does.
     typename Dissemination::template Rank<Port> between_;
     std::uint64_t members_;
     int leader_;
