@@ -19,7 +19,7 @@ import pytest
 import phicoll
 from phicoll.errors import ArgumentError, ResourceError
 from phicoll.preload import mpi
-from phicoll.preload.programs import needed_libraries, why_not_preloadable, with_preload
+from phicoll.preload.programs import needed_libraries, preloadable_programs, with_preload
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "mpi"
@@ -364,12 +364,20 @@ def test_an_ordinary_program_and_a_script_can_be_preloaded(program: Path, tmp_pa
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    assert why_not_preloadable(["-n", "2", str(program), str(script), "no such program"]) is None
+    assert preloadable_programs(["-n", "2", str(program), str(script), "no such program"]) == [program]
+
+
+def test_programs_that_cannot_be_read_are_left_to_the_system(program: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut"
+    cut.write_bytes(program.read_bytes()[:40])
+    cut.chmod(0o755)
+    assert preloadable_programs([str(cut)]) == []
 
 
 def test_a_program_of_another_architecture_is_named(program: Path) -> None:
     change(program, 18, "<H", 40)  # e_machine: ARM
-    assert why_not_preloadable(["-n", str(program)]) == f"{program} is a program of another architecture"
+    with pytest.raises(ResourceError, match=f"{program} is a program of another architecture"):
+        preloadable_programs(["-n", str(program)])
 
 
 def test_a_static_program_is_named(program: Path) -> None:
@@ -378,14 +386,16 @@ def test_a_static_program_is_named(program: Path) -> None:
     for at in range(table, table + size * count, size):
         if struct.unpack_from("<I", data, at)[0] == 3:  # PT_INTERP
             change(program, at, "<I", 0)
-    assert why_not_preloadable([str(program)]) == f"{program} is statically linked"
+    with pytest.raises(ResourceError, match=f"{program} is statically linked"):
+        preloadable_programs([str(program)])
 
 
 def test_a_setgid_program_is_named(program: Path) -> None:
     program.chmod(0o2755)
     if not program.stat().st_mode & 0o2000:
         pytest.skip("the file system keeps no such bits")
-    assert "setuid or setgid" in (why_not_preloadable([str(program)]) or "")
+    with pytest.raises(ResourceError, match="setuid or setgid"):
+        preloadable_programs([str(program)])
 
 
 def test_what_was_preloaded_stays_behind_the_library() -> None:
@@ -514,8 +524,9 @@ def test_a_program_linked_with_the_standard_abi_wants_its_own_compiler(
         ["-Wl,--no-as-needed", library, f"-Wl,-rpath,{tmp_path}", "-o", program],
     ):
         subprocess.run(["gcc", empty, *words], check=True)
-    assert "libmpi_abi.so.1" in needed_libraries(["-n", "2", str(program), "no such program"])
-    assert "libmpi_abi.so.1" not in needed_libraries(["-n", "2", "/bin/true", str(empty)])
+    assert "libmpi_abi.so.1" in needed_libraries([Path("/bin/true"), program])
+    assert "libmpi_abi.so.1" not in needed_libraries([Path("/bin/true"), empty])
+    assert needed_libraries([]) == set()
     fake_mpicc(tmp_path, "echo cc -I/nowhere -lmpi")
     done = phicoll_command("mpi", "--", launcher, program)
     assert done.returncode == 0

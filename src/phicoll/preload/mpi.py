@@ -19,7 +19,7 @@ from phicoll.preload.programs import (
     become,
     native_folder,
     needed_libraries,
-    why_not_preloadable,
+    preloadable_programs,
     with_preload,
 )
 
@@ -177,9 +177,8 @@ def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = Fals
     """
 
     def prepared(environment: dict[str, str]) -> dict[str, str]:
-        if why := why_not_preloadable(command[1:]):
-            raise ResourceError(why)
-        abi = any(re.match(ABI_LIBRARY, name) for name in needed_libraries(command[1:]))
+        needed = needed_libraries(preloadable_programs(command[1:]))
+        abi = any(re.match(ABI_LIBRARY, name) for name in needed)
         environment = with_preload(environment, build(find_mpi(mpicc, command[0], abi=abi)))
         return {**environment, "PHICOLL_MPI_REPORT": "1"} if report else environment
 

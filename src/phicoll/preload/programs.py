@@ -15,69 +15,69 @@ from pathlib import Path
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, ResourceError
 
-__all__ = ["become", "native_folder", "needed_libraries", "why_not_preloadable", "with_preload"]
+__all__ = ["become", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
 
 #: e_machine of the ELF header.
 MACHINES = {"x86_64": 62, "aarch64": 183}
 PT_INTERP = 3
+HEADER_BYTES = 4096
 LDD_TIMEOUT_S = 30.0
 
 
-def why_not_preloadable(words: Sequence[str]) -> str | None:
-    """Why a library cannot be preloaded under the first of the words that is such a program, or None."""
+def preloadable_programs(words: Sequence[str]) -> list[Path]:
+    """Those of the words that are programs of this machine. Scripts are not among them: an ordinary program runs them.
+
+    Raises
+    ------
+    ResourceError
+        Nothing can be preloaded under one of them; the message has why.
+    """
+    programs: list[Path] = []
     for word in words:
         found = shutil.which(word)
-        if found and (why := reason(Path(found))):
-            return f"{word} {why}"
-    return None
+        header = elf_header(Path(found)) if found else b""
+        if not found or not header:
+            continue
+        if why := reason(Path(found), header):
+            raise ResourceError(f"{word} {why}")
+        programs.append(Path(found))
+    return programs
 
 
-def reason(program: Path) -> str | None:
+def elf_header(program: Path) -> bytes:
+    """The file's first page, which has an ELF file's header and program headers, or nothing if it is another."""
     try:
         with program.open("rb") as file:
-            header = file.read(64)
-            if len(header) < 64 or header[:4] != b"\x7fELF" or header[5] != 1:
-                return None  # a script, whose interpreter is an ordinary program
-            if header[4] != 2 or struct.unpack_from("<H", header, 18)[0] != MACHINES.get(platform.machine()):
-                return "is a program of another architecture"
-            mode = program.stat().st_mode
-            if (mode & stat.S_ISUID and program.stat().st_uid != os.getuid()) or mode & stat.S_ISGID:
-                return (
-                    "runs with another user's rights (setuid or setgid): the system preloads nothing under it"
-                )
-            offset, size, count = (
-                struct.unpack_from("<Q", header, 32)[0],
-                *struct.unpack_from("<HH", header, 54),
-            )
-            file.seek(offset)
-            table = file.read(size * count)
-            kinds = [struct.unpack_from("<I", table, size * i)[0] for i in range(count)]
-            return None if PT_INTERP in kinds else "is statically linked"
-    except (OSError, struct.error):
-        return None
-
-
-def needed_libraries(words: Sequence[str]) -> set[str]:
-    """The names of the shared libraries that ``ldd`` lists for those of the words that are programs."""
-    names: set[str] = set()
-    ldd = shutil.which("ldd")
-    for word in words:
-        found = shutil.which(word)
-        if ldd is None or found is None or not is_elf(Path(found)):
-            continue
-        listed = subprocess.run(
-            [ldd, found], capture_output=True, text=True, errors="replace", timeout=LDD_TIMEOUT_S, check=False
-        )
-        names.update(line.split()[0] for line in listed.stdout.splitlines() if line.strip())
-    return names
-
-
-def is_elf(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"\x7fELF"
+            page = file.read(HEADER_BYTES)
     except OSError:
-        return False
+        return b""
+    return page if len(page) >= 64 and page[:4] == b"\x7fELF" and page[5] == 1 else b""
+
+
+def reason(program: Path, page: bytes) -> str | None:
+    """Why nothing can be preloaded under a program with such a first page, or None."""
+    if page[4] != 2 or struct.unpack_from("<H", page, 18)[0] != MACHINES.get(platform.machine()):
+        return "is a program of another architecture"
+    facts = program.stat()
+    if (facts.st_mode & stat.S_ISUID and facts.st_uid != os.getuid()) or facts.st_mode & stat.S_ISGID:
+        return "runs with another user's rights (setuid or setgid): the system preloads nothing under it"
+    offset = struct.unpack_from("<Q", page, 32)[0]
+    size, count = struct.unpack_from("<HH", page, 54)
+    if offset + size * count > len(page):
+        return None  # its headers lie elsewhere, where no linker puts them
+    kinds = [struct.unpack_from("<I", page, offset + size * i)[0] for i in range(count)]
+    return None if PT_INTERP in kinds else "is statically linked"
+
+
+def needed_libraries(programs: Sequence[Path]) -> set[str]:
+    """The names of the shared libraries that ``ldd`` lists for the programs."""
+    ldd = shutil.which("ldd")
+    if ldd is None or not programs:
+        return set()
+    listed = subprocess.run(
+        [ldd, *programs], capture_output=True, text=True, errors="replace", timeout=LDD_TIMEOUT_S, check=False
+    )
+    return {line.split()[0] for line in listed.stdout.splitlines() if line.startswith("\t") and line.strip()}
 
 
 def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phicoll.errors import ArgumentError, ResourceError
-from phicoll.preload.programs import become, native_folder, why_not_preloadable, with_preload
+from phicoll.preload.programs import become, native_folder, preloadable_programs, with_preload
 from phicoll.registry import expand
 
 __all__ = ["KINDS", "Kind", "run"]
@@ -47,8 +47,7 @@ def run(kind: Kind, command: Sequence[str], *, barrier: str | None = None, repor
         library = native_folder() / f"libphicoll-{kind.name}.so"
         if not library.is_file():
             raise ResourceError(f"{library.name} is not in this package, which was built without it")
-        if why := why_not_preloadable(command[:1]):
-            raise ResourceError(why)
+        preloadable_programs(command[:1])
         environment = with_preload(environment, library)
         environment[kind.variable("PROCESS")] = str(os.getpid())
         if barrier is not None:
