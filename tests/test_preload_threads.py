@@ -229,6 +229,33 @@ def test_a_variable_that_names_no_algorithm_is_one_line(plain: Compiled, kind: s
 
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_without_a_standard_error_nothing_is_printed(plain: Compiled, kind: str, tmp_path: Path) -> None:
+    source, own = tmp_path / f"own-{kind}.c", tmp_path / "own"
+    source.write_text("""
+#include <fcntl.h>
+#include <pthread.h>
+int main(int count, char** words) {
+  const int file = open(words[count - 1], O_CREAT | O_WRONLY, 0600);  // gets the number of standard error
+  pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, 0, 2);
+#pragma omp parallel
+  {
+#pragma omp barrier
+  }
+  return file == 2 ? 0 : 1;
+}
+""")
+    program = plain.program(str(source), openmp=kind == "omp")
+    for name in ("auto", "disemination"):  # the report, or why there is none
+        variables = {f"PHICOLL_{kind.upper()}_BARRIER": name}
+        without = ("bash", "-c", 'exec "$@" 2>&-', "bash")
+        done = run(kind, *without, program, own, options=("--report",), **variables)
+        assert done.returncode == 0
+        assert own.read_text() == ""
+        assert "phicoll" in run(kind, program, own, options=("--report",), **variables).stderr
+
+
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
 def test_a_library_that_is_preloaded_already_is_one_line(kind: str) -> None:
     done = run(kind, "echo", "done", LD_PRELOAD=str(native_folder() / f"libphicoll-{kind}.so"))
     assert done.stdout == "done\n"

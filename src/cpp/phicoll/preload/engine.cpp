@@ -1,5 +1,10 @@
 #include "phicoll/preload/engine.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -50,6 +55,13 @@ PhicollResult called(PhicollComm* comm, Function function) {
 
 thread_local std::string last_error;
 
+bool has_stderr = true;
+
+// When the library is loaded, which is before those that use it and before the program's own code.
+__attribute__((constructor)) void look_for_stderr() {
+  has_stderr = fcntl(STDERR_FILENO, F_GETFD) != -1;
+}
+
 }  // namespace
 
 PhicollResult failed(PhicollResult result, const char* why) {
@@ -63,6 +75,14 @@ PhicollResult failed(PhicollResult result, const char* why) {
 
 const char* phicoll_preload_error(void) {
   return last_error.c_str();
+}
+
+void phicoll_preload_print(const char* format, ...) {
+  if (!has_stderr) return;
+  va_list values;
+  va_start(values, format);
+  std::vfprintf(stderr, format, values);
+  va_end(values);
 }
 
 const char* phicoll_preload_version(void) {

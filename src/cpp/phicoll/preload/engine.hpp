@@ -34,6 +34,8 @@ typedef enum PhicollResult {
 PHICOLL_PRELOAD_API const char* phicoll_preload_error(void);
 /// phicoll's version, to be compared with the one that the caller was compiled with.
 PHICOLL_PRELOAD_API const char* phicoll_preload_version(void);
+/// Prints on standard error, or nothing if the process had none when it started: what has its number later is the program's own file.
+PHICOLL_PRELOAD_API void phicoll_preload_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /// PHICOLL_DONE if the variables that choose algorithms (PHICOLL_BARRIER ...) are right.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_environment(void);
 

@@ -1,6 +1,5 @@
 // The table after the run (PHICOLL_MPI_REPORT=1): what ran in phicoll, with sizes and time, and what passed through and why.
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -39,22 +38,23 @@ int size_class(size_t bytes) {
 }
 
 void print(const Table& all) {
-  FILE* const out = stderr;
-  fprintf(out, "phicoll: mpi: %d ranks; calls, bytes and seconds of all ranks together\n", world.size);
-  fprintf(out, "%-22s %-11s %12s %16s %12s %12s\n", "in phicoll", "message", "calls", "bytes", "seconds",
-          "us a call");
+  phicoll_preload_print("phicoll: mpi: %d ranks; calls, bytes and seconds of all ranks together\n",
+                        world.size);
+  phicoll_preload_print("%-22s %-11s %12s %16s %12s %12s\n", "in phicoll", "message", "calls", "bytes",
+                        "seconds", "us a call");
   for (int row = 0; row < rows; ++row)
     for (int size = 0; size < sizes; ++size) {
       const Done& done = all.done[row][size];
       if (done.calls > 0)
-        fprintf(out, "%-22s %-11s %12.0f %16.0f %12.6f %12.3f\n", row_names[row], size_words[size],
-                done.calls, done.bytes, done.seconds, done.seconds / done.calls * 1e6);
+        phicoll_preload_print("%-22s %-11s %12.0f %16.0f %12.6f %12.3f\n", row_names[row], size_words[size],
+                              done.calls, done.bytes, done.seconds, done.seconds / done.calls * 1e6);
     }
-  fprintf(out, "%-22s %-11s %12s   %s\n", "passed through", "", "calls", "why");
+  phicoll_preload_print("%-22s %-11s %12s   %s\n", "passed through", "", "calls", "why");
   for (int row = 0; row < rows; ++row)
     for (int why = 1; why < whys; ++why)
       if (all.passed[row][why] > 0)
-        fprintf(out, "%-22s %-11s %12.0f   %s\n", row_names[row], "", all.passed[row][why], why_words[why]);
+        phicoll_preload_print("%-22s %-11s %12.0f   %s\n", row_names[row], "", all.passed[row][why],
+                              why_words[why]);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ void end_report() {
   memset(all, 0, sizeof *all);
   PMPI_Reduce(&table, all, static_cast<int>(sizeof(Table) / sizeof(double)), MPI_DOUBLE, MPI_SUM, 0,
               MPI_COMM_WORLD);
-  if (world.rank == 0 && has_stderr) print(*all);
+  if (world.rank == 0) print(*all);
   free(all);
 }
 

@@ -99,8 +99,6 @@ class Tables {
   Tables& operator=(const Tables&) = delete;
 };
 
-/// Whether the program had a standard error when it started. If not, what has its number later is the program's own file.
-extern bool has_stderr;
 /// A line on stderr.
 void say(const char* format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -29,16 +28,13 @@ const char* const why_words[whys] = {"in phicoll",
                                      "an operator or type that phicoll has not",
                                      "refused by the MPI"};
 
-bool has_stderr = true;
-
 void say(const char* format, ...) {
-  if (!has_stderr) return;
   char line[1024];
   va_list words;
   va_start(words, format);
   vsnprintf(line, sizeof line, format, words);
   va_end(words);
-  fprintf(stderr, "phicoll: mpi: %s\n", line);
+  phicoll_preload_print("phicoll: mpi: %s\n", line);
 }
 
 namespace {
@@ -232,7 +228,6 @@ bool is_first() {
 
 /// Called when the library is loaded, by glibc with main's arguments.
 __attribute__((constructor)) void loaded(int, char** arguments, char**) {
-  has_stderr = fcntl(STDERR_FILENO, F_GETFD) != -1;
   if (!is_first()) {
     say("preloaded twice: %s is left alone", own_path());
     return;

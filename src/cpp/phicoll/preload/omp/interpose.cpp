@@ -2,7 +2,6 @@
 // joins, work sharing and all else stay the runtime's.
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +82,7 @@ void say_why() {
   static std::atomic<bool> said{false};
   const char* const why = why_left_alone();
   if (why[0] != '\0' && !said.exchange(true, std::memory_order_relaxed))
-    fprintf(stderr, "phicoll: omp: the program's barriers stay with its runtime: %s\n", why);
+    phicoll_preload_print("phicoll: omp: the program's barriers stay with its runtime: %s\n", why);
 }
 
 /// Before a region: counts it. Returns how many threads are around it.
@@ -104,7 +103,7 @@ void count_theirs() {
 __attribute__((constructor)) void begin() {
   reporting = on("PHICOLL_OMP_REPORT");
   if (preloaded_twice()) {
-    fprintf(stderr, "phicoll: omp: preloaded twice: the first library serves\n");
+    phicoll_preload_print("phicoll: omp: preloaded twice: the first library serves\n");
     leave_alone("the library is preloaded twice");
     return;
   }
@@ -119,8 +118,8 @@ __attribute__((destructor)) void end() {
   const bool used = counts.regions.load(std::memory_order_relaxed) != 0;
   if (used && reporting) report();
   if (!used && speaks_for_the_command("PHICOLL_OMP_PROCESS"))
-    fprintf(stderr,
-            "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n");
+    phicoll_preload_print(
+        "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n");
 }
 
 }  // namespace
@@ -270,8 +269,8 @@ PHICOLL_EXPORT void __kmpc_fork_call(void* place, int count, phicoll_omp::Micro 
   const Runtime& runtime = *phicoll_omp::caller(HERE, true).kmp;
   Kmp region(runtime, phicoll_omp::enter(), micro);
   if (count > phicoll_omp::most_arguments) {
-    fprintf(stderr, "phicoll: omp: a parallel region of %d variables, more than %d\n", count,
-            phicoll_omp::most_arguments);
+    phicoll_preload_print("phicoll: omp: a parallel region of %d variables, more than %d\n", count,
+                          phicoll_omp::most_arguments);
     abort();
   }
   region.count = count;

@@ -12,6 +12,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "phicoll/preload/engine.hpp"
+
 // Distinguishes copies of this library from runtimes, and from each other: all find the first one's by its name.
 extern "C" {
 char phicoll_omp_own_mark;
@@ -39,7 +41,7 @@ std::atomic<bool> reason_begun{false};
 std::atomic<bool> has_reason{false};
 
 [[noreturn]] void end_without(const char* symbol) {
-  fprintf(stderr, "phicoll: omp: no runtime defines %s\n", symbol);
+  phicoll_preload_print("phicoll: omp: no runtime defines %s\n", symbol);
   abort();
 }
 

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -122,23 +121,23 @@ void end_serial() {
 }
 
 void report() {
-  fprintf(stderr, "phicoll: omp: %lu parallel regions\n",
-          static_cast<unsigned long>(counts.regions.load(std::memory_order_relaxed)));
+  phicoll_preload_print("phicoll: omp: %lu parallel regions\n",
+                        static_cast<unsigned long>(counts.regions.load(std::memory_order_relaxed)));
   pthread_mutex_lock(&pool_lock);
-  fprintf(stderr, "%-24s%12s%14s\n", "barriers in phicoll", "threads", "calls");
+  phicoll_preload_print("%-24s%12s%14s\n", "barriers in phicoll", "threads", "calls");
   for (int size = 2; size <= phicoll_preload_most_threads(); ++size) {
     uint64_t calls = 0;
     for (const Team* team = all_teams; team != nullptr; team = team->all)
       if (team->size == size) calls += team->places[0].passed.load(std::memory_order_relaxed);
-    if (calls != 0) fprintf(stderr, "%-24s%12d%14lu\n", "", size, static_cast<unsigned long>(calls));
+    if (calls != 0) phicoll_preload_print("%-24s%12d%14lu\n", "", size, static_cast<unsigned long>(calls));
   }
   pthread_mutex_unlock(&pool_lock);
   const uint64_t theirs = counts.theirs.load(std::memory_order_relaxed);
   if (theirs != 0)
-    fprintf(stderr, "%-36s%14lu   %s\n", "barriers of the runtime, by thread",
-            static_cast<unsigned long>(theirs),
-            why_left_alone()[0] != '\0' ? why_left_alone()
-                                        : "teams of one thread, or of more than phicoll takes");
+    phicoll_preload_print("%-36s%14lu   %s\n", "barriers of the runtime, by thread",
+                          static_cast<unsigned long>(theirs),
+                          why_left_alone()[0] != '\0' ? why_left_alone()
+                                                      : "teams of one thread, or of more than phicoll takes");
 }
 
 }  // namespace phicoll_omp

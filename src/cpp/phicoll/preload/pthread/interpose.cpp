@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +77,7 @@ bool preloaded_twice() {
 
 __attribute__((constructor)) void begin() {
   if (preloaded_twice()) {
-    fprintf(stderr, "phicoll: pthread: preloaded twice: the first library serves\n");
+    phicoll_preload_print("phicoll: pthread: preloaded twice: the first library serves\n");
     left_alone = true;
     return;
   }
@@ -91,8 +90,9 @@ void say_why() {
   static std::atomic<bool> said{false};
   if (!preloaded_twice() && !said.exchange(true)) {
     phicoll_preload_check_barrier(getenv("PHICOLL_PTHREAD_BARRIER"));
-    fprintf(stderr, "phicoll: pthread: the program's barriers stay with glibc: PHICOLL_PTHREAD_BARRIER: %s\n",
-            phicoll_preload_error());
+    phicoll_preload_print(
+        "phicoll: pthread: the program's barriers stay with glibc: PHICOLL_PTHREAD_BARRIER: %s\n",
+        phicoll_preload_error());
   }
 }
 
@@ -101,20 +101,20 @@ __attribute__((destructor)) void end() {
   const bool used = barriers_made.load(std::memory_order_relaxed) != 0;
   const char* const report = getenv("PHICOLL_PTHREAD_REPORT");
   if (used && report != nullptr && report[0] == '1') {
-    fprintf(stderr, "phicoll: pthread: %lu barriers made\n%-24s%12s%14s\n",
-            static_cast<unsigned long>(barriers_made.load(std::memory_order_relaxed)), "rounds in phicoll",
-            "threads", "rounds");
+    phicoll_preload_print("phicoll: pthread: %lu barriers made\n%-24s%12s%14s\n",
+                          static_cast<unsigned long>(barriers_made.load(std::memory_order_relaxed)),
+                          "rounds in phicoll", "threads", "rounds");
     const uint64_t elsewhere = for_each_size(
         [](void*, int threads, uint64_t rounds) {
-          fprintf(stderr, "%-24s%12d%14lu\n", "", threads, static_cast<unsigned long>(rounds));
+          phicoll_preload_print("%-24s%12d%14lu\n", "", threads, static_cast<unsigned long>(rounds));
         },
         nullptr);
     if (elsewhere != 0)
-      fprintf(stderr, "%lu barriers went on in glibc: more threads came than they have places\n",
-              static_cast<unsigned long>(elsewhere));
+      phicoll_preload_print("%lu barriers went on in glibc: more threads came than they have places\n",
+                            static_cast<unsigned long>(elsewhere));
   }
   if (!used && speaks_for_the_command("PHICOLL_PTHREAD_PROCESS"))
-    fprintf(stderr, "phicoll: pthread: the program made no pthread barrier\n");
+    phicoll_preload_print("phicoll: pthread: the program made no pthread barrier\n");
 }
 
 }  // namespace
