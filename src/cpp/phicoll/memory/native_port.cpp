@@ -129,11 +129,11 @@ void NativePort::take_turn(Patience& patience) const {
   const std::uint64_t turn = ++patience.turns_;
   const bool alone = !sharing_ && !control_->crowded();
   if (!sharing_ && !roaming_) {
-    if (turn == bare_looks) {
+    if (turn == (patience.meets_ ? 1 : bare_looks)) {
       tell_of_a_wait();
       patience.meets_ = meets(any_rank);
     }
-    if (turn < (alone && !patience.meets_ ? polite_looks_alone : bare_looks)) return arch::pause();
+    if (turn < (patience.meets_ ? 1 : alone ? polite_looks_alone : bare_looks)) return arch::pause();
   } else if (turn == 1) {
     tell_of_a_wait();
   }
@@ -306,6 +306,8 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
 std::uint64_t NativePort::wait_going_on(const Awaited& a) const {
   std::uint64_t seen = 0;
   Patience patience;
+  // Turns take some ten times as long as looks: those before the first yield would last 50 us a wait.
+  patience.meets_ = !sharing_ && !roaming_ && meets(a.manner.from);
   while (!look(a, seen)) take_turn(patience);
   return seen;
 }
