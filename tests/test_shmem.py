@@ -478,6 +478,10 @@ WRONG = [
     ("s.free('a')", "mem: got 'a'"),
     ("s.set_lock(a)", "lock: got an array of float64"),
     ("s.init_thread(7)", "requested: got 7"),
+    ("s.global_exit('a')", "status: got 'a'"),
+    ("s.global_exit(1 << 31)", "status: got 2147483648"),
+    ("s.alltoall(a, a)", "target: got memory that overlaps with source"),
+    ("s.alltoalls(a[1:], a[:-1], 1, 1, 1)", "target: got memory that overlaps with source"),
 ]
 
 

@@ -177,6 +177,35 @@ static void test_signals(void) {
   shmem_barrier_all();
 }
 
+/* Large blocks whose destination begins any few bytes after the source within their pages, where memcpy may be slow. */
+static void test_places(void) {
+  enum { most = 5000, page = 4096 };
+  char* const to = shmem_align(page, 4 * page);
+  char* const from = shmem_align(page, 4 * page);
+  char* const here = aligned_alloc(page, 4 * page);
+  const size_t sizes[] = {2047, 2048, 2049, most};
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s)
+    for (size_t after = 0; after < 70; ++after) {
+      const size_t bytes = sizes[s];
+      for (size_t i = 0; i < bytes; ++i) from[i] = (char)value(me, (int)(i + after));
+      memset(here, 1, 4 * page);
+      clear(to, 4 * page);
+      shmem_putmem(to + page + after, from, bytes, next);
+      shmem_getmem(here + page + after, from, bytes, next);
+      shmem_barrier_all();
+      CHECK(to[page + after - 1] == 0 && to[page + after + bytes] == 0);
+      CHECK(here[page + after - 1] == 1 && here[page + after + bytes] == 1);
+      for (size_t i = 0; i < bytes; ++i) {
+        CHECK(to[page + after + i] == (char)value(before, (int)(i + after)));
+        CHECK(here[page + after + i] == (char)value(next, (int)(i + after)));
+      }
+      shmem_barrier_all();
+    }
+  free(here);
+  shmem_free(from);
+  shmem_free(to);
+}
+
 int main(void) {
   begin();
   CHECK(shmem_ctx_create(SHMEM_CTX_SERIALIZED, &ctx) == 0);
@@ -186,6 +215,7 @@ int main(void) {
   PHICOLL_SHMEM_SIZES(CALL_SIZE)
   test_mem();
   test_signals();
+  test_places();
   shmem_ctx_destroy(ctx);
   shmem_finalize();
   return 0;

@@ -85,6 +85,13 @@ def fcollect(
     _core.shmem_fcollect(target, source, size, team)
 
 
+def _check_apart(target: object, source: object) -> None:
+    # Here, not in the communicator, whose group an error breaks.
+    both = isinstance(target, np.ndarray) and isinstance(source, np.ndarray)
+    if both and np.may_share_memory(target, source):
+        raise ArgumentError("target", "memory that overlaps with source", "arrays apart from each other")
+
+
 def alltoall(
     target: NDArray[T], source: NDArray[T], size: int | None = None, team: Team | None = None
 ) -> None:
@@ -92,6 +99,7 @@ def alltoall(
 
     A block has ``size`` elements; ``None``: an equal part of the arrays.
     """
+    _check_apart(target, source)
     _core.shmem_alltoall(target, source, size, team)
 
 
@@ -104,6 +112,7 @@ def alltoalls(
     team: Team | None = None,
 ) -> None:
     """As :func:`alltoall`, with elements ``sst`` apart in ``source`` and ``tst`` apart in ``target``."""
+    _check_apart(target, source)
     _core.shmem_alltoalls(target, source, tst, sst, size, team)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import check_whole
 
 __all__ = [
     "MAJOR_VERSION",
@@ -125,6 +126,7 @@ def global_exit(status: int = 0) -> NoReturn:
 
     ``status`` is also that of the launcher, which ends PEs that compute. What this PE printed is written before.
     """
+    status = check_whole("status", status, -(1 << 31), (1 << 31) - 1)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):  # none, or closed
             stream.flush()

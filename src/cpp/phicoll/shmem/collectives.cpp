@@ -148,7 +148,7 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
   check_symmetric("source", source, bytes);
   check_symmetric("dest", dest, bytes);
   team.comm->broadcast(of.as_group_memory(mine ? const_cast<void*>(source) : dest), bytes, root);
-  if (mine && all && dest != source && bytes != 0) std::memcpy(dest, source, bytes);
+  if (mine && all && dest != source) phicoll_shmem_copy(dest, source, bytes);
 }
 
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {

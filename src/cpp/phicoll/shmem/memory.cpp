@@ -73,7 +73,7 @@ void* change(void* pointer, std::size_t bytes) {
   }
   void* const block = take(1, bytes);
   if (block == nullptr) return nullptr;
-  std::memcpy(block, pointer, before);
+  phicoll_shmem_copy(block, pointer, before);
   give_back(pointer);
   return block;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "phicoll/arch/streaming.hpp"
 #include "phicoll/os/cross_copy.hpp"
 #include "phicoll/shmem/world.hpp"
 
@@ -63,7 +64,7 @@ void copy_strided(unsigned char* to, const unsigned char* from, std::ptrdiff_t t
         std::memcpy(to, from, 8);
         break;
       default:
-        std::memcpy(to, from, block);
+        phicoll_shmem_copy(to, from, block);
     }
   }
 }
@@ -114,12 +115,17 @@ void* phicoll_shmem_slow_at(shmem_ctx_t ctx, const void* address, size_t bytes, 
   return moved(all, address, access.pe);
 }
 
+void phicoll_shmem_slow_copy(void* dest, const void* source, size_t bytes) {
+  phicoll::arch::copy_beside_string(static_cast<unsigned char*>(dest),
+                                    static_cast<const unsigned char*>(source), bytes);
+}
+
 void phicoll_shmem_slow_put(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe) {
   World& all = world();
   const Access access = check(all, ctx, dest, bytes, pe);
   if (bytes == 0) return;
   if (shared(all, access))
-    std::memcpy(moved(all, dest, access.pe), source, bytes);
+    phicoll_shmem_copy(moved(all, dest, access.pe), source, bytes);
   else
     check_copied(phicoll::os::cross_write(all.comm().control().pid(access.pe), source,
                                           all.data_address(dest, access.pe), bytes),
@@ -131,7 +137,7 @@ void phicoll_shmem_slow_get(shmem_ctx_t ctx, void* dest, const void* source, siz
   const Access access = check(all, ctx, source, bytes, pe);
   if (bytes == 0) return;
   if (shared(all, access))
-    std::memcpy(dest, moved(all, source, access.pe), bytes);
+    phicoll_shmem_copy(dest, moved(all, source, access.pe), bytes);
   else
     check_copied(phicoll::os::cross_read(all.comm().control().pid(access.pe), dest,
                                          all.data_address(source, access.pe), bytes),
