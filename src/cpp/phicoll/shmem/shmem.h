@@ -176,12 +176,15 @@ PHICOLL_SHMEM_HELPER void phicoll_shmem_put_signal(shmem_ctx_t ctx, void* dest, 
   phicoll_shmem_put(ctx, dest, source, bytes, pe);
   phicoll_shmem_signal(ctx, sig_addr, signal, sig_op, pe);
 }
-/* volatile: one whole store or load each time, that no loop loses. */
+/* volatile: one whole store or load each time, that no loop loses. `kept`: a parameter whose address is taken would be stored on
+ * the stack each time. */
 #define PHICOLL_SHMEM_STORE(type, ctx, dest, value, pe)          \
-  if (__builtin_expect((ctx)->delta != 0, 1))                    \
+  if (__builtin_expect((ctx)->delta != 0, 1)) {                  \
     *(volatile type*)PHICOLL_SHMEM_MOVED(ctx, dest, pe) = value; \
-  else                                                           \
-    phicoll_shmem_slow_put(ctx, dest, &value, sizeof(type), pe);
+  } else {                                                       \
+    type kept = value;                                           \
+    phicoll_shmem_slow_put(ctx, dest, &kept, sizeof(type), pe);  \
+  }
 #define PHICOLL_SHMEM_LOAD(type, ctx, source, pe)                       \
   type value;                                                           \
   if (__builtin_expect((ctx)->delta != 0, 1))                           \
