@@ -223,7 +223,7 @@ Envelope Communicator::carry_out(const Transfer& wanted) {
 std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
   const auto transfer = std::make_shared<Transfer>(std::move(wanted));
   if (!transfer->done) {
-    transfer->peer_in_group = memory_.control->root_rank(wanted.peer);
+    transfer->peer_in_group = memory_.control->root_rank(transfer->peer);
     Messages& own = messages();
     const std::lock_guard<ThreadLock> lock(own.lock);
     own.endpoint.begin(own.port, transfer);
