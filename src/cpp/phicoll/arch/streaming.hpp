@@ -24,7 +24,7 @@ inline void copy_streaming(unsigned char* to, const unsigned char* from, std::si
   order_no_read_stores();
 }
 
-/// The same by vectors and ordinary stores.
+/// Copies by vectors of 64 bytes (`wide`) or 32, with ordinary stores.
 inline void copy_by_vectors(bool wide, unsigned char* to, const unsigned char* from, std::size_t bytes) {
   constexpr std::size_t stride = 256;
   const std::size_t whole = bytes / stride * stride;
@@ -34,13 +34,13 @@ inline void copy_by_vectors(bool wide, unsigned char* to, const unsigned char* f
     copy_vectors_32(to, from, bytes / stride);
   std::memcpy(to + whole, from + whole, bytes - whole);
 }
-/// The same in the best way but the string move.
+/// Copies without the string move, by vectors where the CPU has them.
 [[gnu::noinline, gnu::cold]] inline void copy_beside_string(unsigned char* to, const unsigned char* from,
                                                             std::size_t bytes) {
   if (has_vectors(32)) return copy_by_vectors(false, to, from, bytes);
   std::memcpy(to, from, bytes);
 }
-/// Whether a copy that the C library may make by the string move is better made by copy_beside_string.
+/// Whether memcpy may use a string move that is slow for these places, so that copy_beside_string is better.
 [[gnu::always_inline]] inline bool goes_beside_string(const unsigned char* to, const unsigned char* from,
                                                       std::size_t bytes) {
   return __builtin_expect(bytes >= string_copy_bytes, 0) && __builtin_expect(slow_by_string(to, from), 0);
@@ -48,11 +48,11 @@ inline void copy_by_vectors(bool wide, unsigned char* to, const unsigned char* f
 
 /// How bytes are copied.
 enum class CopyWay : unsigned char {
-  ordinary,     ///< as the C library does, but beside the string move where that is slow
+  ordinary,     ///< as memcpy does, but without the string move where that is slow
   string,       ///< copy_string, with the same exception
   past_caches,  ///< copy_streaming
   vectors_32,   ///< copy_by_vectors, AVX2
-  vectors_64    ///< the same, AVX-512
+  vectors_64    ///< copy_by_vectors, AVX-512
 };
 constexpr int copy_ways = 5;
 

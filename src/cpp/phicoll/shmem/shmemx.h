@@ -20,7 +20,7 @@ static inline void shmemx_register_gettid(uint64_t (*gettid_fn)(void)) {
   (void)gettid_fn;
 }
 
-/* Blocks at strides, in `way` ibput or ibget. `name` holds the type or the size: int_ibput, ibput32. */
+/* Blocks at strides. `name` has the direction and the type or size: int_ibput, ibput32. */
 #define PHICOLL_SHMEMX_BLOCKS(name, type)                                                              \
   static inline void shmemx_##name(type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst,       \
                                    size_t bsize, size_t nblocks, int pe) {                             \
