@@ -274,8 +274,8 @@ class Request(_core.RequestObject):
     @classmethod
     def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
         """Wait for all of them; return a list of the objects received, with None for every other request."""
-        told = for_each(requests, statuses)
-        return [request.wait(status) for request, status in zip(requests, told, strict=True)]
+        check_several(requests, statuses)
+        return wait_for_each(requests, statuses)
 
     @classmethod
     def Waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
@@ -288,12 +288,9 @@ class Request(_core.RequestObject):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[bool, list[Any] | None]:
         """Return whether all have ended and, if so, the objects received."""
-        check_requests(requests)
-        check_statuses(statuses)
+        check_several(requests, statuses)
         ended = [request._ended() for request in requests]  # each goes on
-        if not all(ended):
-            return False, None
-        return True, cls.waitall(requests, statuses)
+        return (True, wait_for_each(requests, statuses)) if all(ended) else (False, None)
 
     @classmethod
     def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
@@ -303,6 +300,7 @@ class Request(_core.RequestObject):
     @classmethod
     def Get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
         """Return whether all have ended, without making them null."""
+        check_several(requests, statuses)
         told = for_each(requests, statuses)
         ended = [request.Get_status(status) for request, status in zip(requests, told, strict=True)]
         return all(ended)
@@ -312,8 +310,9 @@ class Request(_core.RequestObject):
     @classmethod
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
         """Wait until one has ended; return its index and the object received. ``UNDEFINED`` if all are null."""
-        active = active_of(requests)
+        check_requests(requests)
         check_status(status)
+        active = active_of(requests)
         if not active:
             return UNDEFINED, REQUEST_NULL._end(status)
         place = first_ended(requests, active)
@@ -327,8 +326,9 @@ class Request(_core.RequestObject):
     @classmethod
     def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
         """Return the index of one that has ended, whether there is one or all are null, and the object received."""
-        active = active_of(requests)
+        check_requests(requests)
         check_status(status)
+        active = active_of(requests)
         for place in active:
             if requests[place]._ended():
                 return place, True, requests[place]._end(status)
@@ -345,17 +345,12 @@ class Request(_core.RequestObject):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Wait until one has ended; return the indices of all that have, and the objects. None if all are null."""
+        check_several(requests, statuses)
         active = active_of(requests)
-        check_statuses(statuses)
         if not active:
             return None, None
-        told = for_each(requests, statuses)
         first_ended(requests, active)
-        places = [place for place in active if requests[place]._ended()]
-        objects = [requests[place]._end(status) for place, status in zip(places, told, strict=False)]
-        if isinstance(statuses, list):
-            del statuses[len(places) :]
-        return places, objects
+        return end_those_done(requests, active, statuses)
 
     @classmethod
     def Waitsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
@@ -367,12 +362,12 @@ class Request(_core.RequestObject):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Return the indices of all that have ended, and the objects received. None if all are null."""
+        check_several(requests, statuses)
         active = active_of(requests)
-        check_statuses(statuses)
         if not active:
             return None, None
         ended = [requests[place]._ended() for place in active]  # each goes on
-        return cls.waitsome(requests, statuses) if any(ended) else ([], [])
+        return end_those_done(requests, active, statuses) if any(ended) else ([], [])
 
     @classmethod
     def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
@@ -495,19 +490,40 @@ def check_statuses(statuses: list[Status] | None) -> None:
             raise TypeError(f"statuses[{place}]: got {status!r}; allowed: a Status")
 
 
+def check_several(requests: Sequence[Request], statuses: list[Status] | None) -> None:
+    """Raise a TypeError before the call waits if one of them is of another type."""
+    check_requests(requests)
+    check_statuses(statuses)
+
+
 def active_of(requests: Sequence[Request]) -> list[int]:
     """The places of the requests that are not null."""
-    check_requests(requests)
     return [place for place, request in enumerate(requests) if request._begun is not None]
 
 
 def for_each(requests: Sequence[Request], statuses: list[Status] | None) -> Sequence[Status | None]:
     """A status or None for each request. Missing statuses are added to a list, as mpi4py does."""
-    check_requests(requests)
-    check_statuses(statuses)
     if isinstance(statuses, list):
         statuses.extend(Status() for _ in range(len(requests) - len(statuses)))
     return [*(statuses or ()), *[None] * len(requests)][: len(requests)]
+
+
+def wait_for_each(requests: Sequence[Request], statuses: list[Status] | None) -> list[Any]:
+    """The objects received, with None for every other request."""
+    told = for_each(requests, statuses)
+    return [request.wait(status) for request, status in zip(requests, told, strict=True)]
+
+
+def end_those_done(
+    requests: Sequence[Request], active: list[int], statuses: list[Status] | None
+) -> tuple[list[int], list[Any]]:
+    """The places of the active requests that have ended, and their objects. As many statuses are left in a list."""
+    told = for_each(requests, statuses)
+    places = [place for place in active if requests[place]._ended()]
+    objects = [requests[place]._end(status) for place, status in zip(places, told, strict=False)]
+    if isinstance(statuses, list):
+        del statuses[len(places) :]
+    return places, objects
 
 
 class PointToPoint:
