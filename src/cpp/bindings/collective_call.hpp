@@ -25,9 +25,10 @@ class CollectiveCall final : public BegunHandle {
   void run() {
     handle_->call(bytes_, [&](Communicator& communicator) { request_->call(communicator); });
   }
-  /// Begins it; as Communicator::begin.
+  /// Begins it; as Communicator::begin. A rank alone waits for nobody, so it makes the call at once.
   void start() {
     handle_->call(bytes_, [&](Communicator& communicator) {
+      if (communicator.size() == 1) return request_->call(communicator);
       if (request_->done) request_->kept = kept_;
       communicator.begin(request_);
     });
