@@ -8,7 +8,6 @@ derived datatypes, which phicoll does not have, arrays of GPUs, and what LEFT_OU
 
 from __future__ import annotations
 
-import pickle
 import sys
 import unittest
 from typing import Any, NoReturn
@@ -40,6 +39,7 @@ USUAL = [
     "test_environ",
     "test_win",
     "test_msgzero",
+    "test_pickle",
     *(
         f"test_msgspec.TestMessage{name}"
         for name in (
@@ -74,7 +74,6 @@ def from_code(code: str) -> Any:
 def complete(mpi: Any) -> None:
     """Add what the tests look at beside what they test."""
     mpi.ERR_OTHER = 15
-    mpi.pickle = pickle
     mpi.DATATYPE_NULL = None
     mpi.ERR_ROOT, mpi.ERR_ARG = 7, 12
     mpi.Exception = ArgumentError

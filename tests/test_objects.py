@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+import json
 import math
+import pickle
 import threading
 from typing import Any
 
@@ -11,6 +13,8 @@ import numpy as np
 import pytest
 
 import phicoll
+from conftest import run
+from phicoll import MPI
 
 
 class Whole(int):
@@ -251,3 +255,57 @@ def test_a_request_keeps_what_it_sends():
         return bool((first == 3).all() and (second == 4).all())
 
     assert phicoll.run(work, ranks=2, timeout=60) == [True, True]
+
+
+@pytest.fixture
+def the_programs_pickle():
+    yield MPI.pickle
+    MPI.pickle.__init__()
+
+
+def test_a_program_s_own_pickle_carries_all_objects(mode, the_programs_pickle):
+    """JSON makes lists of tuples, and so tells that it was used."""
+
+    def work(comm):
+        MPI.pickle.__init__(lambda obj: json.dumps(obj).encode(), json.loads)
+        comm.barrier()  # threads share it
+        found = [comm.bcast((1, 2), root=comm.size - 1)]  # a root keeps its object
+        found += [comm.allgather((comm.rank,)), comm.gather("x" * 1000, root=0)]
+        found += [comm.alltoall([(7,), (8,)]), comm.scatter([(3,), (3,)])]
+        request = comm.isend(("sent",), 1 - comm.rank)
+        found.append(comm.recv())
+        request.wait()
+        with pytest.raises(TypeError, match="JSON serializable"):
+            comm.send({1, 2}, 1 - comm.rank)
+        comm.barrier()
+        MPI.pickle.__init__()
+        comm.barrier()
+        return [*found, comm.bcast((1, 2))]
+
+    for rank, found in enumerate(run(work, 2, mode)):
+        same_object, texts = ([1, 2], ["x" * 1000] * 2) if rank == 0 else ((1, 2), None)
+        assert found == [same_object, [[0], [1]], texts, [[7 + rank]] * 2, [3], ["sent"], (1, 2)]
+
+
+def test_a_pickle_has_functions_a_protocol_and_a_threshold(the_programs_pickle):
+    obj = {"text": "a", "numbers": np.arange(1000.0)}
+    own = MPI.Pickle(threshold=4000)
+    assert (own.PROTOCOL, own.THRESHOLD) == (pickle.HIGHEST_PROTOCOL, 4000)
+    data, buffers = own.dumps_oob(obj)
+    assert len(data) < 1000
+    assert [buffer.raw().nbytes for buffer in buffers] == [8000]
+    assert (own.loads_oob(data, buffers)["numbers"] == obj["numbers"]).all()
+    own.THRESHOLD = None
+    assert own.dumps_oob(obj)[1] == []
+    assert own.loads(own.dumps(lambda: 7))() == 7  # by cloudpickle
+    own.PROTOCOL = 2
+    assert own.dumps(1) == pickle.dumps(1, 2)
+    given = []
+    other = MPI.Pickle(lambda *args: given.append(args) or b"", bytes)
+    assert other.PROTOCOL is None
+    assert other.dumps(5) == other.loads(b"") == b""
+    assert given == [(5,)]
+    assert phicoll.COMM_WORLD.bcast((1,)) == (1,)  # with none of these
+    the_programs_pickle.PROTOCOL = 0
+    assert the_programs_pickle.dumps(1) == pickle.dumps(1, 0)
+    assert phicoll.COMM_WORLD.alltoall([(1,)]) == [(1,)]

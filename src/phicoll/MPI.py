@@ -43,6 +43,7 @@ from phicoll.comm.info import INFO_ENV, INFO_NULL, Info
 from phicoll.comm.matched import MESSAGE_NO_PROC, MESSAGE_NULL, Message
 from phicoll.comm.messages import Prequest
 from phicoll.comm.operators import OP_NULL
+from phicoll.comm.pickles import Pickle, pickle
 from phicoll.errors import ArgumentError, Error as Exception
 
 __all__ = [
@@ -104,10 +105,12 @@ __all__ = [
     "Is_thread_main",
     "Message",
     "Pcontrol",
+    "Pickle",
     "Prequest",
     "Query_thread",
     "Wtick",
     "Wtime",
+    "pickle",
     *_comm.__all__,
     *_windows.__all__,
 ]

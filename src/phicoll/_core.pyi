@@ -212,6 +212,7 @@ class Begun:
     def wait(self) -> None: ...
 
 def wait_any(begun: Sequence[Begun]) -> int: ...
+def set_pickle(pickle: Any) -> None: ...  # an object with dumps and loads; None: the module pickle
 
 class RequestObject:
     _begun: Any

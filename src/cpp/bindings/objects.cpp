@@ -3,6 +3,7 @@
 #include <pybind11/gil_safe_call_once.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,9 @@ struct Pickle {
   }
 };
 
+/// The program's, an object with dumps and loads, kept as long as the interpreter lives; null: the module's.
+std::atomic<PyObject*> own_pickle{nullptr};
+
 /// Data of a call that is bytes.
 unsigned bytes_number() {
   return type_number(Type::uint8);
@@ -58,7 +62,15 @@ unsigned bytes_number() {
 
 }  // namespace
 
+void set_pickle(const py::object& pickle) {
+  own_pickle.store(pickle.is_none() ? nullptr : py::object(pickle).release().ptr(),
+                   std::memory_order_release);
+}
+
+// The program's function may keep what it gets, and gets a copy.
 py::object unpickled(const void* data, std::size_t bytes) {
+  if (PyObject* const own = own_pickle.load(std::memory_order_acquire))
+    return py::handle(own).attr("loads")(py::bytes(static_cast<const char*>(data), bytes));
   return Pickle::get().loads(py::memoryview::from_memory(data, static_cast<py::ssize_t>(bytes)));
 }
 
@@ -101,6 +113,11 @@ bool Packed::take_plain(PyObject* given, std::size_t room) {
 }
 
 Packed::Packed(const py::object& object, std::size_t room) {
+  if (PyObject* const own = own_pickle.load(std::memory_order_acquire)) {
+    kept_ = py::handle(own).attr("dumps")(object);
+    take_pickle(room);
+    return;
+  }
   if (take_value(object.ptr()) || take_text(object, room) || take_plain(object.ptr(), room)) return;
   const Pickle& pickle = Pickle::get();
   PyObject* const arguments[] = {object.ptr(), pickle.highest.ptr(), pickle.callback.ptr()};
@@ -112,12 +129,12 @@ Packed::Packed(const py::object& object, std::size_t room) {
   if (!kept_) {
     PyErr_Clear();
     buffers_.clear();
-    kept_ = py::module_::import("phicoll.comm.communicator").attr("pickled")(object);
+    kept_ = py::module_::import("phicoll.comm.pickles").attr("pickled")(object);
   }
-  if (!buffers_.empty()) {
-    take_buffers(kept_, room);
-    return;
-  }
+  buffers_.empty() ? take_pickle(room) : take_buffers(kept_, room);
+}
+
+void Packed::take_pickle(std::size_t room) {
   char* data = nullptr;
   Py_ssize_t length = 0;
   if (PyBytes_AsStringAndSize(kept_.ptr(), &data, &length) != 0) throw py::error_already_set();

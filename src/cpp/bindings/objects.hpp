@@ -21,6 +21,8 @@ namespace phicoll {
 namespace bindings {
 
 py::object unpickled(const void* data, std::size_t bytes);
+/// Lets an object's methods dumps and loads pickle from now on, in the whole process; None: the module pickle does.
+void set_pickle(const py::object& pickle);
 
 /// Of each rest, and of buffers in it.
 constexpr std::size_t buffer_alignment = 64;
@@ -62,6 +64,7 @@ class Packed {
   bool take_value(PyObject* given);
   bool take_plain(PyObject* given, std::size_t room);
   bool take_text(const py::object& object, std::size_t room);
+  void take_pickle(std::size_t room);
   void take_buffers(const py::object& pickle, std::size_t room);
   const void* data() const { return kept_ ? data_ : value_; }
 

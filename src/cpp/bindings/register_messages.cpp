@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/messages.hpp"
+#include "bindings/objects.hpp"
 #include "bindings/register.hpp"
 
 namespace phicoll {
@@ -24,6 +25,7 @@ void register_messages(py::module_& module) {
   module.attr("any_source") = any_source;
   module.attr("any_tag") = any_tag;
   module.attr("no_rank") = no_rank;
+  module.def("set_pickle", &set_pickle, py::arg("pickle"));
 
   py::class_<TransferHandle, BegunHandle, std::shared_ptr<TransferHandle>>(module, "Transfer")
       .def_property_readonly("cancelled",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,6 @@ from phicoll.comm.nonblocking import Nonblocking
 from phicoll.comm.numbers import whole_count
 from phicoll.comm.operators import OPERATORS, called
 from phicoll.errors import ArgumentError, Error
-from phicoll.foundations import pickling
 
 __all__ = ["COMM_NULL", "Comm", "Intercomm"]
 
@@ -553,11 +551,3 @@ class Intercomm(Comm):
 
 
 COMM_NULL = Comm()
-
-
-def pickled(obj: Any) -> bytes:
-    """Pickle ``obj``, by cloudpickle if pickle cannot (functions of the running program)."""
-    try:
-        return pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return pickling.dumps(obj)
