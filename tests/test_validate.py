@@ -88,7 +88,7 @@ def test_the_page_is_the_same_twice_and_has_every_row(phi, tmp_path):
         if f.verdict == CANNOT:
             assert re.search(rf"^- .*{f.claim.number}.*: {re.escape(f.measured)}$", text, re.MULTILINE)
         else:
-            assert f"| {f.claim.number} | {f.claim.statement} | {f.measured}" in text
+            assert f"- {f.claim.number}: *{f.claim.statement}* {f.measured}" in text
 
 
 def test_a_machine_that_misses_its_calibration_ends_with_exit_code_1(capsys):

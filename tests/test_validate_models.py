@@ -92,7 +92,7 @@ def test_the_page_is_the_same_twice_and_has_every_piece_row_and_statement(found,
             for r in start.rows:
                 assert f"| {r.subject.operation} {r.name} |" in text
     for f in found.findings:
-        assert f"| {f.claim.number} | {f.claim.statement} | {f.measured}" in text
+        assert f"- {f.claim.number}: *{f.claim.statement}* {f.measured}" in text
     for label in ("published", "simulated", "modelled"):
         assert f"*{label}*" in text
     assert "nan" not in text

@@ -69,11 +69,11 @@ def cell(text: str) -> str:
 
 
 def statement_lines(findings: Sequence[Finding]) -> list[str]:
-    """The section on statements: a table for each verdict; conditions that several share are notes below."""
+    """The section on statements: a list for each verdict; conditions that several share are notes below."""
     times = Counter(f.under for f in findings)
     shared = [under for under in times if times[under] > 1 and len(under.split()) > 3]
     notes = dict(zip(shared, ascii_lowercase, strict=False))
-    lines = ["## Statements"]
+    lines = ["## Statements", "", "A *statement*, in our own words, and what was found."]
     for verdict in VERDICTS:
         of = [f for f in findings if f.verdict == verdict]
         if of:
@@ -81,11 +81,10 @@ def statement_lines(findings: Sequence[Finding]) -> list[str]:
         if of and verdict == CANNOT:
             for why in dict.fromkeys(f.measured for f in of):
                 lines.append(f"- {', '.join(f.claim.number for f in of if f.measured == why)}: {why}")
-        elif of:
-            lines += ["| claim | statement | what was found |", "|---|---|---|"]
+        else:
             for f in of:
                 under = f" ({notes.get(f.under, f.under)})" if f.under else ""
-                lines.append(f"| {f.claim.number} | {cell(f.claim.statement)} | {cell(f.measured + under)} |")
+                lines.append(f"- {f.claim.number}: *{f.claim.statement}* {f.measured}{under}")
     lines.append("")
     if notes:
         lines += ["Conditions:", "", *(f"- {letter}: {under}" for under, letter in notes.items()), ""]
@@ -148,8 +147,8 @@ def text_of(found: Outcome, shown: dict[str, str]) -> str:
     lines = [
         f"# Validation of {machine.name}",
         "",
-        f"{machine.summary}. `phicoll validate {machine.name} --page FILE` writes this page, the same on any host; machine digest "
-        f"`{machine.digest}`. Latencies are over {effort.samples:,} samples and up to ten seeds{judging}. [The model](simulator.md).",
+        f"{machine.summary} (digest `{machine.digest}`). Latencies are over {effort.samples:,} samples and up to ten seeds{judging}. "
+        "[The model](simulator.md).",
         "",
         'Cells are "published; simulated; error" (simulated / published - 1), in ns unless a unit is named. An error beyond its bound is bold. '
         f"{''.join(f'{mark.strip()}: {role}. ' for role, mark in marks.items())}[What the words mean](claims.md#simulated).",

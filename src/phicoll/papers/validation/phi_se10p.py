@@ -83,7 +83,7 @@ def one_line(machine: str, effort: Effort) -> Check:
         judged("000-03", slopes["directories that take no time"] < 0.5 * base,
                f"ns per further process, 61 to 244: {words}. The cause: more than half of the slope.", "what if"),
         judged("000-04", all(sizes[i] < lines[i] * sizes[0] for i in range(1, len(lines))),
-               f"244 processes: {', '.join(f'{k} lines {v / 1000:.1f} us' for k, v in zip(lines, sizes, strict=True))}; {lines[-1]} times one line "
+               f"244 processes, us by lines: {', '.join(f'{k}: {v / 1000:.1f}' for k, v in zip(lines, sizes, strict=True))}; {lines[-1]} times one line "
                f"is {lines[-1] * sizes[0] / 1000:.0f} us."),
         judged("000-12", single > 1.1 * hashed, f"61 processes copy 64 lines of a root: {hashed / 1000:.1f} us with lines hashed over 64 directories, "
                f"{single / 1000:.1f} us with one directory, and {idle / 1000:.1f} us if that one takes no time for a request (directory.service = 0), so "

@@ -129,7 +129,7 @@ def ping_pong(machine: str, effort: Effort) -> Check:
         rows.append(
             Quantity(
                 PING_PONG,
-                f"send {send}, receive {receive}, {place}",
+                f"{send} to {receive}, {place}",
                 CALIBRATED if fitted else HELD_OUT,
                 PHI_PING_PONG[place][send, receive][0],
                 float(samples[place, send, receive].mean()),
@@ -137,7 +137,7 @@ def ping_pong(machine: str, effort: Effort) -> Check:
                 bound=CALIBRATED_BOUND if fitted else HELD_OUT_BOUND,
                 claim="004-09" if send == "I" else "004-05" if place == "same-core" else "004-07",
                 why=why,
-                row=f"send {send}, receive {receive}",
+                row=f"{send} to {receive}",
                 column=place,
             )
         )
@@ -337,11 +337,11 @@ def sandy_ping_pong(machine: str, effort: Effort) -> Check:
     rows = []
     for (place, send, receive), part in zip(cases, chunks(found, len(points[0])), strict=True):
         rows.append(
-            Quantity(PING_PONG, f"send {send}, receive {receive}, {place}", NOT_CLAIMED,
+            Quantity(PING_PONG, f"{send} to {receive}, {place}", NOT_CLAIMED,
                      SANDY_PING_PONG[place][send, receive][0], float(pooled(part).mean()), source=f"Table {tables[place]}",
                      claim="004-44",
                      why="The machine's transfers overlap (the paper's overheads are negative by up to 98 ns), and invalidating shared "
                      "lines across packages costs 104 ns; a table of single transfers has neither.",
-                     row=f"send {send}, receive {receive}", column=place)
+                     row=f"{send} to {receive}", column=place)
         )  # fmt: skip
     return rows

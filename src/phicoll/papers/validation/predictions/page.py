@@ -62,9 +62,9 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         "ranks enter at once, one per core.",
         "",
         "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated*, *measured* (on the named host) or *modelled*.",
-        "- Models from *published constants* show how far the card's model carries to the simulated card; from *simulated constants*, those of the "
-        "simulated machine's own kernels (`phicoll characterize --machine`), what the form of the equations misses. Some machine parameters were "
-        "calibrated on published single lines; no collective was.",
+        "- Models from *published constants* show how far the card's model carries to the simulated card; from *simulated constants*, by the "
+        "simulated machine's own kernels (`phicoll characterize --machine`), what the form of the equations misses. The machine was calibrated on "
+        "published single lines, not on collectives.",
         "- *Evicted* start: flags and slots are in memory when a call begins, as chapter 4 assumes. *Warm*: where the last call left them, with R_R for R_I in the models.",
         "",
         "Results:",
@@ -227,26 +227,34 @@ def orders(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
         "## Orders",
         "",
         "The order of an operation's algorithms at one number of ranks and size: by best and worst cases (published constants) against by simulated "
-        "medians. *tau*: Kendall's, 1 for the same order. *Loss*: the predicted best over the actual best, less 1.",
+        f"medians. *tau*: Kendall's, 1 for the same order. *Loss*: the predicted best over the actual best, less 1. A cell has {'; '.join(found.compared['published'])} start.",
         "",
         shown.get("trees", ""),
         "",
-        "| operation | start | algorithms | tau, best: mean (least) | worst | loss: mean (most) | predicted best was best |",
-        "|---|---|--:|--:|--:|--:|--:|",
+        "| operation | algorithms | tau, best: mean (least) | worst | loss: mean (most) | predicted best was best |",
+        "|---|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
-    for start, runs in found.compared["published"].items():
+    rows: dict[tuple[str, int, int], list[list[str]]] = {}
+    for runs in found.compared["published"].values():
         groups: dict[tuple[str, int, int], list[int]] = {}
         every = runs.orders()
         for index, order in enumerate(every):
             s = order.rows[0].subject
             groups.setdefault((s.operation, s.size_bytes, len(order.rows)), []).append(index)
-        for (operation, size, many), of in groups.items():
+        for group, of in groups.items():
             low, high = ([every[i].tau(by) for i in of] for by in ("low", "high"))
             loss = [every[i].loss() for i in of]
-            lines.append(
-                f"| {operation}{f' {size_text(size)}' if size else ''} | {start} | {many} | {mean(low)} ({least(low)}) | {mean(high)} | "
-                f"{np.mean(loss):.0%} ({max(loss):.0%}) | {sum(v < 0.005 for v in loss)} of {len(of)} |"
+            rows.setdefault(group, []).append(
+                [
+                    f"{mean(low)} ({least(low)})",
+                    mean(high),
+                    f"{np.mean(loss):.0%} ({max(loss):.0%})",
+                    f"{sum(v < 0.005 for v in loss)} of {len(of)}",
+                ]
             )
+    for (operation, size, many), starts in rows.items():
+        cells = ["; ".join(of) for of in zip(*starts, strict=True)]
+        lines.append(f"| {operation}{f' {size_text(size)}' if size else ''} | {many} | {' | '.join(cells)} |")
     examples = [
         order for order in found.compared["published"]["evicted"].orders()
         if order.rows[0].subject.operation == "broadcast" and order.rows[0].subject.size_bytes == 8 and order.rows[0].subject.ranks == 60
@@ -283,9 +291,9 @@ def host(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
         f"`phicoll characterize`: R_L is {model.value('line.local'):.2f} ns, R_R {rr(model):.1f} ns. Another run gives other "
         f"numbers. {len(taken)} of its {len(model.constants)} constants are assumed from another machine; of those the rows below need {', '.join(needed) or 'none'}.",
         "",
-        "Most calls end before their best case. In a measured window ranks enter up to 1 us apart and time counts from the last entry, so it lacks "
-        "what others did before (such as a child's part of a reduction); the models have all enter at once. And in the models each write of a flag "
-        "takes a whole transfer, while this host's cores go on as a store waits for its line. Two ranks say nothing about contention.",
+        "Most calls end before their best case: ranks enter up to 1 us apart and time counts from the last entry, so it lacks what others did before "
+        "(such as a child's part of a reduction); and where a write of a flag takes a whole transfer in the models, this host's cores go on. Two "
+        "ranks say nothing about contention.",
         "",
         "A cell is the measured time or bandwidth, then the model's with its error:",
         "",
@@ -306,19 +314,19 @@ def rr(model) -> float:  # type: ignore[no-untyped-def]
 
 
 def host_table(runs: ComparedRuns) -> list[str]:
-    """A row for each algorithm and size; a column for each start."""
-    starts = list(dict.fromkeys(r.subject.start for r in runs.rows))
-    lines = [f"| algorithm | size | {' | '.join(starts)} |", f"|---|---|{'---|' * len(starts)}"]
-    for (operation, name, size), rows in sorted(by_algorithm(runs).items()):
-        cells = []
-        for start in starts:
-            found = [r for r in rows if r.subject.start == start][:1]
-            told = [
-                f"{r.median:,.0f}; {r.prediction.low_ns:,.0f}-{r.prediction.high_ns:,.0f}; {shares([r])}"
-                for r in found
-            ]
-            cells.append("".join(told))
-        lines.append(
-            f"| {operation} {cell(name)} | {size_text(size) if size else ''} | {' | '.join(cells)} |"
-        )
+    """A row for each algorithm and start; a column for each size."""
+    rows: dict[tuple[str, str, str], dict[int, str]] = {}
+    for (operation, name, size), of in sorted(by_algorithm(runs).items()):
+        for r in of:
+            told = f"{r.median:,.0f}; {r.prediction.low_ns:,.0f}-{r.prediction.high_ns:,.0f}; {shares([r])}"
+            rows.setdefault((operation, name, r.subject.start), {})[size] = told
+    sizes = sorted({size for of in rows.values() for size in of})
+    lines = [
+        f"| | {' | '.join(size_text(size) if size else 'no data' for size in sizes)} |",
+        f"|---|{'---|' * len(sizes)}",
+        *(
+            f"| {operation} {cell(name)}, {start} | {' | '.join(of.get(size, '') for size in sizes)} |"
+            for (operation, name, start), of in rows.items()
+        ),
+    ]
     return [*lines, *left_out([runs])]
