@@ -197,6 +197,50 @@ static void test_mem(void) {
   shmem_barrier_all();
 }
 
+/* Sizes about those up to which data is put into the destinations, from every root, in the heap and in globals, into which the
+ * communicator puts it where they are not shared. */
+static void test_sizes(shmem_team_t team) {
+  enum { most = 20000 };
+  static unsigned char global[most * most_pes];
+  static const int sizes[] = {1, 8, 9, 63, 64, 1000, 1024, 4096, 16383, 16384, 16385, most};
+  const int rank = shmem_team_my_pe(team), size = shmem_team_n_pes(team);
+  unsigned char* const to = shmem_malloc((size_t)(most * n));
+  unsigned char* const from = shmem_malloc((size_t)(most * n));
+  for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+    const int bytes = sizes[s];
+    const size_t all = (size_t)bytes * (size_t)size;
+    for (int i = 0; i < bytes * size; ++i) from[i] = (unsigned char)(7 * rank + i);
+    for (int in_heap = 0; in_heap < 2; ++in_heap) {
+      unsigned char* const dest = in_heap ? to : global;
+      for (int root = 0; root < size; ++root) {
+        memset(dest, 0, (size_t)bytes + 1);
+        shmem_barrier_all();
+        CHECK(shmem_broadcastmem(team, dest, from, (size_t)bytes, root) == 0);
+        for (int i = 0; i < bytes; ++i) CHECK(dest[i] == (unsigned char)(7 * root + i));
+        CHECK(dest[bytes] == 0 || bytes == most);
+        shmem_barrier_all();
+      }
+      CHECK(shmem_fcollectmem(team, dest, from, (size_t)bytes) == 0);
+      for (int i = 0; i < bytes * size; ++i) CHECK(dest[i] == (unsigned char)(7 * (i / bytes) + i % bytes));
+      memset(dest, 0, all);
+      shmem_barrier_all();
+      CHECK(shmem_alltoallmem(team, dest, from, (size_t)bytes) == 0);
+      for (int i = 0; i < bytes * size; ++i)
+        CHECK(dest[i] == (unsigned char)(7 * (i / bytes) + i % bytes + bytes * rank));
+      memset(dest, 0, all);
+      shmem_barrier_all();
+      const int mine = bytes - (rank % 3 < bytes ? rank % 3 : 0);
+      CHECK(shmem_collectmem(team, dest, from, (size_t)mine) == 0);
+      for (int pe = 0, at = 0; pe < size; ++pe)
+        for (int i = 0; i < bytes - (pe % 3 < bytes ? pe % 3 : 0); ++i)
+          CHECK(dest[at++] == (unsigned char)(7 * pe + i));
+      shmem_barrier_all();
+    }
+  }
+  shmem_free(from);
+  shmem_free(to);
+}
+
 /* Large, in the heap and in globals, so that other algorithms are chosen. */
 static void test_large(void) {
   enum { large = 40000 };
@@ -244,6 +288,8 @@ int main(void) {
   old_moves_64();
   test_stride();
   test_mem();
+  test_sizes(world);
+  test_sizes(odd);
   test_large();
   for (int i = 0; i < 1000; ++i) shmem_barrier_all();
   for (int i = 0; i < 1000; ++i) CHECK(shmem_team_sync(odd) == 0);

@@ -49,7 +49,7 @@ inline std::size_t blocks_of(std::size_t bytes, int ranks) {
 
 /// The id of a call that only moves data: its type, at the bits where a reduction's operator has it.
 inline std::uint16_t id_of(unsigned type) {
-  if (__builtin_expect(type > most_types, 0))
+  if (__builtin_expect(type > announcing_type, 0))
     throw ArgumentError("type", std::to_string(type), "0.." + std::to_string(most_types));
   return static_cast<std::uint16_t>(type << 8);
 }

@@ -38,6 +38,9 @@ class Collectives {
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
 
+  /// Whether `auto` serves the operation, without a tuning table.
+  bool by_rules(Operation operation) const { return set_.by_rules(operation); }
+
   using Set = CollectiveSet<NativePort>;
   /// Whether the call is large and was decided by host's numbers that are not measured yet.
   bool wants_numbers(const CallFacts& facts, const Set::Found& found) const {

@@ -25,6 +25,10 @@ struct Team {
   phicoll_shmem_ctx own_context = {nullptr, &handle, 0};  ///< of the transfers that its collectives make
 
   int size() const { return static_cast<int>(pes.size()); }
+  /// The address of PE `pe`'s copy of symmetric memory that loads and stores reach.
+  void* at(void* symmetric, int pe) const {
+    return static_cast<char*>(symmetric) + deltas[static_cast<std::size_t>(pe)];
+  }
 };
 
 /// The team of a handle, or the end of the program if it is none.

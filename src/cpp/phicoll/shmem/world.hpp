@@ -70,6 +70,14 @@ class World {
     }
     return address;
   }
+  /// A number for the place of symmetric memory that loads and stores reach, the same for all PEs' copies; 0: other memory.
+  std::uint64_t place_of(const void* address, std::size_t bytes) const {
+    const auto* const at = static_cast<const unsigned char*>(address);
+    const Where found = where(address, bytes);
+    if (found == Where::heap) return 2 * static_cast<std::uint64_t>(at - segments_->heap()) + 1;
+    if (found == Where::data && data_moved_) return 2 * static_cast<std::uint64_t>(at - data_.at) + 2;
+    return 0;
+  }
   void* as_group_memory(void* address) const {
     return const_cast<void*>(as_group_memory(static_cast<const void*>(address)));
   }

@@ -153,6 +153,11 @@ class CollectiveSet {
       if (made.second->algorithm.get() == &algorithm) return *made.second;
     throw Error("an algorithm that is not in use");  // never: it is in a call
   }
+  /// Whether `auto` serves the operation, by rules alone.
+  bool by_rules(Operation operation) const {
+    const AlgorithmSpec& selected = selected_[static_cast<std::size_t>(operation)];
+    return (selected.name.empty() || selected.name == "auto") && shape_->tuning() == nullptr;
+  }
   /// The algorithm that such a call would take, and why.
   AlgorithmChoice chosen(const CallFacts& facts) const {
     const auto o = static_cast<std::size_t>(facts.operation);

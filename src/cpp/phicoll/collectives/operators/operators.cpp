@@ -145,6 +145,7 @@ void name_type(unsigned number, const std::string& name) {
 
 std::string type_name(unsigned number) {
   if (number - 1 < types) return to_string(static_cast<Type>(number - 1));
+  if (number == announcing_type) return "announcement";
   const std::lock_guard<std::mutex> lock(names_mutex);
   const std::string* const name = number <= most_types ? &callers_names[number] : nullptr;
   return name != nullptr && !name->empty() ? *name : "type " + std::to_string(number);

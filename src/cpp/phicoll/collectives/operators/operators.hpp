@@ -87,7 +87,9 @@ std::string operator_name(const Operator& op);
 
 /// The number of an element type, which the ranks of a call compare: 0 for none, from 1 on the types above, then up to
 /// most_types those that a caller numbers.
-constexpr unsigned most_types = (1u << type_bits) - 1;
+constexpr unsigned most_types = (1u << type_bits) - 2;
+/// Of a word that announces data, which itself goes another way.
+constexpr unsigned announcing_type = most_types + 1;
 constexpr unsigned type_number(Type type) {
   return static_cast<unsigned>(type) + 1;
 }
