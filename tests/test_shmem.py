@@ -278,9 +278,11 @@ def collectives(comm):
                 shmem.sync(team)
             shmem.fcollect(target["many"], source["one"], 2, team)
             assert np.array_equal(target["many"][:2 * m], np.concatenate([part[:2] for part in one])), code
+            shmem.sync(team)
             shmem.collect(target["many"], source["one"], 1 + mine % 2, team)
             expected = np.concatenate([part[:1 + pe % 2] for pe, part in enumerate(one)])
             assert np.array_equal(target["many"][:len(expected)], expected), code
+            shmem.sync(team)
             shmem.alltoall(target["many"], source["many"], team=team)
             expected = np.concatenate([part[6 * mine:6 * mine + 6] for part in data])
             assert np.array_equal(target["many"], expected), code
@@ -480,8 +482,12 @@ WRONG = [
     ("s.init_thread(7)", "requested: got 7"),
     ("s.global_exit('a')", "status: got 'a'"),
     ("s.global_exit(1 << 31)", "status: got 2147483648"),
+    ("s.broadcast(a[1:], a[:-1], 0)", "target: got memory that overlaps with source"),
+    ("s.sum_reduce(a[1:], a[:-1])", "target: got memory that overlaps with source"),
+    ("s.collect(a, a[1:], size=2)", "target: got memory that overlaps with source"),
+    ("s.fcollect(a, a[:3])", "target: got memory that overlaps with source"),
     ("s.alltoall(a, a)", "target: got memory that overlaps with source"),
-    ("s.alltoalls(a[1:], a[:-1], 1, 1, 1)", "target: got memory that overlaps with source"),
+    ("s.alltoalls(a[1:], a[:-1])", "target: got memory that overlaps with source"),
 ]
 
 
@@ -518,6 +524,32 @@ def test_bad_input_is_one_line_that_names_it():
         assert not s.pe_accessible(1)
 
     phicoll.run(wrong, ranks=1)
+
+
+def test_overlapping_arrays_are_refused_before_anything_is_entered():
+    def overlapping(comm):
+        from phicoll import shmem as s
+
+        s.init()
+        a = s.full(12, comm.rank + 1.0)
+        half = s.TEAM_WORLD.split_strided()
+        said = "target: got memory that overlaps with source"
+        for team in (None, half):
+            if comm.rank == 1:  # nobody waits for the others' calls
+                assert refused(said, s.broadcast, a[1:], a[:-1], 0, team=team)
+                assert refused(said, s.collect, a[:8], a[7:], team=team)
+                assert refused(said, s.fcollect, a, a[1:3], team=team)
+                assert refused(said, s.alltoall, a[:8], a[4:], team=team)
+                assert refused(said, s.alltoalls, a[:6], a[3:], 1, 2, 2, team=team)
+                assert refused(said, s.max_reduce, a[1:], a[:-1], team=team)
+            s.broadcast(a, a, 1, team=team)
+            s.sum_reduce(a, a, team=team)
+            s.barrier_all()
+        s.fcollect(a[:4], a[4:6])  # apart, in one block
+        s.barrier_all()
+        return a.tolist()
+
+    assert phicoll.run(overlapping, ranks=2) == [[8.0] * 12] * 2
 
 
 def test_use_before_and_after():

@@ -121,10 +121,7 @@ void free_array(const py::object& mem) {
   try {
     shmem_collective(SHMEM_TEAM_WORLD, 0, [&] { shmem_free(array.data()); });
   } catch (const ArgumentError& error) {
-    if (error.argument() == "pointer")
-      throw ArgumentError("mem", "memory where no block of the symmetric heap begins",
-                          "what alloc or an array's function gave, not yet freed");
-    throw;
+    throw ArgumentError("mem", error.got(), error.allowed());
   }
 }
 

@@ -349,6 +349,18 @@ struct Pair {
     if (size < 0) throw ArgumentError("team", "TEAM_INVALID", "a team");
     pes = static_cast<std::size_t>(size);
   }
+  /// What a call writes, in elements from the start of `target`, and what it reads of `source` are apart, or in place the same.
+  void check_apart(std::size_t written, std::size_t read, bool in_place) const {
+    const auto* const target = to.data<const char>();
+    const auto* const source = from.data<const char>();
+    const std::size_t element = to.element_bytes();
+    if (written == 0 || read == 0 || target >= source + read * element ||
+        source >= target + written * element || (in_place && target == source))
+      return;
+    throw ArgumentError(
+        "target", "memory that overlaps with source",
+        in_place ? "arrays apart from each other, or the same" : "arrays apart from each other");
+  }
 };
 
 void check_room(const char* argument, std::size_t has, std::size_t wanted) {
@@ -374,8 +386,9 @@ void sync(const py::object& team) {
 void broadcast(const py::object& target, const py::object& source, const py::object& root,
                const py::object& size, const py::object& team) {
   const Pair pair(target, source, team);
-  const std::size_t bytes =
-      element_count(size, std::min(pair.to.count(), pair.from.count())) * pair.to.element_bytes();
+  const std::size_t count = element_count(size, std::min(pair.to.count(), pair.from.count()));
+  const std::size_t bytes = count * pair.to.element_bytes();
+  pair.check_apart(count, count, true);
   const auto pe = static_cast<int>(whole_number("root", root, 0, static_cast<long long>(pair.pes) - 1));
   shmem_collective(pair.team, bytes, [&] {
     check_status(shmem_broadcastmem(pair.team, pair.to.data(), pair.from.data(), bytes, pe));
@@ -387,6 +400,7 @@ void collect(const py::object& target, const py::object& source, const py::objec
   const Pair pair(target, source, team);
   const std::size_t mine = element_count(size, pair.from.count());
   const std::size_t element = pair.to.element_bytes();
+  pair.check_apart(pair.to.count(), mine, false);  // how much is written depends on all PEs
   shmem_collective(pair.team, mine * element, [&] {
     // All PEs see alike whether one has too little room.
     const std::size_t own[2] = {mine, pair.to.count()};
@@ -407,6 +421,7 @@ void fcollect(const py::object& target, const py::object& source, const py::obje
   const Pair pair(target, source, team);
   const std::size_t mine = element_count(size, pair.from.count());
   check_room("target", pair.to.count(), mine * pair.pes);
+  pair.check_apart(mine * pair.pes, mine, false);
   const std::size_t bytes = mine * pair.to.element_bytes();
   shmem_collective(pair.team, bytes, [&] {
     check_status(shmem_fcollectmem(pair.team, pair.to.data(), pair.from.data(), bytes));
@@ -425,7 +440,8 @@ std::size_t block_elements(const Pair& pair, const py::object& size, std::ptrdif
 void alltoall(const py::object& target, const py::object& source, const py::object& size,
               const py::object& team) {
   const Pair pair(target, source, team);
-  const std::size_t bytes = block_elements(pair, size, 1, 1) * pair.to.element_bytes();
+  const std::size_t count = block_elements(pair, size, 1, 1), bytes = count * pair.to.element_bytes();
+  pair.check_apart(count * pair.pes, count * pair.pes, false);
   shmem_collective(pair.team, bytes, [&] {
     check_status(shmem_alltoallmem(pair.team, pair.to.data(), pair.from.data(), bytes));
   });
@@ -444,6 +460,11 @@ void alltoalls(const py::object& target, const py::object& source, const py::obj
   const Pair pair(target, source, team);
   const std::ptrdiff_t to_stride = stride_of("tst", tst), from_stride = stride_of("sst", sst);
   const std::size_t count = block_elements(pair, size, to_stride, from_stride);
+  if (count != 0) {
+    const std::size_t last = count * pair.pes - 1;
+    pair.check_apart(last * static_cast<std::size_t>(to_stride) + 1,
+                     last * static_cast<std::size_t>(from_stride) + 1, false);
+  }
   switch (pair.to.element_bytes()) {
     case 1:
       return alltoalls_as<signed char>(pair, to_stride, from_stride, count);
@@ -465,6 +486,7 @@ void reduce(const std::string& op, const py::object& target, const py::object& s
             const py::object& team) {
   const Pair pair(target, source, team);
   const std::size_t count = element_count(size, std::min(pair.to.count(), pair.from.count()));
+  pair.check_apart(count, count, true);
   const shmem_team_t of = pair.team;
   // f(dest, source), for the types that it is there for.
   const auto carry_out = [&](auto f) {

@@ -239,7 +239,8 @@ int run(const Given& given) {
     const int status = exit_status(launcher.statuses()[static_cast<std::size_t>(error.rank())]);
     const bool asked = std::strstr(error.what(), "called shmem_global_exit") != nullptr;
     const int result = finish(asked || status != 0 ? status : broken);
-    if (!asked && caught == 0) std::fprintf(stderr, "oshrun: %s\n", error.what());
+    if (!asked && caught == 0)
+      std::fprintf(stderr, "oshrun: %s\n", phicoll::shmem::with_pes(error.what()).c_str());
     return result;
   }
 }
@@ -250,10 +251,10 @@ int main(int argc, char** argv) {
   try {
     return run(parse(argc, argv));
   } catch (const ArgumentError& error) {
-    std::fprintf(stderr, "oshrun: %s\n", error.what());
+    std::fprintf(stderr, "oshrun: %s\n", phicoll::shmem::with_pes(error.what()).c_str());
     return bad_input;
   } catch (const phicoll::Error& error) {
-    std::fprintf(stderr, "oshrun: %s\n", error.what());
+    std::fprintf(stderr, "oshrun: %s\n", phicoll::shmem::with_pes(error.what()).c_str());
     return broken;
   }
 }

@@ -1,7 +1,9 @@
 """Collectives on teams, by the communicator's algorithms.
 
 ``target`` and ``source`` are symmetric, of one dtype, without gaps between their elements; every PE of ``team``
-(``None``: all) makes the same calls. ``size`` is a number of elements.
+(``None``: all) makes the same calls. ``size`` is a number of elements. What is written to ``target`` may not overlap
+with what is read of ``source``, but in ``broadcast`` and reductions both may be the same array. Every PE's ``target``
+may be written as soon as any PE makes the call: a :func:`sync` before it keeps a result that others may still read.
 """
 
 from __future__ import annotations
@@ -85,13 +87,6 @@ def fcollect(
     _core.shmem_fcollect(target, source, size, team)
 
 
-def _check_apart(target: object, source: object) -> None:
-    # Here, not in the communicator, whose group an error breaks.
-    both = isinstance(target, np.ndarray) and isinstance(source, np.ndarray)
-    if both and np.may_share_memory(target, source):
-        raise ArgumentError("target", "memory that overlaps with source", "arrays apart from each other")
-
-
 def alltoall(
     target: NDArray[T], source: NDArray[T], size: int | None = None, team: Team | None = None
 ) -> None:
@@ -99,7 +94,6 @@ def alltoall(
 
     A block has ``size`` elements; ``None``: an equal part of the arrays.
     """
-    _check_apart(target, source)
     _core.shmem_alltoall(target, source, size, team)
 
 
@@ -112,7 +106,6 @@ def alltoalls(
     team: Team | None = None,
 ) -> None:
     """As :func:`alltoall`, with elements ``sst`` apart in ``source`` and ``tst`` apart in ``target``."""
-    _check_apart(target, source)
     _core.shmem_alltoalls(target, source, tst, sst, size, team)
 
 

@@ -39,10 +39,21 @@ void* take(std::size_t alignment, std::size_t bytes) {
   return nullptr;
 }
 
-void check_block(World& all, const void* pointer) {
-  if (!all.checks()) return;
-  all.heap().bytes_at(pointer);  // throws for what is no block
-  all.check_same("ptr", all.heap_offset(pointer));
+/// The bytes of a block. Throws ArgumentError for what is none.
+std::size_t bytes_at(World& all, const void* pointer) {
+  try {
+    return all.heap().bytes_at(pointer);
+  } catch (const ArgumentError&) {
+    throw ArgumentError("ptr", "memory where no block of the symmetric heap begins",
+                        "the start of a block that was allocated and is not yet freed");
+  }
+}
+
+// Before the barrier, so that the PE that is wrong tells it.
+std::size_t checked_bytes(World& all, const void* pointer) {
+  const std::size_t bytes = bytes_at(all, pointer);
+  if (all.checks()) all.check_same("ptr", all.heap_offset(pointer));
+  return bytes;
 }
 
 void give_back(void* pointer) {
@@ -51,7 +62,7 @@ void give_back(void* pointer) {
     if (all.checks()) all.check_same("ptr", UINT64_MAX);
     return;
   }
-  check_block(all, pointer);
+  checked_bytes(all, pointer);
   all.comm().barrier();
   all.heap().give_back(pointer);
 }
@@ -63,8 +74,7 @@ void* change(void* pointer, std::size_t bytes) {
     return nullptr;
   }
   World& all = world();
-  check_block(all, pointer);
-  const std::size_t before = all.heap().bytes_at(pointer);
+  const std::size_t before = checked_bytes(all, pointer);
   // As all PEs see alike.
   if (bytes <= before) {
     if (all.checks()) all.check_same("size", bytes);

@@ -1,5 +1,6 @@
 #include "phicoll/shmem/settings.hpp"
 
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -43,6 +44,17 @@ std::size_t parse_bytes(const std::string& name, const std::string& text) {
 std::size_t symmetric_size() {
   const char* const text = standard_setting("SYMMETRIC_SIZE");
   return text == nullptr ? 0 : parse_bytes("SHMEM_SYMMETRIC_SIZE", text);
+}
+
+std::string with_pes(std::string text) {
+  const auto in_word = [&](std::size_t at) {
+    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at]));
+  };
+  for (std::size_t at = 0; (at = text.find("rank", at)) != std::string::npos; ++at) {
+    const std::size_t end = at + 4 + (text.compare(at + 4, 1, "s") == 0 ? 1 : 0);
+    if ((at == 0 || !in_word(at - 1)) && !in_word(end)) text.replace(at, 4, "PE");
+  }
+  return text;
 }
 
 void print_what_is_asked(std::size_t heap_bytes, int pes) {

@@ -16,6 +16,8 @@ const char* standard_setting(const char* name);
 std::size_t parse_bytes(const std::string& name, const std::string& text);
 /// SHMEM_SYMMETRIC_SIZE in bytes; 0 if it is not set. Throws ArgumentError.
 std::size_t symmetric_size();
+/// The group's messages in OpenSHMEM's words: its ranks are PEs.
+std::string with_pes(std::string text);
 /// What SHMEM_VERSION, SHMEM_INFO and SHMEM_DEBUG ask PE 0 to print.
 void print_what_is_asked(std::size_t heap_bytes, int pes);
 

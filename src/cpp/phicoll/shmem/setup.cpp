@@ -97,7 +97,7 @@ void end_with(const std::string& what) {
   if (throwing) throw Error(what);
   const char* const rank = std::getenv("PHICOLL_RANK");
   std::fflush(stdout);
-  std::fprintf(stderr, "phicoll: PE %s: %s\n", rank != nullptr ? rank : "0", what.c_str());
+  std::fprintf(stderr, "phicoll: PE %s: %s\n", rank != nullptr ? rank : "0", with_pes(what).c_str());
   std::fflush(nullptr);
   if (the_world != nullptr && the_world->comm().in_own_process()) the_world->comm().fail(what);
   _exit(1);
