@@ -140,18 +140,22 @@ int main(void) {
   const struct {
     const char* name;
     int elements, calls;
-  } sizes[] = {{"8", 1, 3000}, {"512", 64, 2000}, {"4K", 512, 1000}, {"1M", most / 8, 10}};
+  } sizes[] = {{"8", 1, 3000}, {"512", 64, 2000}, {"1K", 128, 2000}, {"2K", 256, 1500}, {"4K", 512, 1000}, {"1M", most / 8, 10}};
   for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
     const int count = sizes[s].elements, calls = sizes[s].calls;
     char name[60];
 /* With a barrier after each call, by which pSync may be used again: with a source that stays as it is, and with one that its
- * owner stores anew before each call. */
+ * owner stores anew before each call, and a result of which each line is read after it. */
+#define ANEW(call)                                                     \
+  memset(from, (int)i % 32, 8 * (size_t)count);                       \
+  call;                                                               \
+  for (int j = 0; j < count; j += line) sum += ((const long*)to)[j];  \
+  shmem_barrier_all()
 #define BOTH(what, call)                                                                                  \
   snprintf(name, sizeof name, what " %s", sizes[s].name);                                                 \
   TIME(name, calls, call; shmem_barrier_all(), call; shmem_barrier_all());                                \
-  snprintf(name, sizeof name, what " %s, stored anew", sizes[s].name);                                    \
-  TIME(name, calls, memset(from, (int)i % 32, 8 * (size_t)count); call; shmem_barrier_all(),              \
-       memset(from, (int)i % 32, 8 * (size_t)count); call; shmem_barrier_all())
+  snprintf(name, sizeof name, what " %s, stored anew and read", sizes[s].name);                           \
+  TIME(name, calls, ANEW(call), ANEW(call))
     BOTH("broadcast", shmem_broadcast64(to, from, (size_t)count, 0, 0, 0, 2, sync_words));
     BOTH("sum_to_all", shmem_double_sum_to_all(to, from, count, 0, 0, 2, work, sync_words));
     BOTH("collect", shmem_fcollect64(to, from, (size_t)(count + 1) / 2, 0, 0, 2, sync_words));
