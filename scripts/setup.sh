@@ -21,7 +21,6 @@ elif [ "$purpose" != demo ]; then
   needed+=(
     "/usr/include/gtest/gtest.h|libgtest-dev|"
     "objdump|binutils|"
-    "doxygen|doxygen|the documentation's site is not checked"
     "/usr/include/Zydis/Zydis.h|libzydis-dev|the Xeon Phi's instructions are not decoded and run"
   )
 fi

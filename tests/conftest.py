@@ -36,7 +36,6 @@ LONGEST = (
     "test_layers.py",
     "test_simulated_runs.py",
     "test_cli.py",
-    "test_site.py",
     "test_docs.py",
 )
 

@@ -20,9 +20,9 @@ GROUPS = [
     (2, "processes"),
     (4, "threads"),
     (5, "threads"),
-    (5, "processes"),
+    (3, "processes"),
 ]
-LONG_GROUPS = [(3, "threads"), (4, "processes")]
+LONG_GROUPS = [(3, "threads"), (5, "processes")]
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float32", "float64"]
