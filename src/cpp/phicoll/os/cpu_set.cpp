@@ -65,7 +65,7 @@ double cpu_quota() {
 
 int allowed_cpu_count() {
   const int affinity = std::max(1, static_cast<int>(allowed_cpus().size()));
-  const double quota = cpu_quota();
+  static const double quota = cpu_quota();  // read from files: 0.2 ms
   if (quota < 0 || quota >= affinity) return affinity;
   return std::max(1, static_cast<int>(std::ceil(quota)));
 }
