@@ -29,14 +29,14 @@ def main() -> None:
     try:
         core = _core.join(descriptor, rank, wait)
     except Exception as error:  # this breaks the group, and all learn why
-        from phicoll.comm.rank_processes import write_all
+        from phicoll.comm.answers import write_all
 
         write_all(answer, pickled_error(error, ""))
         return
 
     # The group stands before anything is unpickled: whatever fails from here on, the others learn why.
+    from phicoll.comm.answers import read_pickle, write_all
     from phicoll.comm.first_cause import describe, traceback_text
-    from phicoll.comm.rank_processes import read_pickle, write_all
     from phicoll.comm.worlds import as_world
 
     found: tuple[str, Any, str]

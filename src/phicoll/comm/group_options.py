@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
@@ -22,8 +21,7 @@ MOST_RANKS = 1024
 MODES = ("processes", "threads")
 
 
-@dataclass
-class GroupOptions:
+class GroupOptions(NamedTuple):
     """The checked options with which a group is made."""
 
     ranks: int

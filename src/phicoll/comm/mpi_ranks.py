@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import secrets
-from pathlib import Path
 from typing import Any
 
 import phicoll._core as _core
@@ -24,7 +22,7 @@ def attach(comm: Any) -> Any:
         raise ArgumentError("comm", repr(comm), ALLOWED)
     if comm.Is_inter():
         raise ArgumentError("comm", "an intercommunicator", ALLOWED)
-    told = comm.allgather((machine(), secrets.token_hex(8)))
+    told = comm.allgather((machine(), os.urandom(8).hex()))
     machines = len({where for where, _ in told})
     if machines > 1:
         raise ArgumentError("comm", f"ranks on {machines} machines", ALLOWED)
@@ -35,6 +33,8 @@ def attach(comm: Any) -> Any:
 
 def machine() -> tuple[str, ...]:
     """The same for processes that can meet: of one boot of a system, in the same name spaces."""
+    from pathlib import Path  # here alone: each start of a rank imports this module
+
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         spaces = [str(Path("/proc/self/ns", space).readlink()) for space in ("net", "pid")]
