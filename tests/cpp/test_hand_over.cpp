@@ -8,6 +8,7 @@
 
 #include "phicoll/memory/hand_over.hpp"
 #include "phicoll/memory/host_numbers.hpp"
+#include "phicoll/memory/word.hpp"
 
 namespace phicoll {
 
@@ -140,6 +141,30 @@ TEST(HandOver, RanksAllOnOneCpuHaveNobodyToLookAt) {
   for (std::uint64_t call = 1; call < 4; ++call)
     EXPECT_FALSE(probe.hand_over.far(4096, *ranks.control, 0, call));
   EXPECT_EQ(probe.looks(), 0u);
+}
+
+TEST(HandOver, ALineOfARankThatIsOnThisCpuForNowTellsNothing) {
+  Ranks ranks(2);
+  ranks.control->configure(2, false, true, 0);  // more ranks than CPUs, and none is pinned
+  HandOverProbe probe;
+  for (std::uint64_t call = 1; call <= 100; ++call) {
+    ranks.call(1, call);  // by this thread
+    probe.hand_over.far(4096, *ranks.control, 0, call);
+  }
+  EXPECT_LT(probe.looks(), 50u) << "but for interrupts";
+}
+
+TEST(HandOver, APieceForOnePeerGoesPastTheCachesOnceThePeerIsKnownToBeFar) {
+  HandOverProbe probe;
+  Word<std::uint64_t> taken{};
+  for (std::uint64_t piece = 1; piece < 4; ++piece) {
+    EXPECT_EQ(probe.hand_over.way(4096, taken), arch::CopyWay::ordinary);
+    taken.atomic().store(piece, std::memory_order_relaxed);
+  }
+  for (int i = 0; i < 5; ++i) probe.after(far, memory);
+  EXPECT_EQ(probe.hand_over.way(4096, taken), arch::CopyWay::past_caches);
+  for (int i = 0; i < 2; ++i) probe.after(near, memory);
+  EXPECT_EQ(probe.hand_over.way(4096, taken), arch::CopyWay::ordinary);
 }
 
 }  // namespace

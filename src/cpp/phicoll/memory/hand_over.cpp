@@ -46,6 +46,12 @@ std::uint32_t cycles_from_memory() {
   return std::max<std::uint32_t>(least, 1);
 }
 
+/// Whether a line came from this CPU's own caches, as its writer was on this CPU, for now. It tells nothing about the other
+/// CPUs, to which a move past the caches would matter.
+bool is_here(std::uint32_t from_peer, std::uint32_t from_memory) {
+  return 10 * std::uint64_t{from_peer} < from_memory;
+}
+
 std::uint32_t middle(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   return std::max(std::min(a, b), std::min(std::max(a, b), c));
 }
@@ -94,8 +100,17 @@ void HandOver::look(Control& control, int rank, std::uint64_t call) {
       static_cast<unsigned>(call % CallBoard::remembered / CallBoard::a_line * CallBoard::a_line);
   const std::uint32_t from_peer = cycles_of([&] { board->noted(peer_, first); });
   if (!changed(*board, first)) return;  // the next call tries again
-  pieces_ = 0;
-  bytes_ = 0;
+  if (control.crowded() && control.cpu(peer_) < 0 && is_here(from_peer, from_memory_)) return;
+  judge(from_peer, from_memory_);
+}
+
+void HandOver::look(const Word<std::uint64_t>& word) {
+  if (from_memory_ == 0) from_memory_ = cycles_from_memory();
+  std::uint64_t now = 0;
+  const std::uint32_t from_peer = cycles_of([&] { now = word.atomic().load(std::memory_order_acquire); });
+  if (now == seen_[0]) return;  // the next piece tries again
+  seen_[0] = now;
+  if (is_here(from_peer, from_memory_)) return;
   judge(from_peer, from_memory_);
 }
 
@@ -103,6 +118,8 @@ void HandOver::look(Control& control, int rank, std::uint64_t call) {
 void HandOver::judge(std::uint32_t from_peer, std::uint32_t from_memory) {
   if (looks_ == 0) from_peers_[0] = from_peers_[1] = from_peer;
   from_peers_[looks_++ % 3] = from_peer;
+  pieces_ = 0;
+  bytes_ = 0;
   if (looks_ >= first_looks) until_look_ = pieces_a_look;
   far_ = 100 * usual() >= percent_ * from_memory;
 }

@@ -23,6 +23,7 @@
 #include "phicoll/memory/call_board.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/host_numbers.hpp"
+#include "phicoll/memory/word.hpp"
 
 namespace phicoll {
 
@@ -53,6 +54,13 @@ class HandOver {
   arch::CopyWay way(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
     return far(bytes, control, rank, call) ? far_way_ : near_way_;
   }
+  /// How a piece is copied for one peer, which writes to `word` whenever it has taken one. Only this function reads the
+  /// word, and only its line's distance counts. Ordinary stores before the first look.
+  arch::CopyWay way(std::size_t bytes, const Word<std::uint64_t>& word) {
+    bytes_ += bytes;
+    if (__builtin_expect(++pieces_ >= until_look_ || bytes_ >= bytes_a_look, 0)) look(word);
+    return far_ && looks_ != 0 ? far_way_ : near_way_;
+  }
   /// How to copy a piece that a peer handed over.
   arch::CopyWay take_way() const { return take_way_; }
   /// The time of a peer's line, in percent of that of one from memory; 0 before the first look.
@@ -67,6 +75,7 @@ class HandOver {
   static constexpr std::size_t bytes_a_look = std::size_t{1} << 20;
 
   [[gnu::noinline, gnu::cold]] void look(Control& control, int rank, std::uint64_t call);
+  [[gnu::noinline, gnu::cold]] void look(const Word<std::uint64_t>& word);
   bool changed(const CallBoard& board, unsigned first);
   bool next_peer(const Control& control, int rank);
   void judge(std::uint32_t from_peer, std::uint32_t from_memory);

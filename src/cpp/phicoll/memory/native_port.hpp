@@ -34,6 +34,8 @@
 //                                            can tell
 //   move(to, from, bytes, stores)            any bytes between any Data, not overlapping; a plain copy, made
 //                                            visible by the signal that follows it
+//   hand(to, from, bytes, distance, word)    move(), for one rank to read next, which writes to `word` whenever it
+//                                            has; `distance` is what is known of how far that rank is
 //   combine(op, to, left, right, count)      to[i] = left[i] op right[i]; `to` may be `left` or `right`
 //   reachable(data, bytes)                   whether the loads and stores of all peers reach the data
 //   near(bytes)                              whether peers get what this rank has written sooner from its
@@ -318,6 +320,12 @@ class NativePort {
       arch::copy_beside_string(to.at, from.at, bytes);
     else
       __builtin_memcpy(to.at, from.at, bytes);
+  }
+  using Distance = HandOver;
+  void hand(Data to, Data from, std::size_t bytes, Distance& distance,
+            const Word<std::uint64_t>& word) const {
+    if (bytes < arch::hand_over_bytes) return move(to, from, bytes);
+    arch::copy_by(distance.way(bytes, word), to.at, from.at, bytes);
   }
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
     op.kernel(op.context, to.at, left.at, right.at, count);

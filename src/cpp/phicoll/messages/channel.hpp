@@ -100,6 +100,10 @@ struct alignas(arch::stride_bytes) Channel {
   struct alignas(arch::stride_bytes) Ring {
     Word<std::uint64_t> place;  ///< 0: not made yet
   };
+  /// By the reader. The sender learns from it how far away the reader is.
+  struct alignas(arch::stride_bytes) Taken {
+    Word<std::uint64_t> pieces;  ///< the cell of the last piece taken from the byte ring
+  };
   /// The word for the nth message whose rest is wanted, from 0.
   Word<std::uint64_t>& want(std::uint64_t n) { return wanted.number[n % wants]; }
 
@@ -108,6 +112,7 @@ struct alignas(arch::stride_bytes) Channel {
   Wanted wanted;
   Both both;
   Ring ring;
+  Taken taken;
   MessageCell cell[cells];
 
   MessageCell& cell_of(std::uint64_t number) { return cell[number % cells]; }

@@ -62,7 +62,9 @@ class Endpoint {
         first_part_(most_at_once_ / 2),
         streamed_from_(static_cast<std::size_t>(setup.shape.host().streamed) / 2),
         out_(static_cast<std::size_t>(ranks_)),
-        in_(static_cast<std::size_t>(ranks_)) {}
+        in_(static_cast<std::size_t>(ranks_)) {
+    for (Out& out : out_) out.distance.set_host(setup.shape.host());
+  }
 
   /// Begins `transfer`, which lives at least until it is done.
   void begin(Port& port, const Shared& transfer) {
@@ -233,6 +235,7 @@ class Endpoint {
     std::vector<Shared> announced;                 // the first part in the channel, the rest not wanted yet
     std::uint64_t wants = 0;                       // seen
     std::vector<Shared> handed;                    // all in the channel, with a ticket that has not come back
+    typename Port::Distance distance;
   };
   /// A message that came before its receive.
   struct Waiting {
@@ -431,7 +434,7 @@ class Endpoint {
         if (exposed)
           cell.exposed().store(port, port.expose(t.data));
         else if (t.bytes != 0)
-          take_from(port, t, port.shared(cell.payload), t.bytes);
+          take_from(port, out, t, port.shared(cell.payload), t.bytes);
         write(port, out, cell, {t.tag, t.type, exposed ? CellKind::exposed : CellKind::here, t.ticket},
               t.bytes);
         return true;
@@ -446,7 +449,7 @@ class Endpoint {
       const std::size_t piece = std::min(end - t.moved, piece_of(t.bytes));
       if (!has_cell(port, out) || !has_bytes(port, out, piece)) return false;
       MessageCell& cell = out.channel->cell_of(out.cells);
-      take_from(port, t, port.shared(out.ring + out.bytes % ring_bytes_), piece);
+      take_from(port, out, t, port.shared(out.ring + out.bytes % ring_bytes_), piece);
       port.store_relaxed(cell.piece().at, out.bytes);
       port.store_relaxed(cell.piece().bytes, std::uint64_t{piece});
       out.bytes += arch::whole_lines(piece);
@@ -461,8 +464,9 @@ class Endpoint {
     return true;
   }
   /// Copies the next bytes of a message that is sent.
-  static void take_from(Port& port, const Transfer& t, Data to, std::size_t bytes) {
-    if (t.pieces.empty()) return port.move(to, t.data + t.moved, bytes);
+  static void take_from(Port& port, Out& out, const Transfer& t, Data to, std::size_t bytes) {
+    const Word<std::uint64_t>& taken = out.channel->taken.pieces;
+    if (t.pieces.empty()) return port.hand(to, t.data + t.moved, bytes, out.distance, taken);
     std::size_t before = t.moved;
     for (const Transfer::Piece& piece : t.pieces) {
       if (before >= piece.bytes) {
@@ -471,7 +475,7 @@ class Endpoint {
       }
       const std::size_t now = std::min(bytes, piece.bytes - before);
       const auto* const from = static_cast<const unsigned char*>(piece.data) + before;
-      port.move(to, port.bind(from, now), now);
+      port.hand(to, port.bind(from, now), now, out.distance, taken);
       to = to + now;
       bytes -= now;
       before = 0;
@@ -826,6 +830,7 @@ class Endpoint {
     if (in.ring == nullptr) in.ring = channels_.ring_at(port.load_relaxed(in.channel->ring.place));
     const Data piece = port.shared(in.ring + at % ring_bytes_);
     in.bytes = at + arch::whole_lines(bytes);
+    port.store_relaxed(in.channel->taken.pieces, in.cells + 1);
     if (in.stream) {
       Transfer& t = *in.stream;
       port.move(t.data + t.moved, piece, bytes, stores_of(t.envelope.bytes));

@@ -134,6 +134,13 @@ class SimPort : public PointerExposure<SimPort> {
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     simulation_->copy(rank_, to.at, from.at, bytes, stores);
   }
+  /// Nothing: a machine's description has the distances.
+  struct Distance {
+    void set_host(const HostNumbers&) {}
+  };
+  void hand(Data to, Data from, std::size_t bytes, Distance&, const Word<std::uint64_t>&) const {
+    move(to, from, bytes);
+  }
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
     simulation_->combine(rank_, op, to.at, left.at, right.at, count);
   }
