@@ -263,7 +263,9 @@ def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, A
     )
     client = stack.enter_context(distributed.Client(scheduler, set_as_default=False))
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler.scheduler_address]
-    worker += ["--nthreads", "0", "--no-dashboard", "--death-timeout", "60"]
+    # Without a limit, as the job has all of its nodes' memory: Dask would take Slurm's RealMemory, which is 1 MB where
+    # slurm.conf names none, and restart its workers for ever.
+    worker += ["--nthreads", "0", "--no-dashboard", "--death-timeout", "60", "--memory-limit", "0"]
     options = [f"--{key}={values[key]}" for key in TEXTS if key in values]
     options += [
         f"--nodes={values['nodes']}",
@@ -279,22 +281,25 @@ def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, A
     job = told.stdout.strip().partition(";")[0]
     stack.callback(slurm, "scancel", job)
     bench.note(f"phicoll: waiting for the Slurm job {job}\n", None)
-    asked = time.monotonic()
-    while len(client.scheduler_info(n_workers=-1)["workers"]) < values["nodes"]:
+    log, state, asked = LOG.replace("%j", job), "", time.monotonic()
+    while (workers := len(client.scheduler_info(n_workers=-1)["workers"])) < values["nodes"]:
         time.sleep(WAIT_S)
         if time.monotonic() - asked > ASK_S:
             asked = time.monotonic()
-            check_job(job)
+            told = slurm("squeue", "--noheader", "--format=%i %T (%r)", "--jobs", job)
+            if told.returncode != 0:
+                continue  # Slurm is busy
+            number, _, found = told.stdout.strip().partition(" ")
+            if number != job:
+                raise ResourceError(
+                    f"executor: the Slurm job {job} ended before its workers started; see {log}"
+                )
+            if found.startswith("RUNNING"):
+                found = f"RUNNING, and {workers} of {values['nodes']} workers have connected; see {log}"
+            if found != state:
+                state = found
+                bench.note(f"phicoll: the Slurm job {job} is {state}\n", None)
     return client
-
-
-def check_job(job: str) -> None:
-    """Raise ResourceError if the job has ended."""
-    told = slurm("squeue", "--noheader", "--format=%i", "--jobs", job)
-    if told.returncode == 0 and job not in told.stdout.split():
-        raise ResourceError(
-            f"executor: the Slurm job {job} ended before its workers started; see {LOG.replace('%j', job)}"
-        )
 
 
 def slurm(*command: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
