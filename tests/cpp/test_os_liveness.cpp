@@ -183,6 +183,22 @@ TEST_F(Token, LeavingInOrderIsNoDeath) {
   close(stop[1]);
 }
 
+TEST_F(Token, AnOwnerThatLeftMayComeBackAndDie) {
+  std::thread first([this] {
+    EXPECT_TRUE(token_->acquire());
+    token_->release();
+  });
+  first.join();
+  EXPECT_FALSE(token_->acquire());
+  token_->renew();
+  EXPECT_EQ(token_->watch(0), Watch::absent);
+  std::thread second([this] { EXPECT_TRUE(token_->acquire()); });
+  second.join();
+  EXPECT_EQ(until_gone(), Watch::died);
+  token_->renew();
+  EXPECT_FALSE(token_->acquire());
+}
+
 TEST_F(Token, AStoppedOwnerIsAlive) {
   int stop[2];
   ASSERT_EQ(pipe(stop), 0);

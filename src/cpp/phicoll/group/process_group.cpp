@@ -326,7 +326,9 @@ void ProcessGroup::pause() {
 }
 
 void ProcessGroup::resume() {
-  header_of(memory_).members[rank_].state.atomic().store(ProcessHeader::attached, std::memory_order_release);
+  ProcessHeader::Member& member = header_of(memory_).members[rank_];
+  member.life.renew();
+  member.state.atomic().store(ProcessHeader::attached, std::memory_order_release);
   watch_and_pin();
 }
 

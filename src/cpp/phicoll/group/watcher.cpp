@@ -29,11 +29,11 @@ ProcessGroup::Watcher::Watcher(Control& control, ProcessHeader& header, int rank
     : control_(control), header_(header), rank_(rank), parent_(getppid()), wake_(os::open_wake_fd()) {
   try {
     thread_ = start_quiet_thread([this] {
-      header_.members[rank_].life.acquire();
+      const bool held = header_.members[rank_].life.acquire();
       alive_.store(1, std::memory_order_release);
       os::futex_wake(&alive_, 1, false);
       if (!os::pidfd_available() || wake_ < 0 || !watch_by_descriptor()) watch_by_mutex();
-      header_.members[rank_].life.release();
+      if (held) header_.members[rank_].life.release();
     });
   } catch (const std::system_error& error) {
     if (wake_ >= 0) close(wake_);

@@ -25,21 +25,26 @@ namespace os {
 
 namespace {
 
-int lock_until(pthread_mutex_t* mutex, const timespec& until) {
+int lock_within(pthread_mutex_t* mutex, std::int64_t ns) {
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer does not know that pthread_mutex_timedlock locks when it returns EOWNERDEAD; of trylock
   // it does.
-  for (;;) {
+  for (const std::int64_t end = now_ns() + ns;;) {
     const int error = pthread_mutex_trylock(mutex);
     if (error != EBUSY) return error;
-    timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (now.tv_sec > until.tv_sec || (now.tv_sec == until.tv_sec && now.tv_nsec >= until.tv_nsec))
-      return ETIMEDOUT;
+    if (now_ns() >= end) return ETIMEDOUT;
     const timespec nap = {0, 1000000};
     nanosleep(&nap, nullptr);
   }
 #else
+  timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += static_cast<time_t>(ns / 1000000000);
+  until.tv_nsec += static_cast<long>(ns % 1000000000);
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    ++until.tv_sec;
+  }
   return pthread_mutex_timedlock(mutex, &until);
 #endif
 }
@@ -164,7 +169,8 @@ void RobustToken::init() {
 }
 
 bool RobustToken::acquire() {
-  const int error = pthread_mutex_trylock(&mutex_);  // watchers lock it only once it is marked as held
+  // Watchers lock it only while it is marked as held; one that saw a former owner may have it for a moment.
+  const int error = lock_within(&mutex_, 100 * 1000000);
   if (error != 0 && error != EOWNERDEAD) return false;
   if (error == EOWNERDEAD || state_.load(std::memory_order_relaxed) != fresh) {
     if (error == EOWNERDEAD && state_.load(std::memory_order_relaxed) != left)
@@ -174,6 +180,11 @@ bool RobustToken::acquire() {
   }
   state_.store(held, std::memory_order_release);
   return true;
+}
+
+void RobustToken::renew() {
+  std::uint32_t former = left;
+  state_.compare_exchange_strong(former, fresh, std::memory_order_acq_rel);
 }
 
 void RobustToken::release() {
@@ -192,16 +203,7 @@ RobustToken::Watch RobustToken::watch(int timeout_ms) {
     const timespec nap = {0, 1000000};
     nanosleep(&nap, nullptr);
   }
-  timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  const std::int64_t left_ns = end > now_ns() ? end - now_ns() : 0;
-  until.tv_sec += static_cast<time_t>(left_ns / 1000000000);
-  until.tv_nsec += static_cast<long>(left_ns % 1000000000);
-  if (until.tv_nsec >= 1000000000) {
-    until.tv_nsec -= 1000000000;
-    ++until.tv_sec;
-  }
-  const int error = lock_until(&mutex_, until);
+  const int error = lock_within(&mutex_, end > now_ns() ? end - now_ns() : 0);
   if (error == ETIMEDOUT) return Watch::alive;
   if (error == ENOTRECOVERABLE) return Watch::died;
   if (error == EOWNERDEAD) {

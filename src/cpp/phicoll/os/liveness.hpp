@@ -58,6 +58,9 @@ class RobustToken {
   /// The owner takes it: once, for life. Returns false when another process has it or had it.
   bool acquire();
 
+  /// The owner that has left in order may acquire it again.
+  void renew();
+
   /// The owner leaves in order; called by the thread that acquired it.
   void release();
 
