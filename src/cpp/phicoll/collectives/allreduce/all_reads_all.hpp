@@ -51,28 +51,20 @@ struct AllReadsAll : AlgorithmDefaults {
         : boxes_(setup, 0, capacities(p), 2, Credit::implied),
           scratch_(setup, 0, static_cast<std::size_t>(p.buffer)),
           shown_(setup, ScratchBuffers::footprint(setup.size(), static_cast<std::size_t>(p.buffer)), 1),
+          pieces_(p.transfer, p.buffer, setup.size()),
           rank_(setup.rank),
-          ranks_(setup.size()),
-          bytes_(static_cast<std::size_t>(p.buffer)),
-          transfer_(p.transfer) {}
+          ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
       boxes_.begin(call);
       shown_.begin(call);
-      if (ranks_ == 1) return move_some(port, call.receive, call.send, call.bytes());
-      if (transfer_ == Transfer::put_get) {
-        for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {
-          const std::uint64_t n = pieces_++;
-          boxes_.put(port, rank_, 0, n, call.send + at, count * call.op.element_bytes);
-          reduce(port, call.op, call.receive + at, count,
-                 [&, n](int r) { return boxes_.await(port, r, 0, n, r); });
-        });
-      } else {
-        for_load_store_pieces(port, call, bytes_, [&](const PieceArrays& a) {
-          ++pieces_;
-          load_store(port, call.op, a);
-        });
-      }
+      pieces_(
+          port, call,
+          [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
+            boxes_.put(port, rank_, 0, n, send, count * op.element_bytes);
+            reduce(port, op, receive, count, [&, n](int r) { return boxes_.await(port, r, 0, n, r); });
+          },
+          [&](const Operator& op, const PieceArrays& a) { load_store(port, op, a); });
     }
 
    private:
@@ -91,22 +83,20 @@ struct AllReadsAll : AlgorithmDefaults {
         mine = scratch_.get(port, 0);
         port.move(mine, a.send, a.bytes);
       }
-      shown_.show(port, 0, pieces_, mine, mine);
+      shown_.show(port, 0, a.number, mine, mine);
       reduce(port, op, a.receive, a.count,
-             [&](int r) { return r == rank_ ? mine : shown_.look(port, r, 0, pieces_).read; });
-      shown_.count(port, 0, pieces_);
+             [&](int r) { return r == rank_ ? mine : shown_.look(port, r, 0, a.number).read; });
+      shown_.count(port, 0, a.number);
       for (int r = 0; r < ranks_; ++r)
-        if (r != rank_) shown_.await_count(port, r, 0, pieces_);
+        if (r != rank_) shown_.await_count(port, r, 0, a.number);
     }
 
     PutBoxes<Port> boxes_;
     ScratchBuffers scratch_;
     Shown<Port> shown_;
-    std::uint64_t pieces_ = 0;
+    TransferPieces pieces_;
     int rank_;
     int ranks_;
-    std::size_t bytes_;
-    Transfer transfer_;
   };
 };
 

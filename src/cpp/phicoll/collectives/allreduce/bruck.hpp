@@ -52,10 +52,7 @@ struct BruckAllreduce : AlgorithmDefaults {
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : exchange_(setup, static_cast<std::size_t>(p.buffer)),
-          bytes_(static_cast<std::size_t>(p.buffer)),
-          alone_(setup.size() == 1),
-          transfer_(p.transfer) {
+        : exchange_(setup, static_cast<std::size_t>(p.buffer)), pieces_(p.transfer, p.buffer, setup.size()) {
       const Fold& fold = exchange_.fold;
       if (fold.folded(setup.rank)) return;
       const int core = fold.core(setup.rank);
@@ -67,24 +64,17 @@ struct BruckAllreduce : AlgorithmDefaults {
 
     void operator()(Port& port, const Call& call) {
       exchange_.begin(call);
-      if (alone_) return move_some(port, call.receive, call.send, call.bytes());
-      if (transfer_ == Transfer::put_get) {
-        for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {
-          exchange_.put_get(port, call.op, call.send + at, call.receive + at, count, pieces_++);
-        });
-      } else {
-        for_load_store_pieces(port, call, bytes_, [&](const PieceArrays& a) {
-          exchange_.load_store(port, call.op, a, ++pieces_);
-        });
-      }
+      pieces_(
+          port, call,
+          [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
+            exchange_.put_get(port, op, send, receive, count, n);
+          },
+          [&](const Operator& op, const PieceArrays& a) { exchange_.load_store(port, op, a); });
     }
 
    private:
     DoublingExchange<Port> exchange_;
-    std::uint64_t pieces_ = 0;
-    std::size_t bytes_;
-    bool alone_;
-    Transfer transfer_;
+    TransferPieces pieces_;
   };
 };
 

@@ -79,16 +79,15 @@ class DoublingExchange {
     if (fold.carries(rank)) boxes.put(port, rank - 1, side, n, receive, bytes);
   }
 
-  void load_store(Port& port, const Operator& op, const PieceArrays& a, std::uint64_t number) {
+  void load_store(Port& port, const Operator& op, const PieceArrays& a) {
     const int last = fold.steps() - 1;
     const int side = fold.steps();
-    if (fold.folded(rank))
-      return load_store_folded(port, shown, side, number, a, scratch.get(port, 0), rank + 1);
+    if (fold.folded(rank)) return load_store_folded(port, shown, side, a, scratch.get(port, 0), rank + 1);
     Data mine = a.send;
     int next = 1;
     ShownPlaces aside;
     if (fold.carries(rank)) {
-      aside = shown.look(port, rank - 1, side, number);
+      aside = shown.look(port, rank - 1, side, a.number);
       const Data value = scratch.get(port, 0);
       port.combine(op, value, aside.read, mine, a.count);
       mine = value;
@@ -98,21 +97,21 @@ class DoublingExchange {
     }
     for (int s = 0; s <= last; ++s) {
       const DoublingStep& step = steps.data()[static_cast<std::size_t>(s)];
-      shown.show(port, s, number, mine, mine);
-      const Data theirs = shown.look(port, step.from, s, number).read;
+      shown.show(port, s, a.number, mine, mine);
+      const Data theirs = shown.look(port, step.from, s, a.number).read;
       // What the new value overwrites was shown in the step before.
-      if (s > 0) await_reader(port, s - 1, number);
+      if (s > 0) await_reader(port, s - 1, a.number);
       const Data value = s == last ? a.receive : scratch.get(port, next);
       combine_sides(port, op, value, mine, theirs, step.theirs_first, a.count);
-      shown.done(port, step.from, s, number);
+      shown.done(port, step.from, s, a.number);
       mine = value;
       next = 1 - next;
     }
     if (fold.carries(rank)) {
       port.move(aside.write, mine, a.bytes);
-      shown.done(port, rank - 1, side, number);
+      shown.done(port, rank - 1, side, a.number);
     }
-    await_reader(port, last, number);
+    await_reader(port, last, a.number);
   }
 
   Fold fold;

@@ -53,25 +53,19 @@ struct FlatTreeAllreduce : AlgorithmDefaults {
         : boxes_(setup, 0, capacities(p), 2, Credit::implied),
           scratch_(setup, 0, static_cast<std::size_t>(p.buffer)),
           shown_(setup, ScratchBuffers::footprint(setup.size(), static_cast<std::size_t>(p.buffer)), 1),
+          pieces_(p.transfer, p.buffer, setup.size()),
           rank_(setup.rank),
-          ranks_(setup.size()),
-          bytes_(static_cast<std::size_t>(p.buffer)),
-          transfer_(p.transfer) {}
+          ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
       boxes_.begin(call);
       shown_.begin(call);
-      if (ranks_ == 1) return move_some(port, call.receive, call.send, call.bytes());
-      if (transfer_ == Transfer::put_get) {
-        for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {
-          put_get(port, call.op, call.send + at, call.receive + at, count, pieces_++);
-        });
-      } else {
-        for_load_store_pieces(port, call, bytes_, [&](const PieceArrays& a) {
-          ++pieces_;
-          load_store(port, call.op, a);
-        });
-      }
+      pieces_(
+          port, call,
+          [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
+            put_get(port, op, send, receive, count, n);
+          },
+          [&](const Operator& op, const PieceArrays& a) { load_store(port, op, a); });
     }
 
    private:
@@ -92,26 +86,24 @@ struct FlatTreeAllreduce : AlgorithmDefaults {
     }
 
     void load_store(Port& port, const Operator& op, const PieceArrays& a) {
-      if (rank_ != 0) return load_store_folded(port, shown_, 0, pieces_, a, scratch_.get(port, 0), 0);
+      if (rank_ != 0) return load_store_folded(port, shown_, 0, a, scratch_.get(port, 0), 0);
       Data left = a.send;
       for (int r = 1; r < ranks_; ++r) {
-        port.combine(op, a.receive, left, shown_.look(port, r, 0, pieces_).read, a.count);
+        port.combine(op, a.receive, left, shown_.look(port, r, 0, a.number).read, a.count);
         left = a.receive;
       }
       for (int r = 1; r < ranks_; ++r) {
-        port.move(shown_.look(port, r, 0, pieces_).write, a.receive, a.bytes);
-        shown_.done(port, r, 0, pieces_);
+        port.move(shown_.look(port, r, 0, a.number).write, a.receive, a.bytes);
+        shown_.done(port, r, 0, a.number);
       }
     }
 
     PutBoxes<Port> boxes_;
     ScratchBuffers scratch_;
     Shown<Port> shown_;
-    std::uint64_t pieces_ = 0;
+    TransferPieces pieces_;
     int rank_;
     int ranks_;
-    std::size_t bytes_;
-    Transfer transfer_;
   };
 };
 

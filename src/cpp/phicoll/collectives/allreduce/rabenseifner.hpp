@@ -97,10 +97,8 @@ struct Rabenseifner : AlgorithmDefaults {
           shown_(setup, ScratchBuffers::footprint(setup.size(), static_cast<std::size_t>(p.buffer)),
                  fold_.steps() + 1),
           steps_(static_cast<std::size_t>(fold_.steps())),
+          pieces_(p.transfer, p.buffer, setup.size()),
           rank_(setup.rank),
-          bytes_(static_cast<std::size_t>(p.buffer)),
-          alone_(setup.size() == 1),
-          transfer_(p.transfer),
           merge_middle_(p.merge_middle == YesNo::yes),
           left_computes_(p.left_computes == YesNo::yes) {
       if (fold_.folded(rank_)) return;
@@ -110,17 +108,12 @@ struct Rabenseifner : AlgorithmDefaults {
     void operator()(Port& port, const Call& call) {
       boxes_.begin(call);
       shown_.begin(call);
-      if (alone_) return move_some(port, call.receive, call.send, call.bytes());
-      if (transfer_ == Transfer::put_get) {
-        for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {
-          put_get(port, call.op, call.send + at, call.receive + at, count, pieces_++);
-        });
-      } else {
-        for_load_store_pieces(port, call, bytes_, [&](const PieceArrays& a) {
-          ++pieces_;
-          load_store(port, call.op, a);
-        });
-      }
+      pieces_(
+          port, call,
+          [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
+            put_get(port, op, send, receive, count, n);
+          },
+          [&](const Operator& op, const PieceArrays& a) { load_store(port, op, a); });
     }
 
    private:
@@ -188,12 +181,12 @@ struct Rabenseifner : AlgorithmDefaults {
       const std::size_t size = op.element_bytes;
       const int side = fold_.steps();
       const Data buffer = scratch_.get(port, 0);
-      if (fold_.folded(rank_)) return load_store_folded(port, shown_, side, pieces_, a, buffer, rank_ + 1);
+      if (fold_.folded(rank_)) return load_store_folded(port, shown_, side, a, buffer, rank_ + 1);
       const Data home = a.receive_direct ? a.receive : buffer;
       Data mine = a.send;
       ShownPlaces aside;
       if (fold_.carries(rank_)) {
-        aside = shown_.look(port, rank_ - 1, side, pieces_);
+        aside = shown_.look(port, rank_ - 1, side, a.number);
         port.combine(op, home, aside.read, mine, a.count);
         mine = home;
       }
@@ -204,7 +197,7 @@ struct Rabenseifner : AlgorithmDefaults {
         const Range given = kept(now, false);
         range = kept(now, true);
         show(port, s, a, mine, home, given, size);
-        const ShownPlaces partner = shown_.look(port, now.peer, s, pieces_);
+        const ShownPlaces partner = shown_.look(port, now.peer, s, a.number);
         now.write = partner.write;
         const std::size_t at = range.begin * size;
         combine_sides(port, op, home + at, mine + at, partner.read + at, now.peer < rank_, range.count());
@@ -215,14 +208,14 @@ struct Rabenseifner : AlgorithmDefaults {
         Step& now = step(s);
         const std::size_t at = range.begin * size;
         move_some(port, now.write + at, home + at, range.count() * size);
-        shown_.done(port, now.peer, s, pieces_);
-        shown_.await_done(port, s, pieces_, now.peer);
+        shown_.done(port, now.peer, s, a.number);
+        shown_.await_done(port, s, a.number, now.peer);
         range = now.common;
       }
       move_some(port, a.receive, home, a.bytes);
       if (fold_.carries(rank_)) {
         port.move(aside.write, a.receive, a.bytes);
-        shown_.done(port, rank_ - 1, side, pieces_);
+        shown_.done(port, rank_ - 1, side, a.number);
       }
     }
 
@@ -235,7 +228,7 @@ struct Rabenseifner : AlgorithmDefaults {
         move_some(port, home + at, mine + at, range.count() * size);
         read = home;
       }
-      shown_.show(port, s, pieces_, read, home);
+      shown_.show(port, s, a.number, read, home);
     }
 
     void middle(Port& port, const Operator& op, const PieceArrays& a, Data mine, Data home, Range range) {
@@ -245,25 +238,25 @@ struct Rabenseifner : AlgorithmDefaults {
       const std::size_t bytes = range.count() * op.element_bytes;
       const bool left = rank_ < peer;
       if (left_computes_ && left) {
-        const ShownPlaces partner = shown_.look(port, peer, s, pieces_);
+        const ShownPlaces partner = shown_.look(port, peer, s, a.number);
         combine_sides(port, op, home + at, mine + at, partner.read + at, false, range.count());
         move_some(port, partner.write + at, home + at, bytes);
-        shown_.done(port, peer, s, pieces_);
+        shown_.done(port, peer, s, a.number);
         return;
       }
       show(port, s, a, mine, home, range, op.element_bytes);
       if (!left_computes_) {
-        const ShownPlaces partner = shown_.look(port, peer, s, pieces_);
+        const ShownPlaces partner = shown_.look(port, peer, s, a.number);
         // Home may be written at once where the peer reads this rank's send buffer instead.
         const bool apart = mine != home && a.send_direct;
         const Data value = apart ? home + at : scratch_.get(port, 1);
         combine_sides(port, op, value, mine + at, partner.read + at, !left, range.count());
-        shown_.done(port, peer, s, pieces_);
-        shown_.await_done(port, s, pieces_, peer);
+        shown_.done(port, peer, s, a.number);
+        shown_.await_done(port, s, a.number, peer);
         move_some(port, home + at, value, bytes);
         return;
       }
-      shown_.await_done(port, s, pieces_, peer);
+      shown_.await_done(port, s, a.number, peer);
     }
 
     Fold fold_;
@@ -271,11 +264,8 @@ struct Rabenseifner : AlgorithmDefaults {
     ScratchBuffers scratch_;
     Shown<Port> shown_;
     AlignedVector<Step> steps_;
-    std::uint64_t pieces_ = 0;
+    TransferPieces pieces_;
     int rank_;
-    std::size_t bytes_;
-    bool alone_;
-    Transfer transfer_;
     bool merge_middle_;
     bool left_computes_;
   };

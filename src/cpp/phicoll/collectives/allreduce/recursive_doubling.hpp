@@ -53,9 +53,7 @@ struct RecursiveDoubling : AlgorithmDefaults {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : exchange_(setup, static_cast<std::size_t>(p.buffer)),
-          bytes_(static_cast<std::size_t>(p.buffer)),
-          alone_(setup.size() == 1),
-          transfer_(p.transfer),
+          pieces_(p.transfer, p.buffer, setup.size()),
           left_computes_(p.left_computes == YesNo::yes) {
       const Fold& fold = exchange_.fold;
       if (fold.folded(setup.rank)) return;
@@ -68,20 +66,17 @@ struct RecursiveDoubling : AlgorithmDefaults {
 
     void operator()(Port& port, const Call& call) {
       exchange_.begin(call);
-      if (alone_) return move_some(port, call.receive, call.send, call.bytes());
-      if (transfer_ == Transfer::put_get) {
-        for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {
-          exchange_.put_get(port, call.op, call.send + at, call.receive + at, count, pieces_++);
-        });
-      } else {
-        for_load_store_pieces(port, call, bytes_, [&](const PieceArrays& a) {
-          ++pieces_;
-          if (left_computes_)
-            left_computes(port, call.op, a);
-          else
-            exchange_.load_store(port, call.op, a, pieces_);
-        });
-      }
+      pieces_(
+          port, call,
+          [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
+            exchange_.put_get(port, op, send, receive, count, n);
+          },
+          [&](const Operator& op, const PieceArrays& a) {
+            if (left_computes_)
+              left_computes(port, op, a);
+            else
+              exchange_.load_store(port, op, a);
+          });
     }
 
    private:
@@ -89,48 +84,44 @@ struct RecursiveDoubling : AlgorithmDefaults {
       DoublingExchange<Port>& x = exchange_;
       const int side = x.fold.steps();
       const Data buffer = x.scratch.get(port, 0);
-      if (x.fold.folded(x.rank))
-        return load_store_folded(port, x.shown, side, pieces_, a, buffer, x.rank + 1);
+      if (x.fold.folded(x.rank)) return load_store_folded(port, x.shown, side, a, buffer, x.rank + 1);
       // Where this rank's values lie between the steps, in reach of its partners.
       const Data home = a.receive_direct ? a.receive : buffer;
       Data mine = a.send;
       ShownPlaces aside;
       if (x.fold.carries(x.rank)) {
-        aside = x.shown.look(port, x.rank - 1, side, pieces_);
+        aside = x.shown.look(port, x.rank - 1, side, a.number);
         port.combine(op, home, aside.read, mine, a.count);
         mine = home;
       }
       for (int s = 0; s < side; ++s) {
         const int peer = x.steps.data()[static_cast<std::size_t>(s)].to;
         if (peer > x.rank) {
-          const ShownPlaces partner = x.shown.look(port, peer, s, pieces_);
+          const ShownPlaces partner = x.shown.look(port, peer, s, a.number);
           const Data value = s + 1 == side ? a.receive : home;
           port.combine(op, value, mine, partner.read, a.count);
           port.move(partner.write, value, a.bytes);
-          x.shown.done(port, peer, s, pieces_);
+          x.shown.done(port, peer, s, a.number);
           mine = value;
         } else {
           if (mine == a.send && !a.send_direct) {
             move_some(port, home, mine, a.bytes);
             mine = home;
           }
-          x.shown.show(port, s, pieces_, mine, home);
-          x.shown.await_done(port, s, pieces_, peer);
+          x.shown.show(port, s, a.number, mine, home);
+          x.shown.await_done(port, s, a.number, peer);
           mine = home;
         }
       }
       move_some(port, a.receive, mine, a.bytes);
       if (x.fold.carries(x.rank)) {
         port.move(aside.write, a.receive, a.bytes);
-        x.shown.done(port, x.rank - 1, side, pieces_);
+        x.shown.done(port, x.rank - 1, side, a.number);
       }
     }
 
     DoublingExchange<Port> exchange_;
-    std::uint64_t pieces_ = 0;
-    std::size_t bytes_;
-    bool alone_;
-    Transfer transfer_;
+    TransferPieces pieces_;
     bool left_computes_;
   };
 };

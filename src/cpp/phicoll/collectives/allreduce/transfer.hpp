@@ -13,7 +13,6 @@
 #include "phicoll/collectives/structure/fold.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
 #include "phicoll/collectives/transport/put_boxes.hpp"
-
 #include "phicoll/collectives/transport/shown.hpp"
 
 namespace phicoll {
@@ -42,14 +41,6 @@ inline void limit_buffer(int& buffer, int ranks, int buffers, std::size_t taken 
   buffer = static_cast<int>(std::min<long>(buffer, std::max<long>(most, max_element_bytes)));
 }
 
-/// piece(first byte, elements) for each piece of at most `bytes` bytes.
-template <class Piece>
-void for_pieces(const Call& call, std::size_t bytes, Piece piece) {
-  const std::size_t size = call.op.element_bytes;
-  const std::size_t most = bytes / size;
-  for (std::size_t at = 0; at < call.count; at += most) piece(at * size, std::min(most, call.count - at));
-}
-
 /// `theirs` is of lower ranks than `mine`, or of higher ones.
 template <class Port>
 void combine_sides(Port& port, const Operator& op, Data to, Data mine, Data theirs, bool theirs_first,
@@ -67,21 +58,47 @@ struct PieceArrays {
   Data receive;
   std::size_t count;
   std::size_t bytes;
-  bool send_direct;     ///< peers reach it
-  bool receive_direct;  ///< likewise
+  bool send_direct;      ///< peers reach it
+  bool receive_direct;   ///< likewise
+  std::uint64_t number;  ///< of the piece, from 1 on, over all calls
 };
 
-/// piece(arrays) for each piece of at most `bytes` bytes.
-template <class Port, class Piece>
-void for_load_store_pieces(Port& port, const Call& call, std::size_t bytes, Piece piece) {
-  const std::size_t size = call.op.element_bytes;
-  const bool send_direct = port.reachable(call.send, call.bytes());
-  const bool receive_direct =
-      call.receive == call.send ? send_direct : port.reachable(call.receive, call.bytes());
-  for_pieces(call, bytes, [&, size, send_direct, receive_direct](std::size_t at, std::size_t count) {
-    piece(PieceArrays{call.send + at, call.receive + at, count, count * size, send_direct, receive_direct});
-  });
-}
+/// Takes calls through an algorithm in pieces of at most a buffer, by one of the ways of transfer.
+class TransferPieces {
+ public:
+  TransferPieces(Transfer transfer, int buffer, int ranks)
+      : bytes_(static_cast<std::size_t>(buffer)), transfer_(transfer), alone_(ranks == 1) {}
+
+  /// put_get(operator, send, receive, elements, number of the piece, from 0 on, over all calls) or load_store(operator,
+  /// arrays) for each piece; a rank alone copies.
+  template <class Port, class PutGet, class LoadStore>
+  void operator()(Port& port, const Call& call, PutGet put_get, LoadStore load_store) {
+    if (alone_) return move_some(port, call.receive, call.send, call.bytes());
+    const std::size_t size = call.op.element_bytes;
+    const std::size_t most = bytes_ / size;
+    const bool stored = transfer_ == Transfer::load_store;
+    const bool send_direct = stored && port.reachable(call.send, call.bytes());
+    const bool receive_direct =
+        stored && (call.receive == call.send ? send_direct : port.reachable(call.receive, call.bytes()));
+    for (std::size_t at = 0; at < call.count; at += most) {
+      const std::size_t count = std::min(most, call.count - at);
+      const Data send = call.send + at * size;
+      const Data receive = call.receive + at * size;
+      const std::uint64_t number = pieces_++;
+      if (stored)
+        load_store(call.op,
+                   PieceArrays{send, receive, count, count * size, send_direct, receive_direct, number + 1});
+      else
+        put_get(call.op, send, receive, count, number);
+    }
+  }
+
+ private:
+  std::uint64_t pieces_ = 0;
+  std::size_t bytes_;
+  Transfer transfer_;
+  bool alone_;
+};
 
 /// Two buffers per rank in shared memory, for data that peers cannot reach where it lies and for data under way.
 class ScratchBuffers {
@@ -105,11 +122,11 @@ class ScratchBuffers {
 /// The part of a rank that stands aside in a load/store algorithm: it shows where its operand is and where the result
 /// goes; the rank above reads the one and stores the other.
 template <class Port>
-void load_store_folded(Port& port, Shown<Port>& shown, int slot, std::uint64_t number, const PieceArrays& a,
-                       Data buffer, int carrier) {
+void load_store_folded(Port& port, Shown<Port>& shown, int slot, const PieceArrays& a, Data buffer,
+                       int carrier) {
   if (!a.send_direct) move_some(port, buffer, a.send, a.bytes);
-  shown.show(port, slot, number, a.send_direct ? a.send : buffer, a.receive_direct ? a.receive : buffer);
-  shown.await_done(port, slot, number, carrier);
+  shown.show(port, slot, a.number, a.send_direct ? a.send : buffer, a.receive_direct ? a.receive : buffer);
+  shown.await_done(port, slot, a.number, carrier);
   if (!a.receive_direct) move_some(port, a.receive, buffer, a.bytes);
 }
 
