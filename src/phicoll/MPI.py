@@ -41,9 +41,9 @@ from phicoll.comm.errhandlers import (
 from phicoll.comm.groups import CONGRUENT, GROUP_EMPTY, GROUP_NULL, IDENT, SIMILAR, UNEQUAL, Group
 from phicoll.comm.info import INFO_ENV, INFO_NULL, Info
 from phicoll.comm.matched import MESSAGE_NO_PROC, MESSAGE_NULL, Message
-from phicoll.comm.messages import Prequest
 from phicoll.comm.operators import OP_NULL
 from phicoll.comm.pickles import Pickle, pickle
+from phicoll.comm.requests import Prequest
 from phicoll.errors import ArgumentError, Error as Exception
 
 __all__ = [

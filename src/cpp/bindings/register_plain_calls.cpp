@@ -81,7 +81,7 @@ struct Known {
     known.communicator = reinterpret_cast<PyTypeObject*>(py::type::of<CommunicatorHandle>().ptr());
     known.collective_call = reinterpret_cast<PyTypeObject*>(py::type::of<CollectiveCall>().ptr());
     known.request =
-        reinterpret_cast<PyTypeObject*>(kept(py::module_::import("phicoll.comm.messages").attr("Request")));
+        reinterpret_cast<PyTypeObject*>(kept(py::module_::import("phicoll.comm.requests").attr("Request")));
     known.ended = kept(py::cast(CollectiveCall::of_no_call()));
     known.core = name("_core");
     for (int i = 0; i < parameters; ++i) known.names[i] = name(parameter_names[i]);
@@ -265,7 +265,7 @@ struct Arguments {
     const long found = PyLong_AsLongAndOverflow(object, &overflow);
     return overflow == 0 && found >= 0 && found < bound ? static_cast<int>(found) : -1;
   }
-  /// As number; -2 for what is no tag.
+  /// The same as number, for tags; -2 for what is not a tag.
   int tag(Parameter parameter, int otherwise) const {
     const int found = number(parameter, long{INT32_MAX} + 1, otherwise);
     return found == -1 && value[parameter] != nullptr ? -2 : found;
@@ -547,7 +547,7 @@ py::object wait(PyObject* object) {
   std::shared_ptr<CollectiveCall> call;
   py::object begun;
   {
-    // Null afterwards, whether it ends well or not, and to other threads at once.
+    // Null afterwards, whether it succeeds or not, and for other threads at once.
     const Critical own(object);
     if (request->deliver != nullptr && request->deliver != Py_None) return {};
     if (request->call)

@@ -94,7 +94,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         Raises
         ------
         ArgumentError
-            ``comm`` is no intracommunicator, or its ranks are on several machines; all ranks raise it.
+            ``comm`` is not an intracommunicator, or its ranks are on several machines; all ranks raise it.
         BrokenGroupError
             A rank did not attach within 30 s.
         """

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from phicoll.comm.errhandlers import HasErrhandler
 from phicoll.comm.groups import CONGRUENT, IDENT, SIMILAR, UNEQUAL, Group
 from phicoll.comm.info import Info
-from phicoll.comm.messages import UNDEFINED, Request
 from phicoll.comm.numbers import rank_or_tag, signed, whole_count
+from phicoll.comm.requests import UNDEFINED, Request
 from phicoll.errors import ArgumentError, Error
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any
 
-from phicoll.comm.messages import PROC_NULL, UNDEFINED
+from phicoll.comm.messages import PROC_NULL
+from phicoll.comm.requests import UNDEFINED
 from phicoll.errors import ArgumentError
 
 __all__ = ["CONGRUENT", "GROUP_EMPTY", "GROUP_NULL", "IDENT", "SIMILAR", "UNEQUAL", "Group"]

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from phicoll.comm.messages import (
-    ANY_SOURCE,
-    ANY_TAG,
-    PROC_NULL,
-    Request,
-    Status,
-    check_status,
-    message_of,
-    source_and_tag,
-)
+from phicoll.comm.messages import PROC_NULL, message_of, source_and_tag
+from phicoll.comm.requests import ANY_SOURCE, ANY_TAG, Request, Status, check_status
 from phicoll.errors import ArgumentError
 
 __all__ = ["MESSAGE_NO_PROC", "MESSAGE_NULL", "MatchedProbes", "Message"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import phicoll._core as _core
 import phicoll.comm.calls as calls
-from phicoll.comm.messages import Prequest, Request
 from phicoll.comm.operators import OPERATORS
+from phicoll.comm.requests import Prequest, Request
 
 __all__ = ["Nonblocking"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from phicoll.comm.buffers import IN_PLACE
 from phicoll.comm.communicator import COMM_NULL, Comm
 from phicoll.comm.datatypes import DATATYPES, Datatype
-from phicoll.comm.messages import ANY_SOURCE, ANY_TAG, PROC_NULL, REQUEST_NULL, UNDEFINED, Request, Status
+from phicoll.comm.messages import PROC_NULL
 from phicoll.comm.operators import OPERATORS, Op
+from phicoll.comm.requests import ANY_SOURCE, ANY_TAG, REQUEST_NULL, UNDEFINED, Request, Status
 from phicoll.comm.worlds import COMM_SELF, world
 
 __all__ = [

@@ -26,7 +26,7 @@ _process: Comm | None = None  # a rank that is a process
 def as_world(core: Any) -> Iterator[Comm]:
     """Make a rank's communicator the one that :func:`world` returns on this thread.
 
-    A process that is forked meanwhile is no rank: it ends where the rank would go on.
+    A process forked meanwhile is not a rank: it ends where the rank would go on.
     """
     global _process
     process = os.getpid()
