@@ -98,7 +98,7 @@ class Taken:
         point = Point(**record["point"])
         at = (record["launch"], record["round"])
         if "probe" in record:
-            # Where ranks share CPUs a line is no unit.
+            # Where ranks share CPUs, times in lines say nothing.
             if record["probe"].get("pingpong_ns") and not record["probe"].get("switch_ns"):
                 self.line_ns.setdefault(point, {})[at] = record["probe"]["pingpong_ns"]
             return
@@ -108,7 +108,7 @@ class Taken:
             return
         if not record["verified"]:
             self.wrong.add((point, subject))
-        # Where the machine slows down or speeds up between the writes alone and the loop, their difference is no time.
+        # If the machine's speed changes between the writes alone and the loop, their difference may be zero or less.
         if record["ns"] > 0:
             self.ns.setdefault(point, {}).setdefault(subject, {})[at] = record["ns"]
         if "store_ns" in record:

@@ -136,7 +136,7 @@ def ratio_text(each: list[float]) -> str:
 
 
 def hidden(times: Times, alone: str, together: str) -> float:
-    """How much of the shorter of reduction and computing the other hides, as IMB-NBC has it."""
+    """How much of the shorter of reduction and computing the other hides, as IMB-NBC defines it."""
     shorter = min(times[alone], times["computing"])
     return max(0.0, min(1.0, (times[alone] + times["computing"] - times[together]) / shorter))
 

@@ -279,8 +279,9 @@ def take(
 ) -> Taken:
     """Measures `launches` x `rounds` rounds of all points, fewer where `seconds` are over.
 
-    `subjects_of`: who is measured at a point. `sample_s`: how long one sample may take (`sample_bound` unless given);
-    who takes longer is out from that size on. An interrupt ends the run with what it has (`Taken.ended`).
+    `subjects_of`: the subjects of a point. `sample_s`: how long one sample may take (`sample_bound` unless given);
+    a subject that takes longer is left out from that size on. An interrupt ends the run with what it has
+    (`Taken.ended`).
     """
     counts = sorted({point.ranks for point in points})
     stream = out.open("a") if out is not None else None

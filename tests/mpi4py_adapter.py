@@ -114,9 +114,9 @@ LEFT_OUT = {
         "testMessageBad": "wants KeyError for an unknown type",
         "testByteOrder": "phicoll moves elements of either byte order",
         "testNotContiguous": "phicoll packs arrays that are not contiguous",
-        "testCountNumPyScalar": "phicoll refuses counts that are no whole numbers",
-        "testCountNumPyZeroDim": "phicoll refuses counts that are no whole numbers",
-        "testCountNumPyArray": "phicoll refuses counts that are no whole numbers",
+        "testCountNumPyScalar": "phicoll refuses counts that are not whole numbers",
+        "testCountNumPyZeroDim": "phicoll refuses counts that are not whole numbers",
+        "testCountNumPyArray": "phicoll refuses counts that are not whole numbers",
         "testMessageCAIBuf": "memory of GPUs",
     },
     "test_environ": {

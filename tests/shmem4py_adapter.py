@@ -22,7 +22,7 @@ LEFT_OUT = {"test_buf": "of shmem4py's private _getbuffer"}
 
 
 class ForeignFunctions:
-    """What the tests ask of cffi: where memory lies, and a value that is no handle."""
+    """What the tests ask of cffi: where memory lies, and a value that is not a handle."""
 
     @staticmethod
     def from_buffer(memory: memoryview) -> Any:

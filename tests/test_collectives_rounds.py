@@ -181,7 +181,7 @@ def test_every_operation_has_a_composition_and_the_grid_gets_its_parts() -> None
         if (point.size, point.ranks, point.definition, point.buffers) == (4096, 2, "loop", "fresh"):
             assert all(part in every for _, parts in verdicts.parts_of(point) for part in parts), point
     odd = verdicts.parts_of(Point("allreduce", 3, "loop", "fresh", 64))
-    assert not any("1/p" in words for words, _ in odd)  # 64 bytes are no three blocks of whole elements
+    assert not any("1/p" in words for words, _ in odd)  # 64 bytes are not three blocks of whole elements
 
 
 def test_a_scan_is_held_against_a_reduce_scatter() -> None:

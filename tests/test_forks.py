@@ -12,7 +12,7 @@ import pytest
 
 import phicoll
 
-REFUSED = "forked by rank 1 and is no rank of its group"
+REFUSED = "forked by rank 1 and is not a rank of its group"
 
 # What a forked process tries; each is refused in words.
 CALLS = {

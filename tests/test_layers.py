@@ -59,7 +59,7 @@ def test_the_core_knows_no_python_and_no_boost():
     assert wrong == []
 
 
-#: `const` locals of built-in types, and of `auto` that is no lambda.
+#: `const` locals of built-in types, and of `auto` but lambdas.
 CONST_LOCAL = re.compile(r"\bconst (?:bool|int|double|auto|std::size_t|std::u?int\d+_t) (\w+) = (?!\[)")
 
 

@@ -265,7 +265,7 @@ WRONG = [
     ("sig-op", "sig_op: got 77; allowed: SHMEM_SIGNAL_SET and SHMEM_SIGNAL_ADD", False),
     ("context", "of a context that was destroyed", True),
     ("pes", "target_pes: got 2; allowed: 0..1", True),
-    ("aligned", "address: got one that is no multiple of 8", True),
+    ("aligned", "address: got one that is not a multiple of 8", True),
     ("private", "dest: got 8 bytes that are not symmetric", True),
     ("wait-private", "ivar: got memory that is not symmetric", True),
     ("negative", "nreduce: got -1; allowed: 0 or more", False),

@@ -104,7 +104,7 @@ def test_returns_what_each_rank_returned(mode, monkeypatch):
         assert one["alone"] == (0, 1)
         assert one["path"] == os.environ.get("PYTHONPATH")
         assert one["argv"] == sys.argv
-        assert not one["started"]  # a program that a rank starts is no rank
+        assert not one["started"]  # a program that a rank starts is not a rank
         if mode == "processes":
             assert one["place"][0] != caller[0]
             assert one["heavy"] == []

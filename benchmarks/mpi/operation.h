@@ -126,7 +126,7 @@ static inline int same_as_sent(const unsigned char* got, uint64_t bytes, Pattern
   return same;
 }
 
-/* Blocks of a size that is no multiple of a word are written bytewise only at a buffer's end: there the
+/* Blocks whose size is not a multiple of a word are written bytewise only at a buffer's end: there the
  * receiver recomputes the sender's whole buffer one byte at a time. */
 static inline unsigned char sent_byte(uint64_t at, uint64_t bytes, Pattern p, int owner) {
   const uint64_t whole = bytes / sizeof(float) * sizeof(float);

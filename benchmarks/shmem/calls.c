@@ -144,7 +144,7 @@ int main(void) {
   for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
     const int count = sizes[s].elements, calls = sizes[s].calls;
     char name[60];
-/* With a barrier after each call, by which pSync may be used again: with a source that stays as it is, and with one that its
+/* With a barrier after each call, so that pSync may be used again: with a source that stays as it is, and with one that its
  * owner stores anew before each call, and a result of which each line is read after it. */
 #define ANEW(call)                                                     \
   memset(from, (int)i % 32, 8 * (size_t)count);                       \

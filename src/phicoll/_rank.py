@@ -16,7 +16,7 @@ def main() -> None:
         os.environ.pop("PYTHONPATH", None)
     else:
         os.environ["PYTHONPATH"] = path
-    descriptor = int(os.environ.pop("PHICOLL_GROUP_FD"))  # programs that this one starts are no ranks
+    descriptor = int(os.environ.pop("PHICOLL_GROUP_FD"))  # programs that this one starts are not ranks
     rank = int(os.environ["PHICOLL_RANK"])
     for number in (task, answer):
         os.set_inheritable(number, False)

@@ -133,7 +133,7 @@ def say(text: str) -> None:
 
 
 def exit_status(status: int) -> int:
-    """A process's status as a shell has it: 128 and the signal's number for one that was killed."""
+    """A process's status as a shell reports it: 128 and the signal's number for one that was killed."""
     return 128 - status if status < 0 else status
 
 

@@ -530,7 +530,7 @@ std::vector<Case> matrix_of(const AlgorithmInfo& algorithm, Random& random) {
           test.ranks = ranks;
           test.wait = wait;
           test.mode = mode;
-          // What is no axis of the matrix is drawn.
+          // Parameters that are not axes of the matrix are drawn.
           test.where = static_cast<Where>(random.below(mode == Mode::threads ? 5 : 4));
           test.order = static_cast<Order>(random.below(4));
           test.barriers = static_cast<Barriers>(random.below(4));

@@ -64,7 +64,7 @@ TEST(KNomialTree, ReachesEveryRankOnceInCeilLogPhases) {
           const int phase = ceil_log(degree, child + 1);
           EXPECT_LE(phase, ceil_log(degree, size));
           EXPECT_LE(++told_in_phase[phase], degree - 1);
-          EXPECT_GT(phase, ceil_log(degree, rank + 1)) << "only who is informed informs";
+          EXPECT_GT(phase, ceil_log(degree, rank + 1)) << "only informed ranks inform others";
         }
       }
     }

@@ -1,5 +1,5 @@
 // What the harness itself promises: orders from a seed, records that can be read back, bad input refused, a
-// check that finds what is no barrier, hand-written loops that are barriers. No test looks at how long
+// check that finds what is not a barrier, hand-written loops that are barriers. No test looks at how long
 // anything takes.
 
 #include <gtest/gtest.h>
@@ -591,9 +591,10 @@ TEST(Records, LinesOfAnotherFormAreCountedWithTheirNumbers) {
   const RecordLines lines = read_records(path, "file");
   EXPECT_EQ(lines.records.size(), 3u);
   EXPECT_EQ(lines.damaged, 7u);
-  EXPECT_EQ(lines.loss(),
-            "7 damaged line(s) skipped, 3 whole lines kept; line 3: 'launch' is no whole number; line 4: no "
-            "field 'round'; line 5: a number out of range; ...");
+  EXPECT_EQ(
+      lines.loss(),
+      "7 damaged line(s) skipped, 3 whole lines kept; line 3: 'launch' is not a whole number; line 4: no "
+      "field 'round'; line 5: a number out of range; ...");
 }
 
 TEST(Records, OnlyARegularFileIsRead) {

@@ -130,7 +130,7 @@ TEST(Work, CallsHaveNamesOfTheirOwn) {
   EXPECT_EQ(exscan.text(), "exscan 64 fresh int32 max");
   EXPECT_EQ(receive_bytes_of(exscan, 0, 3), 0u);
   EXPECT_EQ(receive_bytes_of(exscan, 1, 3), 64u);
-  // A scan's result is no exscan's.
+  // A scan's result is not an exscan's.
   MessageBuffers one(1, 2), zero(0, 2);
   for (MessageBuffers* buffers : {&zero, &one}) {
     buffers->prepare(exscan, 64);

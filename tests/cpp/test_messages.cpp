@@ -859,7 +859,7 @@ TEST(MessagesOfABrokenGroup, AreNotWrittenAfterTheError) {
   }
 }
 
-// A slow sender is no stuck group.
+// A slow sender does not make a stuck group.
 TEST_P(Messages, ALateMessageIsAwaited) {
   run(3, [](Communicator& communicator) {
     char byte = 'z';

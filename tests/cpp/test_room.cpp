@@ -108,7 +108,7 @@ TEST(Room, WhoWasUsedLongestAgoEndsAndNoMoreThanHaveTo) {
     std::int32_t x = 7;
     const auto call = [&](const AlgorithmSpec& spec) {
       comm.broadcast(&x, sizeof x, 0, &spec);
-      expect(there(spec), "who has just been called");
+      expect(there(spec), "the one just called");
     };
     const AlgorithmSpec small = broadcast_by("ring:cell=256:cells=16");
     const AlgorithmSpec often = broadcast_by("ring:cell=1024:cells=64");
@@ -120,8 +120,8 @@ TEST(Room, WhoWasUsedLongestAgoEndsAndNoMoreThanHaveTo) {
       call(often);
       expect(there(large), "two fit beside the small ones");
     }
-    expect(!there(broadcast_by("centralized:region=1400000")), "who was used longest ago");
-    expect(there(small), "who does not lie in the way");
+    expect(!there(broadcast_by("centralized:region=1400000")), "the one used longest ago");
+    expect(there(small), "the one that is not in the way");
     expect(comm.collectives().in_use().size() == 4, "two large and two small ones");
     // Two that fit beside each other do so in the end, and are not made again and again.
     const AlgorithmSpec two[] = {broadcast_by("centralized:region=1500000"),

@@ -132,7 +132,7 @@ static void test_teams(void) {
   }
 }
 
-/* Increments that are no atomics, on the last PE, under a lock. */
+/* Increments that are not atomic, on the last PE, under a lock. */
 static void test_locks(void) {
   enum { times = 300 };
   counter = 0;

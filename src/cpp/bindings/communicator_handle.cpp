@@ -144,7 +144,7 @@ int python_threads() {
   if (Py_IsInitialized() == 0) return 0;
   const py::gil_scoped_acquire locked;
 #ifdef Py_GIL_DISABLED
-  // The list of threads changes while this thread walks it; this stops them all for as long.
+  // Stops all threads, since their list would change while this thread walks it.
   return static_cast<int>(py::len(py::module_::import("sys").attr("_current_frames")()));
 #else
   int count = 0;
@@ -494,7 +494,7 @@ py::array_t<std::uint8_t> CommunicatorHandle::heap_view(std::uint64_t offset, st
   return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes), memory, owner);
 }
 
-// All bits: one rank has it alone. Else the number of ranks that share it.
+// All bits if one rank has it alone, else the number of ranks that share it.
 bool CommunicatorHandle::try_lock(std::uintptr_t word, bool shared) {
   std::atomic<std::uint64_t>& holders = reinterpret_cast<Word<std::uint64_t>*>(word)->atomic();
   std::uint64_t seen = shared ? holders.load(std::memory_order_relaxed) : 0;

@@ -63,7 +63,7 @@ void register_machine_fit(py::module_& module) {
       .def_readonly("clock_is_counter", &sim::HostCosts::clock_is_counter);
   module.def("measure_host_costs", &measure_costs, py::arg("launches"), py::arg("budget_s"), py::arg("seed"),
              py::call_guard<py::gil_scoped_release>());
-  // As HostCosts has it: 1000, a cycle being a nanosecond, where the cycle counter is not a clock.
+  // As in HostCosts: 1000, a cycle being a nanosecond, where the cycle counter is not a clock.
   module.def("host_clock_mhz", [] {
     return os::cycle_counter_is_clock()
                ? static_cast<int>(std::lround(1000.0 / os::cycle_clock().ns_per_cycle))

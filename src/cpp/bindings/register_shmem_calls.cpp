@@ -123,7 +123,7 @@ std::uint64_t signal_wait_until(const py::object& signal, int cmp, const py::obj
   return seen;
 }
 
-// Atomics. Each function of a `how` takes T* where OpenSHMEM has it for T.
+// Atomics. A `how` has a function of T* for each T for which OpenSHMEM has the operation.
 
 enum class Atomic { fetch, set, inc, add, band, bor, bxor, compare_swap };
 
@@ -143,7 +143,7 @@ void atomic(const std::string& op, const py::object& target, const py::object& v
   const ShmemArray array("target", target, symmetric_target);
   const int peer = pe_number("pe", pe);
   const shmem_ctx_t on = context_handle(ctx);
-  // f(T*, value), for the types that it is there for.
+  // f(T*, value), for the types that have it.
   const auto carry_out = [&](auto f) {
     with_type(
         array, [&]<class T>(T*) requires(std::is_invocable_v<decltype(f), T*, T>) {
@@ -488,7 +488,7 @@ void reduce(const std::string& op, const py::object& target, const py::object& s
   const std::size_t count = element_count(size, std::min(pair.to.count(), pair.from.count()));
   pair.check_apart(count, count, true);
   const shmem_team_t of = pair.team;
-  // f(dest, source), for the types that it is there for.
+  // f(dest, source), for the types that have it.
   const auto carry_out = [&](auto f) {
     with_type(
         pair.from, [&]<class T>(T * from) requires(std::is_invocable_v<decltype(f), T*, T*>) {

@@ -121,7 +121,7 @@ T number(const char* argument, const py::handle& object) {
 inline int pe_number(const char* argument, const py::handle& object) {
   return number<int>(argument, object);
 }
-/// How many elements: `object`, at most `most`, or `most` if it is None.
+/// The number of elements: `object`, at most `most`; `most` if it is None.
 std::size_t element_count(const py::handle& object, std::size_t most);
 
 /// The handles in Python's Ctx and Team; None: the default context, the world.

@@ -41,7 +41,7 @@ COMMANDS = {
     "characterize": "measure this machine, fit its model, write a machine file",
     "tune": "choose algorithms by measurement or model, and write a table that auto uses",
     "why": "say what chooses a call's algorithm: environment, table row or rule; parameters, model",
-    "validate": "compare a simulated machine with its papers, or the models with what runs: errors, verdicts",
+    "validate": "compare a simulated machine with its papers, or the models with runs: errors, verdicts",
     "demo": "check this machine, compare all barriers on it, write a report",
     "launch": "start a program once for each rank of a group",
     "mpi": "run an MPI program with its collectives in phicoll, without changing it",
@@ -130,7 +130,7 @@ def drop_output() -> None:
 
 def dispatch(words: list[str]) -> int:
     if words[:1] == ["help"]:
-        parser().parse_args(words)  # refuses what is no command
+        parser().parse_args(words)  # refuses unknown commands
         words = [*words[1:], "--help"]
     if words[:1] == ["demo"]:
         from phicoll.report import demo

@@ -95,7 +95,7 @@ class Knobs(Parser):
             action=SetKnob,
             knobs=self,
             metavar="NAME=VALUE",
-            help="set what is seldom needed, see below; may be given several times",
+            help="a seldom needed setting (see below); may be repeated",
         )
         self.group = command.add_argument_group("what --set takes")
 
@@ -181,7 +181,7 @@ def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Ite
 
 
 def check_figure(given: str, argument: str = "figure", formats: Sequence[str] = FORMATS) -> Path:
-    """The path for a figure. Raises ArgumentError if its ending is no format's or it cannot be written,
+    """The path for a figure. Raises ArgumentError if its ending is not that of a format or it cannot be written,
     ResourceError without Matplotlib, or plotly for a page."""
     path = check_writable(Path(given), argument)
     if path.suffix not in formats:

@@ -52,7 +52,7 @@ def check_text(argument: str, value: Any, allowed: str = "a text") -> str:
 
 
 def check_items(argument: str, value: Any, allowed: str) -> list[Any]:
-    """The items of a list or another iterable that is no text."""
+    """The items of a list or another iterable, but not of a text."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise ArgumentError(argument, repr(value), allowed)
     return list(value)

@@ -32,7 +32,7 @@ MOST_UNPACKED = 8 << 30
 
 
 def as_path(path: Any, argument: str = "path") -> Path:
-    """``path`` as a Path. Raises :class:`ArgumentError` for what is no name of a file."""
+    """``path`` as a Path. Raises :class:`ArgumentError` for what cannot be a file's name."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise ArgumentError(argument, repr(path), "a file's name")
     if not os.fspath(path) or "\0" in os.fspath(path):

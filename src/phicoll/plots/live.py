@@ -100,7 +100,7 @@ def pixels(figure: Figure) -> tuple[int, int]:
 
 
 def describe(figure: Figure) -> dict[str, Any]:
-    """A figure as plotly.js has it: ``data``, ``layout``; ``sorts`` orders by name what the axes ``rows`` share."""
+    """A figure as plotly.js takes it: ``data``, ``layout``; ``sorts`` orders by name what the axes ``rows`` share."""
     figure.draw_without_rendering()
     drawn = Drawn(figure)
     for number, ax in enumerate((ax for ax in figure.axes if ax.get_visible()), 1):
@@ -424,5 +424,5 @@ def lines_of(text: str) -> str:
 
 
 def rounded(values: Iterable[Any]) -> list[float | None]:
-    """Numbers for JSON, to six digits; what is no number is missing."""
+    """Numbers for JSON, to six digits; NaN and infinities are left out."""
     return [None if value is None or not np.isfinite(value) else float(f"{value:.6g}") for value in values]

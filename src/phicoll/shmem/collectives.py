@@ -54,7 +54,7 @@ def barrier_all() -> None:
 
 
 def sync_all() -> None:
-    """Wait until all PEs are here. Puts want a :func:`phicoll.shmem.quiet` before, stores do not."""
+    """Wait until all PEs are here. Puts need a :func:`phicoll.shmem.quiet` before it, stores do not."""
     _core.shmem_sync(None)
 
 

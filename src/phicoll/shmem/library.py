@@ -150,12 +150,12 @@ def my_pe() -> int:
 
 
 def n_pes() -> int:
-    """How many PEs there are."""
+    """The number of PEs."""
     return _core.shmem_n_pes()
 
 
 def pe_accessible(pe: int) -> bool:
-    """Whether there is a PE of that number."""
+    """Whether there is a PE with that number."""
     return _core.shmem_pe_accessible(pe)
 
 
@@ -168,7 +168,7 @@ def ptr(target: NDArray[T], pe: int) -> NDArray[T] | None:
     """``target`` of PE ``pe`` as an array here, for loads and stores without calls; ``None`` if it is not symmetric.
 
     It has the same shape, type, order and writeability. What another PE may see when is as in C: a :func:`quiet` or
-    :func:`barrier_all` stands between a store and who relies on it.
+    a store may be relied on only after :func:`barrier_all`.
     """
     found: NDArray[T] | None = _core.shmem_ptr(target, pe)
     return found

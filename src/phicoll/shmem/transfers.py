@@ -144,10 +144,10 @@ def put_signal_nbi(
     size: int | None = None,
     ctx: Ctx | None = None,
 ) -> None:
-    """As :func:`put_signal`; ``source`` is to stay as it is until the signal is seen."""
+    """As :func:`put_signal`; ``source`` must stay unchanged until the signal is seen."""
     _core.shmem_put_signal(target, source, pe, signal, value, sigop, size, ctx)
 
 
 def signal_wait_until(signal: NDArray[np.uint64], cmp: Comparison, value: int) -> int:
-    """Wait until ``signal cmp value`` holds on this PE; the signal then."""
+    """Wait until ``signal cmp value`` holds on this PE; return the signal."""
     return _core.shmem_signal_wait_until(signal, comparison(cmp), value)

@@ -89,7 +89,7 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
   store_words_unordered(line, source);
 }
 
-/// This ISA has no string move worth a choice.
+/// This ISA has no string move to choose.
 inline void copy_string(void* to, const void* from, std::size_t bytes) {
   __builtin_memcpy(to, from, bytes);
 }

@@ -95,7 +95,7 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
   k1om_bytes::copy_line_no_read_unordered(line, whole_line(source, room));
 }
 
-/// This ISA has no string move worth a choice.
+/// This ISA has no string move to choose.
 inline void copy_string(void* to, const void* from, std::size_t bytes) {
   __builtin_memcpy(to, from, bytes);
 }

@@ -118,7 +118,7 @@ inline void copy_string(void* to, const void* from, std::size_t bytes) {
 /// From this many bytes on, the C library may copy by the string move too.
 constexpr std::size_t string_copy_bytes = 2048;
 /// Whether the string move is slow from here to there: if the destination lies a little after the source within their pages
-/// of 4 KB, some CPUs take each load for one that must wait for the last store. On an EPYC of family 25 it copies 1.4 to
+/// of 4 KB, some CPUs treat each load as one that must wait for the last store. On an EPYC of family 25 it copies 1.4 to
 /// 3 GB/s where that is 1 to 31 bytes, 8 to 30 GB/s for 33 to 63, and 40 elsewhere.
 inline bool slow_by_string(const void* to, const void* from) {
   const auto after = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);

@@ -55,7 +55,7 @@ inline bool patient(const GroupOptions& options) {
 /// 16 hexadecimal digits of measured numbers; "" for others.
 std::string numbers_digest(const HostNumbers& numbers);
 
-/// Whether the numbers were written (a cache that is read-only or absent is no error).
+/// Whether the numbers were written (a read-only or missing cache is not an error).
 bool store_numbers(const HostNumbers& numbers, const std::string& how);
 
 /// What a group measures.

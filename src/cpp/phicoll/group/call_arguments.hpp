@@ -47,7 +47,7 @@ inline std::size_t blocks_of(std::size_t bytes, int ranks) {
   return bytes * static_cast<std::size_t>(ranks);
 }
 
-/// The id of a call that only moves data: its type, at the bits where a reduction's operator has it.
+/// The id of a call that only moves data: its type, in the bits that hold a reduction's type.
 inline std::uint16_t id_of(unsigned type) {
   if (__builtin_expect(type > announcing_type, 0))
     throw ArgumentError("type", std::to_string(type), "0.." + std::to_string(most_types));

@@ -208,7 +208,7 @@ bool Communicator::has_private_copy() const {
 void Communicator::enter_from_fork() {
   if (!has_private_copy())
     throw Error("this process was forked by rank " + std::to_string(root_rank()) +
-                " and is no rank of its group; allowed: calls by the rank's own process");
+                " and is not a rank of its group; allowed: calls by the rank's own process");
   home_ = os::HomeProcess();
 }
 

@@ -88,7 +88,7 @@ void Communicator::select_for_begun(Operation operation, const std::string& spec
 
 AlgorithmChoice Communicator::why(const CallFacts& facts) {
   if (!moves_data(facts.operation)) {
-    // What exists, or would be made: this is no collective call, and makes nothing.
+    // What exists, or would be made: this call is not collective, so it makes nothing.
     if (barrier_) return {barrier_->spec(), reason_};
     AlgorithmChoice choice = first_barrier();
     choice.spec = family(Operation::barrier).effective(choice.spec, shape_);

@@ -70,7 +70,7 @@ struct Heap::Header {
   Strided<Word<std::uint32_t>> lock;  // the holder's rank plus one
   std::uint64_t unit;                 // bytes of one
   std::uint64_t units;                // all there are
-  std::uint64_t known;                // the bitmaps hold so many, in pages that are taken
+  std::uint64_t known;                // units that the bitmaps' taken pages describe
   std::uint64_t touched;              // pages from here on were never used
   std::uint64_t low;                  // in front of this none is free
   Word<std::uint64_t> free;           // units that no block has

@@ -38,7 +38,7 @@ constexpr std::size_t most_reached = 2048 * kb;
 // A way that is not ahead in all of the first rounds is not compared any longer. The others have their rings elsewhere.
 constexpr std::size_t first_rounds = 4;
 constexpr std::size_t all_rounds = 8;
-// By so much of the region (and a few pages, for another order of them) rings move.
+// How far rings move in the region, beside a few pages for another order of them.
 constexpr std::size_t elsewhere_bytes = 9 * 512 * kb + 7 * 4 * kb;
 // Bytes that a round moves: small messages make more calls.
 constexpr std::size_t round_bytes = 256 * kb;
@@ -48,14 +48,14 @@ constexpr std::size_t warming_bytes = 2048 * kb;
 // alike, within this percentage, as long as they stay near or far. Between near and far there are factors of 3 to 5.
 constexpr std::int64_t alike_percent = 160;
 constexpr int barriers_a_look = 16;
-// Thousandths of its time by which a way is slower than another at least, if it is to be replaced.
+// A way is replaced only if it is slower by at least this many thousandths of its time.
 constexpr std::int64_t clear_gain = 50;
 // Ranks that share CPUs wait for the scheduler, so their times vary more, and on a busy machine few calls take long.
 constexpr std::int64_t clear_shared_gain = 100;
 constexpr std::size_t shared_calls = 8;
 // Calls to warm up, before ranks look whether they are disturbed.
 constexpr int calls_a_turn = 4;
-// What of the time goes into finding numbers; the rest is for proving them.
+// The part of the time for finding numbers; the rest is for proving them.
 constexpr std::int64_t finding_percent = 60;
 constexpr Operation proved_operations[] = {
     Operation::allgather, Operation::allreduce, Operation::broadcast,
@@ -80,7 +80,7 @@ std::int64_t median(Times times) {
   return *middle;
 }
 
-/// A size that is measured, and by groups of which kinds: a sum of HostNumbers::Sharing.
+/// A size that is measured, and the kinds of groups that measure it: a sum of HostNumbers::Sharing.
 struct MeasuredSize {
   std::int64_t HostNumbers::*value;
   std::int64_t kinds;
@@ -194,7 +194,7 @@ class NumberTrials {
   bool stayed() {
     if (!alone() || disturbed() || disturbed_percent() >= 100) return true;  // 100: whatever happens
     std::int64_t now = 0;
-    for (int i = 0; i < 3; ++i) {  // an interrupt is no move
+    for (int i = 0; i < 3; ++i) {  // an interrupt looks like a move
       now = barrier_ns();
       if (100 * now <= alike_percent * barrier_ns_ && 100 * barrier_ns_ <= alike_percent * now) return true;
     }
@@ -274,7 +274,7 @@ class NumberTrials {
     facts.bytes = bytes;
     return {operation, phicoll::choose(shape, facts).spec.text(), of};
   }
-  // One number after the other, until the choice is the usual one. If it does not become that, all numbers.
+  // One number after another, until the choice is the usual one; if it never is, all numbers.
   void undo(Operation operation, std::size_t bytes, const H& usual) {
     const std::string wanted = chosen(operation, bytes, usual).name();
     for (const bool all : {false, true}) {
@@ -479,7 +479,7 @@ class NumberTrials {
       if (thousandths(other[r], way[r]) < 1000 + clear()) ++misses;
     return misses <= rounds / 8;
   }
-  /// The same in all rounds, half of which were elsewhere.
+  /// The same in all rounds, half of which used other pages.
   bool gains(const Times& way, const Times& other) const {
     return way.size() == all_rounds && faster(way, other);
   }
@@ -569,7 +569,7 @@ class NumberTrials {
     if (first) {
       warmed_.push_back(key);
       repeat(&trial, &spec, bytes,
-             1);  // not timed: ranks may sleep until all have made it, which is no disturbance
+             1);  // not timed: ranks may sleep until all have made it, which does not count as disturbance
     }
     turns(trial, spec, bytes, first ? calls_of(warming_bytes, bytes, 512) : 2);
   }

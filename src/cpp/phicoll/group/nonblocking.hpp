@@ -159,7 +159,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   bool held_by_call_ = false;
   bool starts_here_ = false;
   Stage stage_ = Stage::none;
-  Shared first_;              // the call that was started; the last one of all, if the caller has it still
+  Shared first_;              // the call that was started, or the last call of all if the caller still has it
   std::deque<Shared> queue_;  // not started yet
   std::atomic<std::size_t> unfinished_{0};
   CallBoard::Noted* noted_ = nullptr;         // where the first call is noted, if it was made here

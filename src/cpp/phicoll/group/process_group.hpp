@@ -51,8 +51,8 @@ class ProcessGroup {
   const os::SharedMemory& memory() const { return memory_; }
   /// Breaks the group for all: this rank cannot go on.
   void fail(const std::string& reason);
-  /// Leaves in order, as the destructor does, but keeps the memory, so that resume() can come back: peers do not miss this
-  /// process meanwhile. All ranks do the same, and none calls anything else of the group in between.
+  /// Leaves in order, as the destructor does, but keeps the memory, so that resume() can come back: peers do not take it for dead
+  /// meanwhile. All ranks do the same, and none calls anything else of the group in between.
   void pause();
   void resume();
 

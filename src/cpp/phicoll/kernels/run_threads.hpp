@@ -17,7 +17,7 @@ struct ThreadRun {
   std::uint64_t seed = 1;
   /// How ranks poll: `spin` looks again at once, as the papers' kernels do.
   WaitPolicy wait{WaitPolicy::Kind::spin, 1};
-  /// As GroupOptions has it, or a place (places.hpp); empty leaves the ranks alone.
+  /// As in GroupOptions, or a place (places.hpp). Empty: ranks are not pinned.
   std::string placement = "compact";
   std::int64_t timeout_ms = 0;    ///< a single wait
   std::int64_t start_ns = 20000;  ///< from the moment when all have come to a common start

@@ -22,7 +22,7 @@ constexpr unsigned idle_turns = 20000;
 constexpr int advise_huge = 14;
 constexpr int collapse_now = 25;
 
-// Whole lines, and so whole elements of any type but those whose size is no power of two.
+// Whole lines, which hold whole elements of every type whose size is a power of two.
 std::size_t whole_grain(const BareLoopParameters& p) {
   return static_cast<std::size_t>(p.grain) / arch::line_bytes * arch::line_bytes;
 }

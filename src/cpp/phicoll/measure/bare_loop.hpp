@@ -65,7 +65,7 @@ struct BareLoopParameters {
     v.choice("parts", p.parts, {"whole", "slices"},
              "allreduce: each rank combines all, or a part of which the others take the result");
     v.choice("pages", p.pages, {"small", "huge"}, "of the rings");
-    v.choice("owner", p.owner, {"sender", "receiver"}, "who has written to a ring's memory first");
+    v.choice("owner", p.owner, {"sender", "receiver"}, "which side has written to a ring's memory first");
     v.integer("align", p.align, 0, 63, "bytes from a line's start to a cell's");
     v.integer("apart", p.apart, 0, 4032, "bytes between two rings' cells within a page");
     v.choice("stamps", p.stamps, {"off", "on"}, "whether the copies in and out are timed, piece by piece");

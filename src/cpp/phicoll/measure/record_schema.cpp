@@ -93,25 +93,25 @@ bool fits(const JsonValue& value, Is is) {
 const char* words_of(Is is) {
   switch (is) {
     case Is::text:
-      return "no text";
+      return "not a text";
     case Is::whole:
-      return "no whole number";
+      return "not a whole number";
     case Is::number:
-      return "no number";
+      return "not a number";
     case Is::flag:
       return "neither true nor false";
     case Is::numbers:
-      return "no list of numbers";
+      return "not a list of numbers";
     case Is::object:
       break;
   }
-  return "no object";
+  return "not an object";
 }
 
 }  // namespace
 
 std::string record_fault(const JsonValue& record) {
-  if (record.type != FieldType::object) return "no object";
+  if (record.type != FieldType::object) return "not an object";
   for (const Field& field : fields) {
     if (*field.kind != 0 && record["kind"].string != field.kind) continue;
     const JsonValue& value = record[field.name];

@@ -10,7 +10,7 @@
 namespace phicoll {
 namespace measure {
 
-/// What is wrong with a record of a results file, "no field 'launch'" or "'ns' is no list of numbers"; "" if nothing is.
+/// What is wrong with a record of a results file, "no field 'launch'" or "'ns' is not a list of numbers"; "" if nothing is.
 /// Unknown kinds and fields are allowed, as are fields that are null where they need not be there.
 std::string record_fault(const JsonValue& record);
 

@@ -76,7 +76,7 @@ RecordLines read_records(const std::string& path, const std::string& argument);
 /// The fields of the context record.
 JsonObject context_fields(const Settings& settings, const std::vector<std::string>& command,
                           const BuildInfo& build, const ClockFacts& clock);
-/// The same for a run that is no native sweep. `clock` and `settings` are JSON texts.
+/// The same for a run that is not a native sweep. `clock` and `settings` are JSON texts.
 JsonObject context_fields(const std::vector<std::string>& command, const BuildInfo& build,
                           const std::string& clock, std::uint64_t seed, const std::string& settings);
 

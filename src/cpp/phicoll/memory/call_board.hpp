@@ -60,11 +60,11 @@ class CallBoard {
     // Release: a rank that sees it may free what this rank has read. No other rank writes here.
     noted.atomic().store(noted.atomic().load(std::memory_order_relaxed) | is_done, std::memory_order_release);
   }
-  /// One of `rank`'s `remembered` entries, of which `a_line` share a line. Takes one read.
+  /// One of `rank`'s `remembered` entries, `a_line` to a line. Takes one read.
   std::uint64_t noted(int rank, unsigned entry) const {
     return calls_of(rank).last[entry].call.atomic().load(std::memory_order_relaxed);
   }
-  /// Whether `rank` has noted its call number `call`, which is no barrier, and has not finished it.
+  /// Whether `rank` has noted its call number `call`, which is not a barrier, and has not finished it.
   bool inside(int rank, std::uint64_t call) const {
     const Entry& entry = calls_of(rank).last[call % remembered];
     const std::uint64_t noted = entry.call.atomic().load(std::memory_order_acquire);

@@ -65,7 +65,7 @@ class CallHistory {
     chain_ = (chain_ + key) * multiplier;
     return begun_;
   }
-  /// The signature with which the last remembered call began.
+  /// The signature of the last remembered call.
   struct Last {
     SignatureWord signature;
     std::uint64_t mark;

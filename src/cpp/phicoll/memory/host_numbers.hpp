@@ -51,7 +51,7 @@ struct HostNumbers {
   std::int64_t near_seen = 0;   ///< 1: near_copy was measured
   std::int64_t far_seen = 0;    ///< the same of far_copy
   std::int64_t sizes_seen = 0;  ///< whose sizes were measured, and in which state: a sum of seen_in()
-  std::int64_t disturbed = 0;   ///< so many times in a row measuring was disturbed; what it found was dropped
+  std::int64_t disturbed = 0;   ///< times in a row that measuring was disturbed and dropped what it found
 
   /// Groups that share sizes.
   enum Sharing : std::int64_t {

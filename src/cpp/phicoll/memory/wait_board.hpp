@@ -38,7 +38,7 @@ class WaitedRequests {
   static constexpr std::size_t told = 4;
 
   void clear() { count_ = 0; }
-  /// `peer` by its number in the whole group, as errors have it.
+  /// `peer` is the number in the whole group, as in errors.
   void add(WaitNote::Kind kind, std::int32_t peer, std::int32_t tag) {
     if (count_ < told) notes_[count_] = WaitNote{kind, peer, tag, 0};
     ++count_;
@@ -80,7 +80,7 @@ class WaitMark {
   std::string in_words() const;
 
  private:
-  // kind_ has four bits for the kind, then four for the number of requests that are told, one for whether there are more, and
+  // kind_ has four bits for the kind, then four for the number of requests that are noted, one for whether there are more, and
   // four for the kind of each.
   static constexpr unsigned kind_bits = 4;
   static constexpr unsigned count_at = 4;
@@ -126,7 +126,7 @@ class StuckSearch {
  public:
   /// What the rank waits for; its peer by its number in the communicator.
   WaitNote note;
-  WaitedRequests requests;  ///< where `note` is of requests
+  WaitedRequests requests;  ///< if `note` concerns requests
 
   /// Call it between two looks of a wait that has lasted `waited_ns`. Breaks the group if all its ranks wait or have
   /// left and nothing can come, or if the rank that this one awaits has left.

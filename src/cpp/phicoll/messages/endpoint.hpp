@@ -151,8 +151,8 @@ class Endpoint {
   }
 
   /// Takes back what stays in this rank's memory and has not been received: the group is broken, and the memory goes. Waits for
-  /// copies that are being made, but not for ranks that died, and for processes, which may be stopped, 2 s at most, as what they
-  /// copy from is the group's heap, which stays mapped. A thread's copy ends, though it takes long where others have the CPUs.
+  /// copies that are being made, but not for ranks that died, and at most 2 s for processes, which may be stopped: what they
+  /// copy from is the group's heap, which stays mapped. A thread's copy ends, if slowly where others have the CPUs.
   void withdraw(Port& port) {
     for (Out& out : out_) {
       for (const Shared& t : out.handed) withdraw(port, out, *t);
@@ -212,7 +212,7 @@ class Endpoint {
     else
       stuck_.requests.add(WaitNote::Kind::nonblocking, any_source, any_tag);
   }
-  /// The same for all its sends.
+  /// Does the same for all its sends.
   void tell_of_sends() {
     tell_of_requests();
     for (const Out& out : out_) {
@@ -290,7 +290,7 @@ class Endpoint {
       if (port.compare_exchange(word, seen, Channel::withdrawn(t.number))) break;
     await_peer(port, t.peer, [&] { return port.load_acquire(word) != Channel::copied(t.number); });
   }
-  /// Waits, in a broken group, for a peer's copy to end. The copies of a process that has ended have too, though it did not say
+  /// Waits, in a broken group, for a peer's copy to end. The copies of a process that has ended are over too, though it did not say
   /// so.
   template <class Ended>
   void await_peer(Port& port, int peer, const Ended& ended) const {
@@ -633,7 +633,7 @@ class Endpoint {
       ++in.wants;
     }
   }
-  /// Copies the rest of a message, of which the sender copies parts too if it is there. All of it has come at the end.
+  /// Copies the rest of a message, together with the sender if it is there. At the end all of it has come.
   void copy_with_sender(Port& port, In& in, Transfer& t, const Exposed& from) {
     Channel::Both& both = in.channel->both;
     const Parts parts(first_part_, t.envelope.bytes);
@@ -814,7 +814,7 @@ class Endpoint {
       message.came = envelope.bytes;
     }
   }
-  /// Where the message lies whose first piece is in this cell, if this rank may copy it from there.
+  /// Where the message with its first piece in this cell lies, if this rank may copy it from there.
   Exposed offered(Port& port, MessageCell& cell, const Envelope& envelope) const {
     return in_two_parts(envelope.bytes, envelope.source) ? cell.piece().from.load(port) : Exposed{0, 0, 0};
   }

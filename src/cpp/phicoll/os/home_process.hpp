@@ -1,7 +1,7 @@
 #pragma once
 
 // The process that made something, as distinct from later forks of it. A child of fork has a copy of all that its
-// parent made, a rank's communicator included, but is no rank.
+// parent made, a rank's communicator included, but is not a rank.
 
 #include <atomic>
 #include <cstdint>

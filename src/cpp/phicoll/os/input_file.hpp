@@ -11,7 +11,7 @@ namespace phicoll {
 namespace os {
 
 /// A file opened for reading. It must be a regular file: a device or a FIFO may never answer or never end. It is read
-/// up to its size when opened, so that reading ends even while a program appends to it. On request, a file compressed
+/// up to its size when opened, so that reading ends even while a program appends to it. If asked, a file compressed
 /// by gzip is read through that program.
 class InputFile {
  public:

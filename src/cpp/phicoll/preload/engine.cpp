@@ -57,7 +57,7 @@ thread_local std::string last_error;
 
 bool has_stderr = true;
 
-// When the library is loaded, which is before those that use it and before the program's own code.
+// Runs when the library is loaded: before those that use it, and before the program's own code.
 __attribute__((constructor)) void look_for_stderr() {
   has_stderr = fcntl(STDERR_FILENO, F_GETFD) != -1;
 }

@@ -34,7 +34,7 @@ typedef enum PhicollResult {
 PHICOLL_PRELOAD_API const char* phicoll_preload_error(void);
 /// phicoll's version, to be compared with the one that the caller was compiled with.
 PHICOLL_PRELOAD_API const char* phicoll_preload_version(void);
-/// Prints on standard error, or nothing if the process had none when it started: what has its number later is the program's own file.
+/// Prints on standard error; nothing if the process started without one, as a file with its number is then the program's own.
 PHICOLL_PRELOAD_API void phicoll_preload_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /// PHICOLL_DONE if the variables that choose algorithms (PHICOLL_BARRIER ...) are right.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_environment(void);
@@ -109,7 +109,7 @@ PHICOLL_PRELOAD_API PhicollResult phicoll_preload_alltoallv(PhicollComm* comm, c
                                                             const size_t* counts,
                                                             const size_t* displacements);
 
-/// PHICOLL_DONE if the text names a barrier (docs/barriers.md), `auto` among them.
+/// PHICOLL_DONE if the text names a barrier (docs/preload.md), `auto` among them.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_barrier(const char* barrier);
 /// Such a barrier for 1 to phicoll_preload_most_threads() threads, which ends with the process. `crowded`: they have fewer CPUs.
 /// `sleepy`: a thread sleeps once it has waited as long as a sleep and a wake take; else it gives its CPU away for a while before.

@@ -27,7 +27,7 @@ class Sleeper;
 /// lock by which a sleeper comes and goes.
 class Bedroom {
  public:
-  /// `control` notes the threads' CPUs, and is not given back.
+  /// `control` notes the threads' CPUs and is not freed here.
   Bedroom(phicoll::Control& control, int size)
       : control_(control), size_(size), all_(static_cast<std::size_t>(size)) {}
   static void* operator new(std::size_t bytes) { return phicoll::allocate_strided(bytes); }

@@ -1,4 +1,4 @@
-// Barriers of a process's own threads, of which no Communicator is made: threads come and go, a team's size changes, and nothing
+// Barriers of a process's own threads, without a Communicator: threads come and go, a team's size changes, and nothing
 // that a program does may break its barrier.
 
 #include <sys/mman.h>

@@ -116,14 +116,14 @@ struct Buffers {
   }
 };
 
-/// Looked up once: that takes as long as a tenth of a small reduction.
+/// Looked up once, since that takes a tenth of a small reduction's time.
 template <class T, Op op>
 const Operator& operator_of() {
   static const Operator found = Elements<T>::with(op);
   return found;
 }
 
-/// Functions on active sets have an int for it.
+/// Functions on active sets take an int for it.
 std::size_t checked_count(int nreduce) {
   if (nreduce < 0) throw ArgumentError("nreduce", std::to_string(nreduce), "0 or more");
   return static_cast<std::size_t>(nreduce);

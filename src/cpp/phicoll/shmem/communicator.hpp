@@ -23,10 +23,10 @@ struct Options {
   /// The processes that are the PEs; null: those that a launcher started, or this one alone.
   std::shared_ptr<ProcessGroup> group;
 };
-/// As shmem_init, with options; nothing if the library has begun. Collective. After shmem_finalize the heap is as large as it
+/// Does what shmem_init does, with options; nothing if the library is already in use. Collective. After shmem_finalize the heap is as large as it
 /// was at first, and the group the same. Throws ArgumentError and ResourceError; all PEs give the same.
 void init(const Options& options);
-/// Raises the level of threads to `requested` if it is lower; the level then.
+/// Raises the thread level to `requested` if it is lower, and returns it.
 int provide_threads(int requested);
 
 /// From now on, and before shmem_init at best, the functions of shmem.h check every argument and throw what is wrong,

@@ -51,7 +51,7 @@ class Segments {
   /// For each PE, what to add to an own address.
   const std::vector<std::ptrdiff_t>& deltas() const { return deltas_; }
 
-  /// Makes huge pages of those that are whole in a part of the own heap, whose pages are there. The heap's byte `aligned` lies
+  /// Collapses a part of this PE's heap, whose pages are taken, into huge pages as far as it has whole ones. The heap's byte `aligned` lies
   /// at a multiple of huge_page in the file too. Where Linux has none, the pages stay as they are.
   void make_huge(std::size_t offset, std::size_t bytes) const;
 

@@ -29,7 +29,7 @@ std::size_t parse_bytes(const std::string& name, const std::string& text) {
   char* end = nullptr;
   double bytes = std::strtod(text.c_str(), &end);
   const bool number = end != text.c_str() && std::isfinite(bytes) && bytes >= 0;
-  // One suffix counts, and what follows it does not, as the specification has it.
+  // As specified, one suffix counts and what follows it does not.
   const char* const suffixes = "kmgt";
   if (number && *end != '\0') {
     const char small = static_cast<char>(*end >= 'A' && *end <= 'Z' ? *end - 'A' + 'a' : *end);

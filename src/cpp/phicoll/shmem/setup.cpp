@@ -27,14 +27,14 @@ namespace {
 
 World* the_world = nullptr;
 World* closed_world = nullptr;  // between the last shmem_finalize and another shmem_init
-int to_finalize = 0;            // calls of shmem_init that shmem_finalize has not answered
+int to_finalize = 0;            // calls of shmem_init without a shmem_finalize yet
 bool throwing = false;
 int thread_level = SHMEM_THREAD_SINGLE;
 constexpr const char* called_global_exit = "called shmem_global_exit";
 
 void finalize() {
   if (the_world == nullptr) return;
-  // The barrier. An allreduce, so that a PE which is still in a barrier of another call is found, and does not wait for ever.
+  // A barrier made of an allreduce: a PE that is still in another call's barrier is found, and does not wait for ever.
   std::uint8_t word = 0;
   the_world->comm().allreduce(nullptr, &word, 1, find_operator(Type::uint8, Op::bor));
   if (--to_finalize > 0) return;
@@ -124,14 +124,14 @@ void init(const Options& options) {
 }
 
 int provide_threads(int requested) {
-  // Nothing of ours is between threads but the collectives' communicators, one per team.
+  // Threads share nothing of ours but the collectives' communicators, one per team.
   if (requested > thread_level && requested <= SHMEM_THREAD_MULTIPLE) thread_level = requested;
   return thread_level;
 }
 
 namespace {
 
-/// shmem_init and the like: each wants a shmem_finalize.
+/// shmem_init and the like, each of which needs a shmem_finalize.
 void begin() {
   if (the_world != nullptr)
     ++to_finalize;

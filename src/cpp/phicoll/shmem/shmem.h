@@ -129,7 +129,7 @@ PHICOLL_SHMEM_HELPER void* phicoll_shmem_at(shmem_ctx_t ctx, const void* address
   if (__builtin_expect(ctx->delta != 0, 1)) return (void*)PHICOLL_SHMEM_MOVED(ctx, address, pe);
   return phicoll_shmem_slow_at(ctx, address, bytes, pe);
 }
-/* No bytes may have a null address, which memcpy may not. Where the destination begins up to 63 bytes after the source within
+/* With 0 bytes an address may be null, which memcpy does not allow. Where the destination begins up to 63 bytes after the source within
  * their pages of 4 KB, some CPUs' string move, which memcpy takes for 2 to 4 KB and more, is up to 25 times as slow. */
 PHICOLL_SHMEM_HELPER void phicoll_shmem_copy(void* dest, const void* source, size_t bytes) {
 #if defined(__x86_64__)
@@ -176,7 +176,7 @@ PHICOLL_SHMEM_HELPER void phicoll_shmem_put_signal(shmem_ctx_t ctx, void* dest, 
   phicoll_shmem_put(ctx, dest, source, bytes, pe);
   phicoll_shmem_signal(ctx, sig_addr, signal, sig_op, pe);
 }
-/* volatile: one whole store or load each time, that no loop loses. `kept`: a parameter whose address is taken would be stored on
+/* volatile: one whole store or load each time, which no loop drops. `kept`: a parameter whose address is taken would be stored on
  * the stack each time. */
 #define PHICOLL_SHMEM_STORE(type, ctx, dest, value, pe)          \
   if (__builtin_expect((ctx)->delta != 0, 1)) {                  \

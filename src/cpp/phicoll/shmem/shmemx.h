@@ -1,4 +1,4 @@
-/* Extensions that other OpenSHMEM libraries have too: shmemx_wtime, and what programs for Sandia's library call functions that
+/* Extensions that other OpenSHMEM libraries have too: shmemx_wtime, and Sandia's names for functions that
  * OpenSHMEM 1.6 has under shmem_ names. Its counters (shmemx_ct_..., shmemx_pcntr_...) and heaps in other memory are not here. */
 #ifndef PHICOLL_SHMEMX_H
 #define PHICOLL_SHMEMX_H

@@ -105,7 +105,7 @@ void* phicoll_shmem_slow_at(shmem_ctx_t ctx, const void* address, size_t bytes, 
   World& all = world();
   const Access access = check(all, ctx, address, bytes, pe);
   if (all.checks() && bytes != 0 && reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
-    refuse("address", "one that is no multiple of " + std::to_string(bytes),
+    refuse("address", "one that is not a multiple of " + std::to_string(bytes),
            "an aligned object, for atomics");
   if (!shared(all, access))
     end_with(

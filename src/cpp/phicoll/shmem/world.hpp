@@ -55,7 +55,7 @@ class World {
   const std::vector<std::ptrdiff_t>& deltas() const { return segments_->deltas(); }
   /// The address in its own process of PE `pe`'s copy of an object in the data segment.
   std::uintptr_t data_address(const void* address, int pe) const;
-  /// The address by which the group's algorithms know symmetric memory, so that all ranks see that they reach it. Other
+  /// Symmetric memory's address in the group's algorithms, by which all ranks see that they reach it. Other
   /// addresses are unchanged.
   const void* as_group_memory(const void* address) const {
     const auto* const at = static_cast<const unsigned char*>(address);
@@ -172,7 +172,7 @@ bool errors_are_thrown();
 [[noreturn]] void refuse(const std::string& argument, const std::string& got, const std::string& allowed);
 /// Ends this PE silently if another one called shmem_global_exit, as `what` then says.
 void end_after_global_exit(const std::string& what);
-/// Calls f. An exception of f ends the program, or is thrown on.
+/// Calls f. An exception of f ends the program, or is passed on.
 template <class F>
 auto guarded(const char* function, F f) -> decltype(f()) {
   try {

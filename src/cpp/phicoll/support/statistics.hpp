@@ -73,7 +73,7 @@ struct VarianceComponents {
 /// Throws ArgumentError("groups") when the lengths differ.
 VarianceComponents variance_components(const std::vector<double>& values, const std::vector<int>& groups);
 
-/// The least time of which a logarithm is taken: subtracting the empty loop can leave 0.
+/// Logarithms are taken of at least this time: subtracting the empty loop can leave 0.
 constexpr double smallest_ns = 1e-3;
 
 /// The launches' share of the variance from which on launches, not rounds, are a test's units.

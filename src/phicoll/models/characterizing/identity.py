@@ -42,7 +42,7 @@ def difference_to_host(path: str | os.PathLike[str], clock_mhz: int | None = Non
     Raises
     ------
     ArgumentError
-        A file that cannot be read or is no machine file.
+        A file that cannot be read or is not a machine file.
     """
     file = read_machine_file(path)
     host = file.get("host")
@@ -88,7 +88,7 @@ def check_host(path: str | os.PathLike[str], foreign: str = "refuse", argument: 
     Raises
     ------
     ArgumentError
-        The file is another machine's and that is refused, or it is no machine file.
+        The file is another machine's and that is refused, or it is not a machine file.
     """
     check_foreign(foreign)
     difference = difference_to_host(path)

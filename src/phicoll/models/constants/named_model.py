@@ -36,7 +36,7 @@ def machine_model(
     Raises
     ------
     ArgumentError
-        An unknown name, a file that cannot be read or is no machine file, a field of it that is wrong (file and field).
+        An unknown name, a file that cannot be read or is not a machine file, a wrong field of it (file and field).
     """
     if isinstance(machine, MachineModel):
         return machine
@@ -74,7 +74,7 @@ def read_machine_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     ArgumentError
-        A file that cannot be read or is no machine file.
+        A file that cannot be read or is not a machine file.
     """
     path = as_path(path, "machine")
     try:

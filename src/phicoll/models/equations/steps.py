@@ -30,7 +30,7 @@ def floor_log(base: int, number: int) -> int:
 
 
 def pairwise(n: int, _: int) -> int:
-    """velamati-2007 prints 2 + ceil(log2 P) for what is no power of two; by its algorithm it is a floor."""
+    """velamati-2007 prints 2 + ceil(log2 P) where P is not a power of two; by its algorithm it is a floor."""
     whole = floor_log(2, n)
     return whole if 2**whole == n else 2 + whole
 

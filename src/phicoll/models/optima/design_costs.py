@@ -110,7 +110,7 @@ def level_cost(
     costs = {name: FINE * value for name, value in costs_in_tenths(model, operation).items()}
     if check_choice("b", b, INTERCEPTS) == "fitted":
         base = FINE * tenths("contention.EE.b", intercept(model, b))
-    else:  # of the rounded costs, as the algorithms have it
+    else:  # of the rounded costs, as in the algorithms
         base = costs["local"] + costs["remote"] - costs["contention"]
     start = saved = 0
     if check_choice("combining", combining, COMBININGS) == "multi-line":

@@ -62,7 +62,7 @@ def model_of(
 ) -> MachineModel | None:
     """The model that was named, otherwise the simulated machine's, otherwise None.
 
-    Raises ArgumentError if the one named is no model. If this host is to be tuned by another host's file, ``foreign``
+    Raises ArgumentError if there is no such model. If this host is to be tuned by another host's file, ``foreign``
     says whether to refuse it (ArgumentError) or use it with a warning.
     """
     from phicoll.models import machine_model

@@ -96,7 +96,7 @@ def check_candidates(operations: Sequence[str], algorithm: Any) -> dict[str, lis
         )
     found: list[str] = []
     for text in as_list(algorithm):
-        expand(text, operations[0])  # refuses what there is not
+        expand(text, operations[0])  # refuses unknown names
         found.append(text)
     return {operations[0]: found}
 

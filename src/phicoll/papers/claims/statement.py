@@ -27,7 +27,7 @@ ELSEWHERE = "does not carry over"
 UNRESOLVED = "not resolved"
 CANNOT = "cannot be checked here"
 VERDICTS = (HOLDS, FAILS, ELSEWHERE, UNRESOLVED, CANNOT)
-#: Verdicts on several claims, where they are said in other words than those on one.
+#: Verdicts on several claims, where their words differ from those on one.
 _PLURAL = {HOLDS: "hold", FAILS: "do not hold", ELSEWHERE: "do not carry over"}
 
 #: The papers by the first part of a claim's number; docs/papers.md has the full references.
@@ -97,5 +97,5 @@ def tally(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def in_words(verdict: str, count: int) -> str:
-    """A verdict on so many claims: "2 do not hold"."""
+    """A verdict with its number of claims: "2 do not hold"."""
     return f"{count} {verdict if count == 1 else _PLURAL.get(verdict, verdict)}"

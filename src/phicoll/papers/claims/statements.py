@@ -35,7 +35,7 @@ _CHECKED = (
           "broadcasting from it.", "Cell, 2 to 16 SPEs"),
     Claim("002-10", "On two chips every phase of dissemination crosses between them, but only one of pairwise "
           "exchange.", "16 SPEs on two chips"),
-    Claim("002-12", "Pairwise exchange takes 2 + ceil(log2 P) steps where P is no power of two.", "any P (as printed)"),
+    Claim("002-12", "Pairwise exchange takes 2 + ceil(log2 P) steps where P is not a power of two.", "any P (as printed)"),
     Claim("002-13", "A tree in which every informed rank informs k - 1 others takes ceil(log_k P) phases.", "any P, k"),
     Claim("002-25", "Where each rank reduces a piece over all operands, a piece takes P + 1 transfers.", "any P"),
     Claim("003-15", "With the middle stages merged, Rabenseifner's allreduce takes 2 floor(lg p) - 1 steps, one fewer.",

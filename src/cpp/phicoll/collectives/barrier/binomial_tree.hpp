@@ -42,7 +42,7 @@ struct BinomialTree : AlgorithmDefaults {
   static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.release_degree, shape.size()); }
   static const char* refuse(const Parameters& p) {
     return p.flags.reset == Reset::unset && p.release == Release::heap
-               ? "reset=episode or sense unless release=binomial: who awaits a flag must be who unsets it"
+               ? "reset=episode or sense unless release=binomial: the rank that awaits a flag must unset it"
                : nullptr;
   }
   static std::size_t footprint(const Parameters&, const Shape& shape) {

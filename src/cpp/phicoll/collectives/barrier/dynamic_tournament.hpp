@@ -46,7 +46,7 @@ struct DynamicTournament : TournamentDescription {
             "games of f players; whoever finds all flags set has come last and goes on"};
   }
 
-  // `store` is for the release lines; the flags, of which many are read at once, take plain stores.
+  // `store` is for the release lines. The flags, many of which are read at once, take plain stores.
 
   using Flag = Word<std::uint64_t>;
   using ReleaseLine = SoleWriterLine<std::uint64_t>;

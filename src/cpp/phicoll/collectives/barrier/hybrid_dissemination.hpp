@@ -46,7 +46,7 @@ struct HybridDissemination : AlgorithmDefaults {
     visitor.choice("group", p.group, {"cpu", "core", "l3", "numa", "package"},
                    "what the ranks share that meet at one counter");
     visitor.choice("leaders", p.leaders, {"last", "static"},
-                   "who speaks for a group: its last arriver, or its lowest rank");
+                   "which rank acts for a group: its last arriver, or its lowest rank");
     Dissemination::describe(visitor, p.between);
   }
 
@@ -146,7 +146,7 @@ struct HybridDissemination : AlgorithmDefaults {
   };
 
  private:
-  /// The groups as a shape of their own, of which only the size matters.
+  /// A shape of the groups, whose size alone matters.
   static Shape groups_of(const Parameters& p, const Shape& shape) {
     int groups = 0;
     for (int group : shape.groups(p.group)) groups = group >= groups ? group + 1 : groups;

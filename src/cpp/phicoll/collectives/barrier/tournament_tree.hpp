@@ -37,9 +37,10 @@ struct TournamentTree : AlgorithmDefaults {
   }
   static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.release_degree, shape.size()); }
   static const char* refuse(const Parameters& p) {
-    return p.flags.reset == Reset::unset ? "reset=episode or sense: who awaits a flag is not who would "
-                                           "unset it, and could meet it again"
-                                         : nullptr;
+    return p.flags.reset == Reset::unset
+               ? "reset=episode or sense: the rank that awaits a flag is not the one that would "
+                 "unset it, and could meet it again"
+               : nullptr;
   }
   static std::size_t footprint(const Parameters&, const Shape& shape) {
     return flag_tree_footprint(shape.size());

@@ -3,7 +3,7 @@
 // Pipelined broadcast of large messages in P - 1 slices. Source: ramos-hoefler-2013 section 4.1.3: in stage 0
 // receiver i copies slice i - 1 from the root, in stage j slice (i - 1 + j) mod (P - 1) from the receiver
 // that copied it from the root, so that in each stage every rank's memory is read by one other only. Flag,
-// address and notification of a rank lie in one line. As the paper has it, a receiver acknowledges its copy
+// address and notification of a rank lie in one line. As in the paper, a receiver acknowledges its copy
 // from the root in a stage of its own, lest all write to the root's line at the same time, and an owner looks
 // at its notifications at the end only.
 //
@@ -33,7 +33,7 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
 
   static AlgorithmFacts facts() {
     return {"pipelined-slices", Origin::paper, "ramos-hoefler-2013 section 4.1.3",
-            "each rank copies one slice from the root and the others from those who did"};
+            "each rank copies one slice from the root, the others from the ranks that did so"};
   }
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {

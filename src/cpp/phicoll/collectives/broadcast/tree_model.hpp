@@ -8,7 +8,7 @@
 //
 // Readings: the maximum of equation 4.6 nests a sum over the same index, here it is the single level. The
 // constraint is printed as k_i <= k_j for i < j; Table B.1 and the text want the counts to fall, and so it is
-// here. The table's rows come out with b = R_L + R_R - c, as equation 3.2 has it, not with the fitted b of
+// here. The table's rows come out with b = R_L + R_R - c, as in equation 3.2, not with the fitted b of
 // Table 3.2.
 
 #include <cstdint>

@@ -24,7 +24,7 @@ AlgorithmChoice choose_copying(const Shape& shape, const CallFacts& facts) {
 struct InPlace {
   int two, more;       ///< among two ranks and among more
   int sharing;         ///< among ranks that share CPUs
-  bool part = false;   ///< of a rank's part of so many bytes, and from 64 KB on
+  bool part = false;   ///< the size is that of a rank's part, and at least 64 KB
   bool early = false;  ///< from 1 KB on among many ranks (are_many)
 };
 

@@ -48,7 +48,7 @@ class Numbers {
 /// Adds the number at which a choice begins or ends to those that the choice names.
 void note_number(AlgorithmChoice& choice, const From& from);
 
-/// What the rules go by: a group's shape and a call of it. Refers to both.
+/// What the rules depend on: a group's shape and a call. Refers to both.
 struct Choosing {
   Choosing(const Shape& shape, const CallFacts& facts);
 
@@ -82,7 +82,7 @@ using Choose = AlgorithmChoice (*)(const Choosing&);
 extern const Choose for_any[operations];
 /// Those for many ranks (are_many), which serve no vector version; null: as for any.
 extern const Choose for_many[operations];
-/// A barrier's, which go by the shape alone.
+/// A barrier's, which depend on the shape alone.
 AlgorithmChoice barrier(const Choosing& at);
 
 // The reasons that several rules give.

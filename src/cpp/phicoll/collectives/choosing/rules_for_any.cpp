@@ -8,7 +8,7 @@
 namespace phicoll {
 namespace rules {
 
-// Named, as the rules of both files have the same names, and a folder may be compiled as one.
+// In a namespace of its own, as both files' rules have the same names and may be compiled as one source.
 namespace {
 namespace any_ranks {
 
@@ -151,7 +151,7 @@ AlgorithmChoice alltoall(const Choosing& at) {
   if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
   if (at.sharing)
     // A rank's cell holds a part of each block, so with many ranks large blocks come in many pieces. These are the
-    // largest cells of which a few ranks have two each.
+    // largest cells that leave two to each of a few ranks.
     return at.by_size({{0, "one-shot", one_exchange},
                        {at.host.at(&H::shared_pieces), at.cells("one-shot:cell=", at.ring / 4), seldom},
                        {at.host.at(&H::shared_exchange),

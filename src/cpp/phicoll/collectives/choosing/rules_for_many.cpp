@@ -8,7 +8,7 @@
 namespace phicoll {
 namespace rules {
 
-// Named, as the rules of both files have the same names, and a folder may be compiled as one.
+// In a namespace of its own, as both files' rules have the same names and may be compiled as one source.
 namespace {
 namespace many_ranks {
 

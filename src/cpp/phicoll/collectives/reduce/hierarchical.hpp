@@ -38,7 +38,8 @@ struct HierarchicalReduce : AlgorithmDefaults {
   static void describe(Visitor& visitor, Parameters& p) {
     describe_grouping(visitor, p.group);
     visitor.integer("piece", p.piece, max_element_bytes, 1 << 20, "bytes of a piece");
-    visitor.integer("pieces", p.pieces, 2, 4096, "pieces that a rank may be ahead of who combines its own");
+    visitor.integer("pieces", p.pieces, 2, 4096,
+                    "pieces that a rank may be ahead of the leader that combines them");
   }
 
   static const char* unfit(const Parameters& p, const Shape& shape, const CallFacts& facts) {

@@ -11,7 +11,7 @@
 // operands meet in rank order. Node 0 is the root where the operator commutes, rank 0 where it does not;
 // rank 0 then sends the result to the root.
 //
-// Lines: a ring of cells a rank, each with the word of its acknowledgement (Mailbox: who writes what, and
+// Lines: a ring of cells a rank, each with the word of its acknowledgement (Mailbox: which rank writes what, and
 // when a cell is free again). A rank's two buffers, the piece received and the piece combined, are its own.
 // Message m of a call is piece m, of each sender: a rank sends each piece once, to its parent (rank 0 without
 // commutativity to the root).

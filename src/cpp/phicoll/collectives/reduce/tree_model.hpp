@@ -6,7 +6,7 @@
 //   minimum  sum of (R_I +   (c k_i + b) +   (1 + k_i) R_R + R_L + T_k) + R_R
 //   maximum  sum of (R_I + 2 (c k_i + b) + 2 (1 + k_i) R_R + R_L + T_k) + R_R
 //
-// Readings: b = R_L + R_R - c, as equation 3.2 has it, and T_k = o k. With these every row of Table B.3 costs
+// Readings: b = R_L + R_R - c, as in equation 3.2, and T_k = o k. With these every row of Table B.3 costs
 // the least; with the T_k = o k + q - p / k that the text means by "the multi-line model", nine rows do. The
 // paper broke ties in no order that could be found.
 

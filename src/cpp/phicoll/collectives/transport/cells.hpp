@@ -100,7 +100,7 @@ inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes, std
   return wanted;
 }
 
-/// Limits rings of which each rank has one: fewer cells first, then smaller ones, down to `least` bytes.
+/// Limits one ring per rank: fewer cells first, then smaller ones, down to `least` bytes.
 inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
   cells = cells_within(ranks, ranks, cells, static_cast<std::size_t>(bytes));
   while (bytes / 2 >= least &&

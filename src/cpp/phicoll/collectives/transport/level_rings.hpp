@@ -60,7 +60,7 @@ class LevelRings {
     RingBroadcast::Rank<Port>* const ring = rings_[static_cast<std::size_t>(stage)].get();
     if (ring != nullptr) (*ring)(port, piece);
   }
-  /// Broadcasts down the stages below `stages`, from their leaders, of which this rank may be one.
+  /// Broadcasts down the stages below `stages`, from their leaders; this rank may be one.
   void pass_down(Port& port, int stages, Call piece) {
     piece.root = 0;
     for (int stage = stages - 1; stage >= 0; --stage) pass(port, stage, piece);

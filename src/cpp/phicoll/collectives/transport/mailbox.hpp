@@ -181,7 +181,7 @@ class Mailbox {
     port.wait(slot->sequence, equal(slot_number(m, tag)), hint_(from));
     return port.load_relaxed(slot->value);
   }
-  /// Acknowledges message m of `from`, of which this rank, its reader, needs no more.
+  /// Acknowledges message m of `from`, which this rank has read.
   void finish(Port& port, int from, std::uint64_t m) {
     port.signal(*read_word(from, turns_.cell(first_ + m)), number(m));
   }

@@ -73,7 +73,7 @@ PhicollResult local_scatter(const Nodes& nodes, const void* send, void* receive,
   return PHICOLL_DONE;
 }
 
-/// Counts and displacements of a node's ranks, of which the one at `place` alone has data.
+/// Counts and displacements of a node's ranks, when only the one at `place` has data.
 struct OneBlock {
   OneBlock(const Nodes& nodes, size_t bytes, int place) {
     const size_t both = 2 * static_cast<size_t>(nodes.here) * sizeof(size_t);

@@ -94,7 +94,7 @@ struct Announced {
   uint64_t node;
   int32_t threads;  ///< MPI_THREAD_MULTIPLE
   int32_t ready;
-  int32_t first_calls;  ///< PHICOLL_MPI_FIRST_CALLS, of which rank 0's counts; -1: not set
+  int32_t first_calls;  ///< PHICOLL_MPI_FIRST_CALLS, where rank 0's counts; -1: not set
 };
 
 // Making a part of a group takes some 50 microseconds, a group of its own some milliseconds.
@@ -175,7 +175,7 @@ void attach(bool ready) {
   if (everywhere != 0) world.why = Why::none;
 }
 
-/// This process's children are no ranks.
+/// This process's children are not ranks.
 void forget_preload(const char* own) {
   const char* const list = getenv("LD_PRELOAD");
   if (list == nullptr) return;

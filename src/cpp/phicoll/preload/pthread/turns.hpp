@@ -41,7 +41,7 @@ class Turns {
     elsewhere  ///< nothing was done: the program's own barrier serves this call
   };
 
-  /// For the object, with `size` threads (2 and more), or null if there is no room.
+  /// Takes places for the object, with `size` threads (2 or more); null if there is no room.
   static Turns* take(const void* object, int size);
   /// The places taken for the object, if `pointer` is that; else null. `pointer` may be anything.
   static Turns* of(const void* object, const void* pointer);

@@ -143,7 +143,7 @@ class CountPort : public PointerExposure<CountPort> {
   };
   void take_turn(Patience&) const { pause(); }
   std::int64_t now() const { return 0; }
-  // There is no time here: every stamp has been reached.
+  // Counting has no time: every stamp has been reached.
   std::int64_t ticks() const { return 0; }
   void wait_until(std::int64_t) const {}
   void copy(void* destination, const void* source, std::size_t bytes) const {

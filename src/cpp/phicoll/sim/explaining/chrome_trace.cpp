@@ -195,7 +195,7 @@ class Trace {
     std::map<LineId, std::vector<const TransferRecord*>> moved;
     for (const TransferRecord& x : log_.transfers)
       if (x.issued < to_ && std::max(x.filled, x.freed) > from_) moved[x.line].push_back(&x);
-    name_process(process_holders, "lines: who holds them");
+    name_process(process_holders, "lines: their holders");
     name_process(process_busy, "lines: busy with");
     for (const auto& line : moved) {
       const std::string name = line_name(line.first) + " (byte " +

@@ -214,7 +214,7 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   settings.calls = options.calls;
   settings.warm_up = options.warm_up;
   settings.window = options.window;
-  settings.simulation.seed = round_seed(options.seed, 0);  // as the first round of a run has it
+  settings.simulation.seed = round_seed(options.seed, 0);  // as in the first round of a run
   settings.simulation.wait = options.wait;
   settings.simulation.start_skew = options.start_skew;
   settings.simulation.stop = options.stop;

@@ -24,7 +24,7 @@ struct MachineText {
 MachineText split_machine_text(const std::string& text);
 
 /// Sets parameters; the name, the evidence (kind `changed`, with what it was) and the digest follow. Throws
-/// ArgumentError("machine"): a parameter that there is not (with the nearest), that the machine's protocol
+/// ArgumentError("machine"): an unknown parameter (with the nearest), that the machine's protocol
 /// does not use, a value out of range, values that do not go together.
 void change_machine(Machine* machine, const std::vector<std::pair<std::string, std::string>>& changes);
 

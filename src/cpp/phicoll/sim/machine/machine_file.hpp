@@ -19,7 +19,7 @@ bool is_machine_name(const std::string& name);
 
 /// The machine that `text` describes. `file` names it in messages. Throws ArgumentError("machine") with file,
 /// line and field: what is not JSON, a field that is missing, unknown, there twice, of the wrong type or out
-/// of range, a kind that there is not, values that do not go together.
+/// of range, an unknown kind, values that do not go together.
 Machine parse_machine_file(const std::string& text, const std::string& file);
 
 /// The file of a machine: what parse_machine_file takes, ending with a new line. Parameters that the

@@ -14,7 +14,7 @@ namespace sim {
 struct MachineListing {
   const MachineParameterInfo* info = nullptr;
   std::string value;
-  std::string kind;    ///< as Evidence has it; `default` where the machine's file leaves the parameter out
+  std::string kind;    ///< as in Evidence; `default` where the machine's file leaves the parameter out
   std::string source;  ///< empty then
 };
 

@@ -36,7 +36,7 @@ kernels::KernelSamples simulate_kernel(const Machine& machine, const kernels::Ke
                                        const Shape& shape, int samples, const SimOptions& options);
 
 /// Contexts for two ranks at a distance, and for a helper on a third core near the first: `same-core`,
-/// `adjacent`, `middle` (a quarter of the ring, as ramos-hoefler-2013 has it), `maximum` (half of it),
+/// `adjacent`, `middle` (a quarter of the ring, as in ramos-hoefler-2013), `maximum` (half of it),
 /// `same-package`, `other-package`, or the number of the second rank's core. The first rank is on core 0.
 /// Throws ArgumentError("distance").
 Shape shape_at(const Machine& machine, const std::string& distance, int ranks);

@@ -11,7 +11,7 @@ __version__ = "1.0.0"  # whose names it has
 
 
 class Rc:
-    """What programs set before they import ``shmem4py.shmem``, which begins as it says."""
+    """Settings for the start of ``shmem4py.shmem``, which programs change before they import it."""
 
     initialize: bool = True
     threads: bool = False
