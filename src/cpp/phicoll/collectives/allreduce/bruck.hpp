@@ -37,8 +37,8 @@ struct BruckAllreduce : AlgorithmDefaults {
   static const char* unfit(const Parameters& p, const Shape&, const CallFacts& facts) {
     if (!facts.commutative) return "a commutative operator: each rank combines in another rotation";
     if (!facts.associative && p.bit_identical == YesNo::yes)
-      return "an operator whose result does not depend on the bracketing (a type of integers, such as int32), "
-             "or bruck:bit_identical=no, which accepts other last bits on each rank";
+      return "an operator whose result does not depend on the bracketing (a type of integers, such as "
+             "int32), or bruck:bit_identical=no, which accepts other last bits on each rank";
     return nullptr;
   }
   static void limit(Parameters& p, const Shape& shape) {
