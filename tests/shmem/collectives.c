@@ -202,7 +202,8 @@ static void test_mem(void) {
 static void test_sizes(shmem_team_t team) {
   enum { most = 20000 };
   static unsigned char global[most * most_pes];
-  static const int sizes[] = {1, 8, 9, 63, 64, 1000, 1024, 4096, 16383, 16384, 16385, most};
+  static const int sizes[] = {1,    8,    9,    63,   64,    255,   256,   1000,
+                              2048, 2049, 1024, 4096, 16383, 16384, 16385, most};
   const int rank = shmem_team_my_pe(team), size = shmem_team_n_pes(team);
   unsigned char* const to = shmem_malloc((size_t)(most * n));
   unsigned char* const from = shmem_malloc((size_t)(most * n));

@@ -149,13 +149,13 @@ void exscan(Team& team, T* dest, const T* source, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) dest[i] = T();
 }
 
-// 0.5 to 2 KB between two PEs are put straight into the destination, which the specification wants ready on all PEs before
+// 256 bytes to 2 KB between two PEs are put straight into the destination, which the specification wants ready on all PEs before
 // any calls: one copy, where the communicator's cells take two. A word follows on the communicator, the announcement. It
 // orders the puts before its receiver's reads, finds PEs in other calls, and tells where the data was put: PEs that name
 // other places or sizes end with an error, and where a destination is no shared memory the communicator moves the data.
 // A broadcast takes 0.5 to 0.9 of the time so, a collect 0.5 to 1. From 4 KB on, lines that their reader has just read lose
 // to cells where CPUs are far from each other; among more PEs no gain was seen.
-constexpr std::size_t least_put = 512;
+constexpr std::size_t least_put = 256;
 constexpr std::size_t most_put = 2048;
 
 bool puts(Team& team, Operation operation, std::size_t bytes) {
