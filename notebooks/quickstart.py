@@ -175,8 +175,9 @@ phicoll.sweep(
     type=np.float64,
     op=phicoll.SUM,
     machine="sandy-bridge-e5-2670",
-    rounds=5,
+    rounds=3,
     calls=2,
+    budget_s="none",
     progress=False,
 ).plot(unit="ratio")
 
