@@ -324,7 +324,7 @@ class NativePort {
   using Distance = HandOver;
   void hand(Data to, Data from, std::size_t bytes, Distance& distance,
             const Word<std::uint64_t>& word) const {
-    if (bytes < arch::hand_over_bytes) return move(to, from, bytes);
+    if (arch::hand_over_bytes == SIZE_MAX || bytes < arch::hand_over_bytes) return move(to, from, bytes);
     arch::copy_by(distance.way(bytes, word), to.at, from.at, bytes);
   }
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
