@@ -146,4 +146,5 @@ PY
     env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -c "import $module" 2>/dev/null || true
   done
   touch "$stamp"
+  case "$purpose" in test*) touch .venv/.setup-demo ;; esac  # the tests' packages hold the demo's
 fi

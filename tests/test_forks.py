@@ -131,7 +131,7 @@ def test_a_group_of_one_may_be_forked():
             assert comm.allreduce(7) == 7
             if pid == 0:
                 sys.exit(5)
-            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), comm.allreduce(1))
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), comm.allreduce(1), flush=True)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=False
