@@ -87,8 +87,8 @@ std::uint64_t seed() {
 }
 
 enum class Mode { threads, processes };
-/// ThreadSanitizer sees no race between processes: each has its own record of who accessed what. Under AddressSanitizer most
-/// of the time goes into forks, and what a process runs, a thread runs too: only the long run forks there.
+/// ThreadSanitizer sees no race between processes: each has its own record of who accessed what. Under AddressSanitizer
+/// forks take most of the time, and threads run the same code: only the long run forks there.
 const std::vector<Mode> modes = thread_sanitizer || (sanitized && !long_run())
                                     ? std::vector<Mode>{Mode::threads}
                                     : std::vector<Mode>{Mode::threads, Mode::processes};
@@ -502,7 +502,7 @@ TEST_P(EveryBarrier, HoldsBackHundredsOfRanks) {
   Case test;
   test.barrier = GetParam().name;
   test.episodes = 5;
-  // A thousand threads under ThreadSanitizer take minutes an algorithm, and 244 a second.
+  // Under ThreadSanitizer an algorithm takes minutes with a thousand threads, and a second with 244.
   for (int ranks : {244, long_run() && !sanitized ? 1024 : 100}) {
     if (ranks == 244 && sanitized && !long_run()) continue;
     test.ranks = ranks;

@@ -46,8 +46,8 @@ std::uint32_t cycles_from_memory() {
   return std::max<std::uint32_t>(least, 1);
 }
 
-/// Whether a line came from this CPU's own caches, as its writer was on this CPU, for now. It tells nothing about the other
-/// CPUs, to which a move past the caches would matter.
+/// Whether a line came from this CPU's own caches, because its writer had run on this CPU. Its time says nothing of other CPUs,
+/// for which moves past the caches matter.
 bool is_here(std::uint32_t from_peer, std::uint32_t from_memory) {
   return 10 * std::uint64_t{from_peer} < from_memory;
 }

@@ -95,7 +95,8 @@ void check_symmetric(const char* argument, const void* address, std::size_t byte
                         "memory of shmem_malloc, and globals and statics of the program");
 }
 
-/// What a call writes and reads is apart, or in place the same. Before the call is entered, so without effect.
+/// Throws unless what a call writes is apart from what it reads or, in place, the same memory. Nothing has been entered yet, so
+/// the group goes on.
 void check_apart(const void* dest, std::size_t written, const void* source, std::size_t read, bool in_place) {
   const auto to = reinterpret_cast<std::uintptr_t>(dest), from = reinterpret_cast<std::uintptr_t>(source);
   if (written == 0 || read == 0 || to >= from + read || from >= to + written || (in_place && to == from))
@@ -152,8 +153,8 @@ void exscan(Team& team, T* dest, const T* source, std::size_t count) {
 // 256 bytes to 2 KB between two PEs are put straight into the destination, which the specification wants ready on all PEs before
 // any calls: one copy, where the communicator's cells take two. A word follows on the communicator, the announcement. It
 // orders the puts before its receiver's reads, finds PEs in other calls, and tells where the data was put: PEs that name
-// other places or sizes end with an error, and where a destination is no shared memory the communicator moves the data.
-// A broadcast takes 0.5 to 0.9 of the time so, a collect 0.5 to 1. From 4 KB on, lines that their reader has just read lose
+// other places or sizes end with an error, and where a destination is not in shared memory the communicator moves the data.
+// A broadcast then takes 0.5 to 0.9 of the time, and a collect 0.5 to 1. From 4 KB on, lines that their reader has just read lose
 // to cells where CPUs are far from each other; among more PEs no gain was seen.
 constexpr std::size_t least_put = 256;
 constexpr std::size_t most_put = 2048;
