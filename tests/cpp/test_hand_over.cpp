@@ -72,7 +72,11 @@ struct Ranks {
     control->configure(ranks, false, false, 0);
     control->set_board(sizeof(Control));
   }
-  void call(int rank, std::uint64_t number) { control->board()->note(rank, number, CallNote{7, 7}); }
+  /// On another CPU: the line is not in this one's caches.
+  void call(int rank, std::uint64_t number) { arch::evict_line(call_here(rank, number)); }
+  void* call_here(int rank, std::uint64_t number) {
+    return &control->board()->note(rank, number, CallNote{7, 7});
+  }
 
   std::unique_ptr<Memory> memory;
   Control* control;
@@ -96,6 +100,19 @@ TEST(HandOver, LooksOnceACallAtAPeerThatHasWrittenSinceTheLastTime) {
     probe.hand_over.far(4096, *ranks.control, 0, call);
   }
   EXPECT_GE(probe.looks(), 4u);
+}
+
+TEST(HandOver, ALineThatWasFetchedWithTheOneBesideItIsNotTimed) {
+  Ranks ranks(2);
+  HandOverProbe probe;
+  for (std::uint64_t call = 1; call < 8; ++call) ranks.call(1, call);  // both lines
+  probe.hand_over.far(4096, *ranks.control, 0, 3);
+  EXPECT_EQ(probe.looks(), 1u);
+  probe.hand_over.far(4096, *ranks.control, 0, 4);
+  EXPECT_EQ(probe.looks(), 1u) << "nothing was written to it since";
+  ranks.call(1, 12);
+  probe.hand_over.far(4096, *ranks.control, 0, 12);
+  EXPECT_EQ(probe.looks(), 2u);
 }
 
 TEST(HandOver, LooksSeldomOnceItKnows) {
@@ -145,10 +162,9 @@ TEST(HandOver, RanksAllOnOneCpuHaveNobodyToLookAt) {
 
 TEST(HandOver, ALineOfARankThatIsOnThisCpuForNowTellsNothing) {
   Ranks ranks(2);
-  ranks.control->configure(2, false, true, 0);  // more ranks than CPUs, and none is pinned
   HandOverProbe probe;
   for (std::uint64_t call = 1; call <= 100; ++call) {
-    ranks.call(1, call);  // by this thread
+    ranks.call_here(1, call);
     probe.hand_over.far(4096, *ranks.control, 0, call);
   }
   EXPECT_LT(probe.looks(), 50u) << "but for interrupts";

@@ -46,8 +46,8 @@ std::uint32_t cycles_from_memory() {
   return std::max<std::uint32_t>(least, 1);
 }
 
-/// Whether a line came from this CPU's own caches, because its writer had run on this CPU. Its time says nothing of other CPUs,
-/// for which moves past the caches matter.
+/// Whether a line came from this CPU's own caches, because its writer had run on this CPU or the CPU had fetched the line before.
+/// Its time says nothing of other CPUs, for which moves past the caches matter.
 bool is_here(std::uint32_t from_peer, std::uint32_t from_memory) {
   return 10 * std::uint64_t{from_peer} < from_memory;
 }
@@ -87,6 +87,10 @@ bool HandOver::changed(const CallBoard& board, unsigned first) {
 // The line is a peer's on the board of calls, which the peer writes when a call begins and ends, and which others
 // seldom read. If it differs from what this rank last saw, it came from the peer's cache or from where that cache
 // evicted it to. If not, it was already here and tells nothing.
+//
+// A CPU that reads one of a peer's two lines may fetch the other too, with what the peer has written to it so far. So this
+// rank then reads both, and times a line only if the peer has written to it since. Otherwise a rank that came first to calls
+// took far peers for near ones for seconds: allreduces of 256 KB took 130 us instead of 27.
 void HandOver::look(Control& control, int rank, std::uint64_t call) {
   const CallBoard* const board = control.board();
   if (board == nullptr || call == looked_in_call_) return;
@@ -99,8 +103,10 @@ void HandOver::look(Control& control, int rank, std::uint64_t call) {
   const auto first =
       static_cast<unsigned>(call % CallBoard::remembered / CallBoard::a_line * CallBoard::a_line);
   const std::uint32_t from_peer = cycles_of([&] { board->noted(peer_, first); });
-  if (!changed(*board, first)) return;  // the next call tries again
-  if (control.crowded() && control.cpu(peer_) < 0 && is_here(from_peer, from_memory_)) return;
+  static_assert(CallBoard::remembered == 2 * CallBoard::a_line, "a rank has two lines");
+  const bool written = changed(*board, first);
+  changed(*board, CallBoard::a_line - first);
+  if (!written || is_here(from_peer, from_memory_)) return;  // the next call tries again
   judge(from_peer, from_memory_);
 }
 
