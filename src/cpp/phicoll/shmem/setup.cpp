@@ -23,9 +23,10 @@ phicoll_shmem_ctx phicoll_shmem_ctx_default = {nullptr, nullptr, 0};
 namespace phicoll {
 namespace shmem {
 
+World* the_world = nullptr;
+
 namespace {
 
-World* the_world = nullptr;
 World* closed_world = nullptr;  // between the last shmem_finalize and another shmem_init
 int to_finalize = 0;            // calls of shmem_init without a shmem_finalize yet
 bool throwing = false;
@@ -61,15 +62,9 @@ void at_exit(int status, void*) {
 
 }  // namespace
 
-World* find_world() {
-  return the_world;
-}
-
-World& world() {
-  if (the_world == nullptr)
-    end_with(closed_world != nullptr ? "OpenSHMEM was used after shmem_finalize"
-                                     : "OpenSHMEM was used before shmem_init");
-  return *the_world;
+void end_without_world() {
+  end_with(closed_world != nullptr ? "OpenSHMEM was used after shmem_finalize"
+                                   : "OpenSHMEM was used before shmem_init");
 }
 
 void throw_errors() {
@@ -101,6 +96,16 @@ void end_with(const std::string& what) {
   std::fflush(nullptr);
   if (the_world != nullptr && the_world->comm().in_own_process()) the_world->comm().fail(what);
   _exit(1);
+}
+
+void end_with_exception(const char* function) {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    end_after_global_exit(error.what());
+    if (errors_are_thrown()) throw;
+    end_with(std::string("shmem_") + function + ": " + error.what());
+  }
 }
 
 void init(const Options& options) {
@@ -175,7 +180,7 @@ PHICOLL_SHMEM_EXPORT(void, query_thread, (int* provided)) {
   *provided = thread_level;
 }
 PHICOLL_SHMEM_EXPORT(void, query_initialized, (int* initialized)) {
-  *initialized = find_world() != nullptr;
+  *initialized = the_world != nullptr;
 }
 PHICOLL_SHMEM_EXPORT(void, finalize, ()) {
   guarded("finalize", finalize);
@@ -238,7 +243,7 @@ double shmemx_wtime() {
   return 1e-9 * static_cast<double>(phicoll::os::now_ns());
 }
 void start_pes(int) {
-  if (find_world() == nullptr) shmem_init();
+  if (the_world == nullptr) shmem_init();
 }
 int _my_pe() {
   return shmem_my_pe();

@@ -15,25 +15,30 @@ T look_at(const T* place) {
   return __atomic_load_n(place, __ATOMIC_ACQUIRE);
 }
 
-template <class T>
-bool holds(const T* place, int cmp, T value) {
-  const T seen = look_at(place);
+/// Calls f with the comparison, so that a loop of looks decides once which it is.
+template <class T, class F>
+auto by_comparison(int cmp, T value, F f) {
   switch (cmp) {
     case SHMEM_CMP_EQ:
-      return seen == value;
+      return f([=](T seen) { return seen == value; });
     case SHMEM_CMP_NE:
-      return seen != value;
+      return f([=](T seen) { return seen != value; });
     case SHMEM_CMP_GT:
-      return seen > value;
+      return f([=](T seen) { return seen > value; });
     case SHMEM_CMP_GE:
-      return seen >= value;
+      return f([=](T seen) { return seen >= value; });
     case SHMEM_CMP_LT:
-      return seen < value;
+      return f([=](T seen) { return seen < value; });
     case SHMEM_CMP_LE:
-      return seen <= value;
+      return f([=](T seen) { return seen <= value; });
     default:
       refuse("cmp", std::to_string(cmp), "SHMEM_CMP_EQ, _NE, _GT, _GE, _LT, _LE");
   }
+}
+
+template <class T>
+bool holds(const T* place, int cmp, T value) {
+  return by_comparison(cmp, value, [=](auto compares) { return compares(look_at(place)); });
 }
 
 template <class Look>
@@ -52,7 +57,8 @@ void check_words(const void* words, std::size_t bytes) {
 template <class T>
 void wait_until(T* place, int cmp, T value) {
   check_words(place, sizeof *place);
-  wait_for("wait_until", [=] { return holds(place, cmp, value); });
+  by_comparison(cmp, value,
+                [=](auto compares) { wait_for("wait_until", [=] { return compares(look_at(place)); }); });
 }
 
 /// Some words and what is wanted of each: one value, or one of each word's own. Words whose status is not 0 do not count.

@@ -159,10 +159,15 @@ class World {
   std::mutex removed_mutex_;
 };
 
-/// The PE's, or null before shmem_init and after shmem_finalize.
-World* find_world();
-/// The same, for functions that need one: ends the program with a word otherwise.
-World& world();
+/// The PE's, or null before shmem_init and after shmem_finalize. Hidden: found by one load.
+extern World* the_world __attribute__((visibility("hidden")));
+/// Ends the program with a word.
+[[noreturn, gnu::cold]] void end_without_world();
+/// The PE's, for functions that need one.
+inline World& world() {
+  if (__builtin_expect(the_world == nullptr, 0)) end_without_world();
+  return *the_world;
+}
 
 /// Whether throw_errors() was called.
 bool errors_are_thrown();
@@ -172,15 +177,16 @@ bool errors_are_thrown();
 [[noreturn]] void refuse(const std::string& argument, const std::string& got, const std::string& allowed);
 /// Ends this PE silently if another one called shmem_global_exit, as `what` then says.
 void end_after_global_exit(const std::string& what);
+/// In a handler: ends the program because of the exception, or passes it on.
+[[noreturn, gnu::cold]] void end_with_exception(const char* function);
 /// Calls f. An exception of f ends the program, or is passed on.
 template <class F>
 auto guarded(const char* function, F f) -> decltype(f()) {
   try {
     return f();
-  } catch (const std::exception& error) {
-    end_after_global_exit(error.what());
-    if (errors_are_thrown()) throw;
-    end_with(std::string("shmem_") + function + ": " + error.what());
+  } catch (const std::exception&) {
+    // Apart, so that a small call saves no registers for it.
+    end_with_exception(function);
   }
 }
 
