@@ -349,6 +349,36 @@ TEST(Attach, SeparateProgramsFindEachOtherByName) {
   alone->communicator().barrier();
 }
 
+/// Attaches two programs that may use these CPUs alone, and asks both for something of their communicators.
+template <class Asked>
+void attach_two_on(const std::vector<int>& first, const std::vector<int>& second, Asked asked) {
+  const std::string name = unique_name("cpus");
+  std::vector<pid_t> pids;
+  for (int r = 0; r < 2; ++r)
+    pids.push_back(attaching([&] {
+      os::set_thread_cpus(r == 0 ? first : second);
+      auto group = ProcessGroup::attach(name, 2, r, waiting("adaptive"));
+      for (int i = 0; i < 100; ++i) group->communicator().barrier();
+      return asked(group->communicator()) && os::allowed_cpus() == (r == 0 ? first : second) ? 0 : 1;
+    }));
+  for (pid_t pid : pids) EXPECT_EQ(status_of(pid), 0);
+}
+
+TEST(Attach, ProgramsThatWerePinnedAreTakenToBeWhereTheyRun) {
+  const std::vector<int> cpus = os::allowed_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "one CPU";
+  const std::vector<int> a = {cpus[0]};
+  const std::vector<int> b = {cpus[1]};
+  const std::vector<int> both = {cpus[0], cpus[1]};
+  attach_two_on(a, b, [&](const Communicator& comm) {
+    return comm.shape()[0].cpu == a[0] && comm.shape()[1].cpu == b[0] && !comm.shape().oversubscribed();
+  });
+  attach_two_on(a, a, [](const Communicator& comm) { return comm.shape().oversubscribed(); });
+  attach_two_on(a, both, [](const Communicator& comm) {
+    return comm.shape()[0].cpu < 0 && comm.shape()[1].cpu < 0 && !comm.shape().crowded();
+  });
+}
+
 TEST(Attach, AWrongSizeOrATakenRankIsRefusedAndTheGroupGoesOn) {
   const std::string name = unique_name("refuse");
   const pid_t first = attaching([&] {

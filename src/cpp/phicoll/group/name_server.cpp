@@ -22,7 +22,7 @@ namespace phicoll {
 
 namespace {
 
-constexpr std::uint32_t protocol_magic = 0x70686333;  // raised when the layout of the shared memory changes
+constexpr std::uint32_t protocol_magic = 0x70686334;  // raised when the layout of the shared memory changes
 
 struct Request {
   std::uint32_t magic;
@@ -160,6 +160,7 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
       Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
       if (listener.fd >= 0 && bind(listener.fd, generic, length) == 0) {
         os::SharedMemory memory = ProcessGroup::create_memory(size, options);
+        GroupLayout::header_at(memory.data())->places_announced = options.placement.empty() ? 1 : 0;
         if (listen(listener.fd, max_ranks) != 0)
           throw ResourceError(std::string("name: could not listen: ") + std::strerror(errno));
         server.reset(new NameServer(listener.release(), memory));

@@ -285,13 +285,14 @@ void ProcessGroup::watch_and_pin() {
   ProcessHeader& header = header_of(memory_);
   watcher_.reset(new Watcher(control_of(memory_), header, rank_));  // before pinning: it may run anywhere
   const Place place = header.members[rank_].place;
-  if (place.cpu >= 0) pin_.reset(new Pin(place.cpu));
+  if (place.cpu >= 0 && header.places_announced == 0) pin_.reset(new Pin(place.cpu));
 }
 
 /// From a claimed rank to a communicator.
 void ProcessGroup::enter(const WaitPolicy& wait) {
   watch_and_pin();
   CrossCopyTrial trial(header_of(memory_), rank_);
+  announce_place();
   wait_until_complete();
   try_cross_copies(trial);
   const ProcessHeader& header = header_of(memory_);
@@ -352,6 +353,33 @@ void ProcessGroup::claim() {
   // Before this rank counts as attached, a release; for those that have seen all attached.
   control_of(memory_).set_pid(rank_, getpid());
   member.state.atomic().store(ProcessHeader::claimed, std::memory_order_release);
+}
+
+// Programs that attach may each have CPUs of their own: a launcher of MPI programs pins each rank. The last that announces
+// decides, before it counts as attached.
+void ProcessGroup::announce_place() {
+  ProcessHeader& header = header_of(memory_);
+  if (header.places_announced == 0) return;
+  const std::vector<int> own = os::allowed_cpus();
+  if (own.size() == 1) header.members[rank_].place = shape_on_host(1, std::to_string(own[0]))[0];
+  for (const int cpu : own)
+    if (cpu < ProcessHeader::most_cpus)
+      header.usable_cpus[cpu / 64].atomic().fetch_or(std::uint64_t{1} << (cpu % 64),
+                                                     std::memory_order_relaxed);
+  const auto before = header.announced_count.atomic().fetch_add(1, std::memory_order_acq_rel);
+  if (before + 1 != static_cast<std::uint32_t>(header.ranks)) return;
+  int usable = 0;
+  for (const Word<std::uint64_t>& cpus : header.usable_cpus)
+    usable += __builtin_popcountll(cpus.atomic().load(std::memory_order_relaxed));
+  bool placed = true;
+  for (int r = 0; r < header.ranks; ++r) placed = placed && header.members[r].place.cpu >= 0;
+  header.tuning_cpus = os::cpus_at_once(usable);
+  Control& control = control_of(memory_);
+  control.configure(header.ranks, true, header.ranks > header.tuning_cpus, control.timeout_ns());
+  for (int r = 0; r < header.ranks; ++r) {
+    if (!placed) header.members[r].place = Place();
+    control.set_cpu(r, header.members[r].place.cpu);
+  }
 }
 
 void ProcessGroup::wait_until_complete() {

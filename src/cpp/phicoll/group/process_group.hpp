@@ -38,7 +38,7 @@ class ProcessGroup {
   /// Separate programs: all that give the same name form one group; the first to come makes it with its
   /// options. Waits until `size` ranks are there. Throws ArgumentError("name", "size", "rank") when the name
   /// is of a complete group, of another size, or the rank is taken; BrokenGroupError naming the missing ranks
-  /// after attach_timeout.
+  /// after attach_timeout. Without a placement, the ranks are taken to run on the CPUs that each may use when it attaches.
   static std::unique_ptr<ProcessGroup> attach(const std::string& name, int size, int rank,
                                               const GroupOptions& options = GroupOptions());
 
@@ -62,6 +62,7 @@ class ProcessGroup {
   void leave();
   void watch_and_pin();
   void enter(const WaitPolicy& wait);
+  void announce_place();
   void wait_until_complete();
   void try_cross_copies(CrossCopyTrial& trial);
   static void check_same_tuning(const os::SharedMemory& memory, const GroupOptions& options);

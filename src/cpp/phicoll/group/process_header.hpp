@@ -13,7 +13,9 @@
 namespace phicoll {
 
 struct ProcessHeader {
-  static constexpr std::uint64_t expected_magic = 0x3370726f6c6c6970ull;
+  static constexpr std::uint64_t expected_magic = 0x3470726f6c6c6970ull;
+
+  static constexpr int most_cpus = 4096;
 
   enum State : std::uint32_t { absent = 0, claimed = 1, attached = 2, left = 3 };
 
@@ -39,11 +41,14 @@ struct ProcessHeader {
   std::int32_t ranks;
   std::int32_t launcher_pid;  // 0 when programs attach by name
   std::int64_t attach_timeout_ms;
-  std::int32_t cross_copies;                // whether they may be tried
-  Word<std::uint32_t> cross_copies_failed;  // 1 once a rank could not reach another's memory
-  Word<std::uint32_t> tried_count;          // ranks that have tried all others
-  Word<std::uint32_t> tried;                // 1 once all have and it is known what came out: a futex word
-  Word<std::uint32_t> attached_count;       // the futex word on which ranks wait for the group to be complete
+  std::int32_t places_announced;  // 1: ranks run where they announce; 0: where the group's maker placed them
+  Word<std::uint32_t> announced_count;              // ranks that have
+  Word<std::uint64_t> usable_cpus[most_cpus / 64];  // a bit for each CPU that a rank has announced
+  std::int32_t cross_copies;                        // whether they may be tried
+  Word<std::uint32_t> cross_copies_failed;          // 1 once a rank could not reach another's memory
+  Word<std::uint32_t> tried_count;                  // ranks that have tried all others
+  Word<std::uint32_t> tried;           // 1 once all have and it is known what came out: a futex word
+  Word<std::uint32_t> attached_count;  // the futex word on which ranks wait for the group to be complete
   Member members[max_ranks];
 };
 

@@ -63,11 +63,14 @@ double cpu_quota() {
   return cgroup_cpu_quota();
 }
 
-int allowed_cpu_count() {
-  const int affinity = std::max(1, static_cast<int>(allowed_cpus().size()));
+int cpus_at_once(int cpus) {
   static const double quota = cpu_quota();  // read from files: 0.2 ms
-  if (quota < 0 || quota >= affinity) return affinity;
-  return std::max(1, static_cast<int>(std::ceil(quota)));
+  const int paid = quota < 0 || quota >= cpus ? cpus : static_cast<int>(std::ceil(quota));
+  return std::max(1, paid);
+}
+
+int allowed_cpu_count() {
+  return cpus_at_once(static_cast<int>(allowed_cpus().size()));
 }
 
 void set_thread_cpus(const std::vector<int>& cpus) {

@@ -15,8 +15,9 @@ std::vector<int> allowed_cpus();
 /// negative without one.
 double cpu_quota();
 
-/// How many ranks can run at once: the smaller of the affinity set's size and the quota, as of the first
-/// call, rounded up; at least 1.
+/// How many ranks can run at once on so many CPUs: at most the quota, as of the first call, rounded up; at least 1.
+int cpus_at_once(int cpus);
+/// The same for this thread's affinity set.
 int allowed_cpu_count();
 
 /// Pins the calling thread to one CPU. ResourceError when the system refuses.
