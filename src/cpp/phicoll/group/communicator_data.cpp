@@ -150,9 +150,11 @@ void Communicator::reduce(const void* send, void* receive, std::size_t count, co
   run(facts_of(Operation::reduce, bytes, op), call, algorithm);
 }
 
-// Operations in which every rank sends and receives `count` elements.
-void Communicator::reduction(Operation operation, const void* send, void* receive, std::size_t count,
-                             const Operator& op, bool exclusive, const AlgorithmSpec* algorithm) {
+// Operations in which every rank sends and receives `count` elements. Inlined for each, as run() is.
+[[gnu::always_inline]] inline void Communicator::reduction(Operation operation, const void* send,
+                                                           void* receive, std::size_t count,
+                                                           const Operator& op, bool exclusive,
+                                                           const AlgorithmSpec* algorithm) {
   const std::size_t bytes = bytes_of(count, op);
   check_buffer("receive", receive, bytes);
   if (send != nullptr && send != receive) check_apart(send, bytes, receive, bytes);

@@ -88,21 +88,29 @@ void on_active_set(const char* function, int start, int log_stride, int size, F 
   guarded(function, [&] { f(world().active_set(start, log_stride, size)); });
 }
 
-/// In checked mode.
-void check_symmetric(const char* argument, const void* address, std::size_t bytes) {
-  if (world().checks() && bytes != 0 && world().where(address, bytes) == World::Where::nowhere)
+// What refuses an argument is apart, so that a small call saves no registers for it.
+[[gnu::cold, gnu::noinline]] void check_where(const char* argument, const void* address, std::size_t bytes) {
+  if (bytes != 0 && world().where(address, bytes) == World::Where::nowhere)
     throw ArgumentError(argument, std::to_string(bytes) + " bytes that are not symmetric",
                         "memory of shmem_malloc, and globals and statics of the program");
 }
+/// In checked mode.
+inline void check_symmetric(const char* argument, const void* address, std::size_t bytes) {
+  if (__builtin_expect(world().checks(), 0)) check_where(argument, address, bytes);
+}
 
-/// Throws unless what a call writes is apart from what it reads or, in place, the same memory. Nothing has been entered yet, so
-/// the group goes on.
-void check_apart(const void* dest, std::size_t written, const void* source, std::size_t read, bool in_place) {
-  const auto to = reinterpret_cast<std::uintptr_t>(dest), from = reinterpret_cast<std::uintptr_t>(source);
-  if (written == 0 || read == 0 || to >= from + read || from >= to + written || (in_place && to == from))
-    return;
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_overlap(bool in_place) {
   throw ArgumentError("dest", "memory that overlaps with source",
                       in_place ? "memory apart from it, or the same" : "memory apart from it");
+}
+/// Throws unless what a call writes is apart from what it reads or, in place, the same memory. Nothing has been entered yet, so
+/// the group goes on.
+inline void check_apart(const void* dest, std::size_t written, const void* source, std::size_t read,
+                        bool in_place) {
+  const auto to = reinterpret_cast<std::uintptr_t>(dest), from = reinterpret_cast<std::uintptr_t>(source);
+  const bool apart =
+      written == 0 || read == 0 || to >= from + read || from >= to + written || (in_place && to == from);
+  if (__builtin_expect(!apart, 0)) refuse_overlap(in_place);
 }
 
 /// A source and a destination as the group knows them. In place, the communicator wants none.
@@ -124,9 +132,12 @@ const Operator& operator_of() {
   return found;
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_count(int nreduce) {
+  throw ArgumentError("nreduce", std::to_string(nreduce), "0 or more");
+}
 /// Functions on active sets take an int for it.
-std::size_t checked_count(int nreduce) {
-  if (nreduce < 0) throw ArgumentError("nreduce", std::to_string(nreduce), "0 or more");
+inline std::size_t checked_count(int nreduce) {
+  if (__builtin_expect(nreduce < 0, 0)) refuse_count(nreduce);
   return static_cast<std::size_t>(nreduce);
 }
 
@@ -182,10 +193,13 @@ std::uint64_t announcement(const void* dest, std::size_t bytes) {
   throw ArgumentError("dest", "memory other than on the other PE", "the same symmetric object on all PEs");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_root(int root, int size) {
+  throw ArgumentError("PE_root", std::to_string(root), "0.." + std::to_string(size - 1));
+}
+
 /// `all`: the root's destination is written too, as on teams but not on active sets.
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root, bool all) {
-  if (root < 0 || root >= team.size())
-    throw ArgumentError("PE_root", std::to_string(root), "0.." + std::to_string(team.size() - 1));
+  if (__builtin_expect(root < 0 || root >= team.size(), 0)) refuse_root(root, team.size());
   World& of = world();
   const int me = team.comm->rank();
   const bool mine = me == root;
