@@ -117,7 +117,7 @@ def curves(axes, names, integers, dashed=()):
     plain_log_ticks(axes, "y", values.min().min() / 1.3, values.max().max() * 1.3)
     axes.set_xlabel("32-bit integers")
     axes.set_ylabel("time of a call, µs")
-    axes.legend(frameon=False, fontsize=8, ncols=2 if len(names) > 5 else 1)
+    axes.legend(frameon=False, fontsize=8, handlelength=3.6, ncols=2 if len(names) > 5 else 1)
     tidy(axes, "y")
 
 
@@ -418,9 +418,9 @@ for name in PUT_GET:
 figure = new_figure(11.5, 4.6)
 left, right = figure.subplots(1, 2)
 ours = ["RD, load/store", "RSAG, load/store", *STEPS]
-curves(left, ours, SMALLS)
+curves(left, ours, SMALLS, dashed=ours[4:])
 left.set_title("Load and store, small", loc="left")
-curves(right, ours, LARGES)
+curves(right, ours, LARGES, dashed=ours[4:])
 right.set_title("Large", loc="left")
 display(figure)
 note("Figure 10 without the MPIs; bars span the seeds.")
