@@ -23,6 +23,7 @@ int ended(const Comm& comm, Row row, PhicollResult result) {
 /// The communicator if its calls are phicoll's, or null.
 Comm* ours(MPI_Comm handle, Row row) {
   Comm* const comm = find(handle);
+  __atomic_store_n(&calls_begun, calls_begun + 1, __ATOMIC_RELAXED);
   if (__builtin_expect(comm != nullptr && comm->ranks != nullptr, 1)) return comm;
   if (comm != nullptr && comm->why == Why::early) {
     count_call(comm);

@@ -86,6 +86,9 @@ struct World {
 };
 extern World world;
 
+/// Tells a wait of one call from that of the next.
+extern unsigned calls_begun;
+
 /// Attaches the processes of a communicator of ranks on one node that all have the same token.
 PhicollResult attach_as(uint64_t token, int part, int size, int rank, PhicollGroup** group);
 uint64_t random_number();
