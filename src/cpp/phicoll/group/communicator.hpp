@@ -264,8 +264,9 @@ class alignas(arch::stride_bytes) Communicator {
 
   /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal, by their
   /// rank here. Returns null to a rank whose color is negative. Memory comes from the group's heap: `memory_limit`
-  /// bytes for its collectives, as its first rank says. 0 means an eighth of what this communicator has for as many
-  /// ranks, but at least 4 MB unless all parts together then take more than a quarter of the heap. Collective.
+  /// bytes for its collectives, as its first rank says. 0 means half of what this communicator has for as many ranks,
+  /// less if all parts together then take more than a sixteenth of the heap, but at least 4 MB unless that is more than a
+  /// quarter of it. Collective.
   /// Destroying the result is collective too, and must happen before this rank's group ends; it does not wait, and the
   /// last rank gives the memory back. Whatever breaks the result breaks the whole group, and errors name ranks by their
   /// number there. Throws ResourceError, on all ranks of one color alike and without effect, if the heap has no room.
@@ -378,6 +379,7 @@ class alignas(arch::stride_bytes) Communicator {
                  bool exclusive, const AlgorithmSpec* algorithm);
   void sync();
   Messages& messages();
+  std::size_t region_for(std::size_t members, std::size_t parts) const;
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes, SplitSlot& slot);
   std::unique_ptr<Communicator> child(const std::vector<int>& members, const SplitSlot& slot,
