@@ -95,6 +95,45 @@ TEST_P(SingleCopyByRule, Threads) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, SingleCopyByRule, ::testing::Values(2, 3));
 
+// The first calls of a size go both ways by turns: a ring and one copy. Roots change, blocks are no multiple of a line.
+void whichever_is_faster(Communicator& comm) {
+  const AlgorithmSpec ring = family(Operation::broadcast).parse("ring:cell=65536:cells=16:once=1");
+  const AlgorithmSpec copy = family(Operation::alltoall).parse("single-copy:choose=1:cell=65536:cells=4");
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const std::size_t bytes = (std::size_t{2} << 20) + 13;
+  std::vector<unsigned char> message(bytes), sent(ranks * bytes), got(ranks * bytes);
+  const auto block = [bytes](std::vector<unsigned char>& of, int r) {
+    return of.data() + static_cast<std::size_t>(r) * bytes;
+  };
+  for (int turn = 0; turn < 10; ++turn) {
+    const std::string what = "turn " + std::to_string(turn) + ", rank " + std::to_string(comm.rank());
+    const int root = turn / 2 % comm.size();
+    if (comm.rank() == root) fill(message.data(), bytes, root, turn);
+    comm.broadcast(message.data(), bytes, root, &ring);
+    check(message.data(), bytes, root, turn, "broadcast, " + what);
+    for (int r = 0; r < comm.size(); ++r) fill(block(sent, r), bytes, comm.rank(), turn + 100 * r);
+    comm.alltoall(sent.data(), got.data(), bytes, &copy);
+    for (int r = 0; r < comm.size(); ++r)
+      check(block(got, r), bytes, r, turn + 100 * comm.rank(), "alltoall, " + what);
+  }
+}
+
+class WhicheverIsFaster : public ::testing::TestWithParam<int> {};
+
+TEST_P(WhicheverIsFaster, Processes) {
+  fork_and_run(GetParam(), GroupOptions(), whichever_is_faster);
+}
+TEST_P(WhicheverIsFaster, ProcessesThatTheKernelRefuses) {
+  GroupOptions options;
+  options.cross_copies = false;
+  fork_and_run(GetParam(), options, whichever_is_faster);
+}
+TEST_P(WhicheverIsFaster, Threads) {
+  ThreadGroup group(GetParam(), GroupOptions());
+  group.run(whichever_is_faster);
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverIsFaster, ::testing::Values(2, 3));
+
 // Two ranks, lengths and places beyond 2^31: through cells, in one copy, down a tree (the others take
 // minutes).
 TEST(LargeCalls, ABroadcastOf2GiB) {

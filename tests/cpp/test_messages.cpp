@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/collectives/transport/copy_ways.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
-#include "phicoll/messages/copy_ways.hpp"
+#include "phicoll/messages/parts.hpp"
 #include "phicoll/support/random.hpp"
 
 namespace phicoll {
@@ -436,23 +437,23 @@ TEST_P(Messages, SeveralOfTheLargestGoBothWaysAtOnce) {
 
 TEST(CopyWays, TriesBothAndTakesTheFaster) {
   CopyWays ways;
-  const auto by_both = [&](std::size_t bytes, int messages, std::int64_t ring_ns, std::int64_t both_ns) {
+  const auto copied_once = [&](std::size_t bytes, int times, std::int64_t ring_ns, std::int64_t once_ns) {
     int found = 0;
-    for (int i = 0; i < messages; ++i) {
-      const bool both = ways.copy_both(bytes);
-      found += both;
-      ways.took(both, bytes, both ? both_ns : ring_ns);
+    for (int i = 0; i < times; ++i) {
+      const bool once = ways.copy_once(bytes);
+      found += once;
+      ways.took(once, bytes, once ? once_ns : ring_ns);
     }
     return found;
   };
   constexpr std::size_t bytes = 3 << 20;
-  EXPECT_EQ(by_both(bytes, 8, 100, 50), 4);
-  EXPECT_EQ(by_both(bytes, 120, 100, 50), 119);
-  EXPECT_EQ(by_both(2 * bytes, 8, 50, 100), 4);  // another size
-  EXPECT_EQ(by_both(2 * bytes, 120, 50, 100), 1);
+  EXPECT_EQ(copied_once(bytes, 8, 100, 50), 4);
+  EXPECT_EQ(copied_once(bytes, 120, 100, 50), 120);
+  EXPECT_EQ(copied_once(2 * bytes, 8, 50, 100), 4);  // another size
+  EXPECT_EQ(copied_once(2 * bytes, 120, 50, 100), 1);
   // The receiver's buffers are others now: found out as the ring is tried again.
-  EXPECT_GT(by_both(bytes, 128, 100, 500), 0);
-  EXPECT_LT(by_both(bytes, 128, 100, 500), 4);
+  EXPECT_GT(copied_once(bytes, 128, 100, 500), 0);
+  EXPECT_LT(copied_once(bytes, 128, 100, 500), 4);
 }
 
 TEST(Parts, CoverTheRest) {

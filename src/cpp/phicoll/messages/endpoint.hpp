@@ -33,13 +33,14 @@
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/collectives/transport/copy_ways.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/own_threads.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/channel.hpp"
-#include "phicoll/messages/copy_ways.hpp"
+#include "phicoll/messages/parts.hpp"
 #include "phicoll/messages/transfer.hpp"
 
 namespace phicoll {
@@ -620,7 +621,7 @@ class Endpoint {
     In& in = in_of(envelope.source);
     if (offered) {
       t.begun_ns = port.now();
-      if (in.wanted.empty() && port.load_acquire(in.next_want()) == 0 && in.ways.copy_both(envelope.bytes))
+      if (in.wanted.empty() && port.load_acquire(in.next_want()) == 0 && in.ways.copy_once(envelope.bytes))
         return copy_with_sender(port, in, t, offered);
     }
     in.wanted.push_back(number);

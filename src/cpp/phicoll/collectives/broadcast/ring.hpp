@@ -5,13 +5,15 @@
 // ahead, four messages share the transfer of a line.
 //
 // A message that stays where it lies (direct.hpp) is announced in one cell and copied from both sides at once
-// (rooted_copy.hpp); then all ranks are in the call together.
+// (rooted_copy.hpp); then all ranks are in the call together. With once=1 the root also leaves a large message there if only the
+// kernel can copy it and, by what the root has timed, that was faster lately (copy_ways.hpp).
 
 #include <algorithm>
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/collectives/transport/copy_ways.hpp"
 #include "phicoll/collectives/transport/result_stores.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
 #include "phicoll/collectives/transport/values.hpp"
@@ -27,6 +29,7 @@ struct RingBroadcast : AlgorithmDefaults {
     int cell = 16384;
     int cells = 128;
     int slots = 1024;
+    int once = 0;
     DirectParameters direct;
   };
 
@@ -40,6 +43,8 @@ struct RingBroadcast : AlgorithmDefaults {
     visitor.integer("cell", p.cell, 64, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 4096, "pieces that the root may be ahead of the slowest rank");
     visitor.integer("slots", p.slots, 2, 4096, "the same of messages of at most 8 bytes");
+    visitor.integer("once", p.once, 0, 1,
+                    "whether the kernel copies messages of 2 MB and more once, where that was faster lately");
     describe_direct(visitor, p.direct);
   }
 
@@ -50,7 +55,7 @@ struct RingBroadcast : AlgorithmDefaults {
     return slots_bytes(p) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
   }
   static std::size_t footprint(const Parameters& p, int ranks) {
-    return copies_at(p, ranks) + (p.direct.from != 0 ? exposures_footprint(ranks) : 0);
+    return copies_at(p, ranks) + (p.direct.from != 0 || p.once != 0 ? exposures_footprint(ranks) : 0);
   }
   static std::size_t copies_at(const Parameters& p, int ranks) {
     return cells_at(p, ranks) + cells_footprint(p, ranks);
@@ -74,6 +79,8 @@ struct RingBroadcast : AlgorithmDefaults {
           cells_(setup, cells_at(p, setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
                  Credit::acknowledged, p.direct),
           stores_(setup.shape),
+          ring_bytes_(static_cast<std::size_t>(p.cells) * static_cast<std::size_t>(p.cell)),
+          once_(p.once != 0),
           copy_(setup, copies_at(p, setup.size()), direct_piece, false) {}
 
     void operator()(Port& port, const Call& call) {
@@ -155,12 +162,35 @@ struct RingBroadcast : AlgorithmDefaults {
 
     // A call of its own, so that the small case saves no registers.
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
-      const bool is_root = rank_ == call.root;
-      if (is_root && cells_.direct(port, call.receive, call.count)) return give(port, call);
-      for (std::size_t at = 0; at < call.count; at += cells_.bytes()) {
+      if (rank_ == call.root) {
+        if (cells_.direct(port, call.receive, call.count)) return give(port, call);
+        if (once_ && call.count >= CopyWays::least_bytes && port.exposable(call.receive, call.count))
+          return give_faster(port, call);
+      }
+      pass(port, call, 0, call.count);
+    }
+    void give_faster(Port& port, const Call& call) {
+      const bool once = ways_.copy_once(call.count);
+      std::int64_t begun = port.now();
+      double part = 1;
+      if (once) {
+        give(port, call);
+      } else {
+        // The first bytes may only have filled the ring; the others went at the pace of the slowest rank.
+        const std::size_t ahead = call.count > ring_bytes_ ? ring_bytes_ : 0;
+        pass(port, call, 0, ahead);
+        if (ahead != 0) begun = port.now();
+        pass(port, call, ahead, call.count);
+        part = static_cast<double>(call.count - ahead) / static_cast<double>(call.count);
+      }
+      ways_.took(once, call.count, static_cast<std::int64_t>(static_cast<double>(port.now() - begun) / part));
+    }
+    // The pieces from byte `from`, at the beginning of a piece, to byte `end`.
+    void pass(Port& port, const Call& call, std::size_t from, std::size_t end) {
+      for (std::size_t at = from; at < end; at += cells_.bytes()) {
         const std::uint64_t step = steps_++;
         const std::size_t bytes = std::min(cells_.bytes(), call.count - at);
-        if (is_root) {
+        if (rank_ == call.root) {
           cells_.offer(port, step, call.tag, call.receive + at, bytes, false);
         } else {
           const Data piece = cells_.await(port, call.root, step, call.tag, bytes);
@@ -199,6 +229,9 @@ struct RingBroadcast : AlgorithmDefaults {
 
     Cells<Port> cells_;
     ResultStores stores_;
+    std::size_t ring_bytes_;
+    bool once_;
+    CopyWays ways_;
     RootedCopy<Port> copy_;
     std::uint64_t steps_ = 0;
   };

@@ -25,7 +25,8 @@ AlgorithmChoice broadcast(const Choosing& at) {
     return at.by_size({{0, "ring:cell=960:cells=2048", ahead},
                        {at.host.at(&H::shared_pass), "ring", root_ahead},
                        {at.host.at(&H::shared_rotate), at.cells("ring:cell=", 2 * at.ring),
-                        "ranks that share a CPU find a piece in its cache"}});
+                        "ranks that share a CPU find a piece in its cache"},
+                       {at.host.at(&H::single), at.cells("ring:once=1:cell=", 2 * at.ring), faster}});
   if (at.pair)
     return at.by_size({{0, "ring", root_ahead},
                        {few_from, "ring:cell=4096:cells=8", few_cells},
@@ -127,16 +128,20 @@ AlgorithmChoice scatter(const Choosing& at) {
                      {at.host.at(&H::single), "single-copy", single}});
 }
 
-/// One exchange among all ranks, of blocks whose pieces rotate through rings where they are large.
-AlgorithmChoice exchange(const Choosing& at) {
+Rule wide(const Choosing& at) {
+  return {at.host.at(&H::wide), at.wide_cells("one-shot:cell=", at.ring / 2), rotating};
+}
+/// One exchange among all ranks, of blocks whose pieces rotate through rings where they are large. The last rule is for the
+/// largest.
+AlgorithmChoice exchange(const Choosing& at, const Rule& largest) {
   const Rule rotate = {at.host.at(&H::rotate), at.cells("one-shot:cell=", at.ring), rotating};
-  const Rule wide = {at.host.at(&H::wide), at.wide_cells("one-shot:cell=", at.ring / 2), rotating};
-  if (!at.pair) return at.by_size({{0, "one-shot", one_exchange}, rotate, wide});
+  if (!at.pair) return at.by_size({{0, "one-shot", one_exchange}, rotate, wide(at), largest});
   return at.by_size({{0, "one-shot", one_exchange},
                      {few_from, "one-shot:cell=4096:cells=8", few_cells},
                      {few_exchanged_to, "one-shot", one_exchange},
                      rotate,
-                     wide});
+                     wide(at),
+                     largest});
 }
 
 AlgorithmChoice allgather(const Choosing& at) {
@@ -144,7 +149,7 @@ AlgorithmChoice allgather(const Choosing& at) {
     return at.by_size(
         {{0, "one-shot", one_exchange},
          {at.host.at(&H::shared_exchange), at.wide_cells("one-shot:cell=", at.ring / 4), seldom}});
-  return exchange(at);
+  return exchange(at, wide(at));
 }
 
 AlgorithmChoice alltoall(const Choosing& at) {
@@ -157,8 +162,14 @@ AlgorithmChoice alltoall(const Choosing& at) {
                        {at.host.at(&H::shared_exchange),
                         at.shape.size() <= 4 ? std::string("one-shot:cell=524288:cells=2")
                                              : at.wide_cells("one-shot:cell=", at.ring / 4),
-                        seldom}});
-  return exchange(at);
+                        seldom},
+                       {at.host.at(&H::shared_single, at.ranks),
+                        at.shape.size() <= 4 ? std::string("single-copy:choose=1:cell=524288:cells=2")
+                                             : at.wide_cells("single-copy:choose=1:cell=", at.ring / 4),
+                        faster}});
+  return exchange(at, at.pair ? Rule{at.host.at(&H::single),
+                                     at.wide_cells("single-copy:choose=1:cell=", at.ring / 2), faster}
+                              : wide(at));
 }
 
 AlgorithmChoice scan(const Choosing& at) {

@@ -1,0 +1,59 @@
+#pragma once
+
+// Which way was the faster one for a rank's last large data: through a ring, or by one copy with the kernel's help.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace phicoll {
+
+/// With the kernel's help a small page costs as much as its copy, and a large one little: between two processes on an EPYC,
+/// messages of 2, 4 and 8 MB took 1.5, 1.0 and 1.5 of the ring's time in small pages, and 0.75, 0.6 and 0.9 in large ones.
+/// Where other programs have the CPUs, both kinds take half of it or less, as no rank has to wait for the other. So each way is
+/// tried a few times with data of about the same size, and each again now and then, in the same calls on all ranks. The
+/// second of a way's last four times counts: a rank may be late, and a ring seldom fast where it has to share its CPUs.
+class CopyWays {
+ public:
+  static constexpr std::size_t least_bytes = std::size_t{2} << 20;
+
+  /// Which way the next data takes: whether it is copied once.
+  bool copy_once(std::size_t bytes) {
+    Size& size = of(bytes);
+    const unsigned turn = size.turns++;
+    if (turn < 2 * kept) return turn % 2 != 0;
+    if (turn % again == 0) return turn / again % 2 != 0;
+    return size.usual(true) < size.usual(false);
+  }
+  void took(bool once, std::size_t bytes, std::int64_t ns) {
+    Size& size = of(bytes);
+    const auto each = static_cast<std::uint64_t>(std::max(ns, std::int64_t{1})) * 1024 / (bytes >> 10);
+    std::uint64_t* const times = size.times[once];
+    std::copy_backward(times, times + kept - 1, times + kept);
+    times[0] = each;
+  }
+
+ private:
+  static constexpr unsigned kept = 4;
+  static constexpr unsigned again = 64;
+  static constexpr unsigned sizes = 5;  // 2 MB to 4 MB, and so on; 32 MB and more
+  struct Size {
+    unsigned turns = 0;
+    std::uint64_t times[2][kept] = {{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+                                    {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}};  // ns a MB
+
+    std::uint64_t usual(bool once) const {
+      std::uint64_t sorted[kept];
+      std::partial_sort_copy(times[once], times[once] + kept, sorted, sorted + kept);
+      return sorted[1];
+    }
+  };
+  Size& of(std::size_t bytes) {
+    unsigned which = 0;
+    while (which + 1 < sizes && bytes >= 2 * least_bytes << which) ++which;
+    return sizes_[which];
+  }
+  Size sizes_[sizes];
+};
+
+}  // namespace phicoll
