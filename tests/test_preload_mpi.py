@@ -255,6 +255,18 @@ def test_a_bad_variable_is_one_line_and_the_program_runs(
     assert words in done.stderr
 
 
+def test_an_algorithm_that_cannot_serve_a_call_leaves_it_to_the_mpi(installed: Installed) -> None:
+    named = {"PHICOLL_GATHER": "single-copy", "PHICOLL_SCATTER": "single-copy"}
+    done = installed.run(4, installed.compile("compare"), 60, options=("--report",), **named)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "compared" in done.stdout
+    lines = [line.split(":")[2] for line in done.stderr.splitlines() if "stays with the MPI" in line]
+    assert " MPI_Gatherv stays with the MPI" in lines, done.stderr  # blocks of one size only
+    assert len(lines) == len(set(lines)), done.stderr
+    assert "a variable names" in rows(done.stderr, "passed through")["Gatherv"]
+    assert "Gatherv" not in rows(done.stderr, "in phicoll")
+
+
 def test_the_number_of_first_calls_can_be_set(installed: Installed) -> None:
     program = installed.compile("progress")  # some dozen calls of one communicator
     for first, found in (

@@ -43,7 +43,7 @@ bool Region::fits(std::size_t bytes) const {
 }
 
 void Region::refuse(std::size_t wanted, std::size_t largest) const {
-  throw ResourceError(
+  throw RegionFullError(
       "memory_limit: " + std::to_string(wanted) + " bytes of the group's shared memory are needed and " +
       std::to_string(largest) + " of its " + std::to_string(bytes_) +
       " are free in one piece; raise memory_limit or choose an algorithm with a smaller footprint");

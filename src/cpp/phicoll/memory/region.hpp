@@ -7,7 +7,15 @@
 #include <cstddef>
 #include <map>
 
+#include "phicoll/errors.hpp"
+
 namespace phicoll {
+
+/// The group's shared memory has no room for an algorithm, as all its ranks find alike.
+class RegionFullError : public ResourceError {
+ public:
+  using ResourceError::ResourceError;
+};
 
 class Region {
  public:
@@ -19,7 +27,7 @@ class Region {
     std::size_t bytes;
     bool used_before;  ///< may be non-zero: zero it once every rank has finished its former use
   };
-  /// Takes the first block that fits, on strides of 128 bytes. Throws ResourceError with the size asked for
+  /// Takes the first block that fits, on strides of 128 bytes. Throws RegionFullError with the size asked for
   /// and the size free.
   Block take(std::size_t bytes);
   /// Takes a block at a given offset (a multiple of 64), for measurements that choose the place. Throws

@@ -43,7 +43,11 @@ PhicollResult called(PhicollComm* comm, Function function) {
   try {
     function(of(comm));
     return PHICOLL_DONE;
+  } catch (const phicoll::RegionFullError& error) {
+    return failed(PHICOLL_UNFIT, error.what());
   } catch (const std::exception& error) {
+    const auto* const bad = dynamic_cast<const phicoll::ArgumentError*>(&error);
+    if (bad != nullptr && bad->argument() == "algorithm") return failed(PHICOLL_UNFIT, error.what());
     try {
       of(comm).fail(error);
     } catch (const std::exception&) {

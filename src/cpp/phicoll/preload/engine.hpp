@@ -27,7 +27,8 @@ typedef struct PhicollSeat PhicollSeat;
 typedef enum PhicollResult {
   PHICOLL_DONE = 0,
   PHICOLL_NO_ROOM = 1,  ///< the shared heap is full: all members got this, and nothing was done
-  PHICOLL_BROKEN = 2    ///< the group cannot go on
+  PHICOLL_BROKEN = 2,   ///< the group cannot go on
+  PHICOLL_UNFIT = 3     ///< the algorithm that a variable names cannot serve the call: as for PHICOLL_NO_ROOM
 } PhicollResult;
 
 /// The thread's last reason, for any result but PHICOLL_DONE.

@@ -16,10 +16,6 @@ int fail(const Comm& comm, Row row) {
   return MPI_ERR_OTHER;
 }
 
-int ended(const Comm& comm, Row row, PhicollResult result) {
-  return __builtin_expect(result == PHICOLL_DONE, 1) ? MPI_SUCCESS : fail(comm, row);
-}
-
 /// The communicator if its calls are phicoll's, or null.
 Comm* ours(MPI_Comm handle, Row row) {
   Comm* const comm = find(handle);
@@ -45,6 +41,24 @@ Comm* ours_for_data(MPI_Comm handle, Row row) {
 /// Whether all ranks are on one node.
 bool whole(const Comm& comm) {
   return __builtin_expect(comm.ranks != nullptr, 1);
+}
+
+/// The algorithm that a variable names cannot serve the call, which is the MPI's then, on all ranks alike.
+void stays(const Comm& comm, Row row) {
+  static bool told[rows] = {};
+  if (comm.rank == 0 && !told[static_cast<int>(row)])
+    say("MPI_%s stays with the MPI: %s", row_names[static_cast<int>(row)], phicoll_preload_error());
+  told[static_cast<int>(row)] = true;
+  note_passed(row, Why::algorithm);
+}
+
+template <class Pass>
+int ended(const Comm& comm, Timed& timed, PhicollResult result, Pass pass) {
+  if (__builtin_expect(result == PHICOLL_DONE, 1)) return MPI_SUCCESS;
+  if (result != PHICOLL_UNFIT || !whole(comm)) return fail(comm, timed.row());
+  timed.passes();
+  stays(comm, timed.row());
+  return pass();
 }
 
 bool is_rank(const Comm& comm, int root) {
@@ -216,8 +230,9 @@ int barrier(MPI_Comm handle, Pass pass) {
   constexpr Row row = Row::Barrier;
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
-  const Timed timed(row, 0);
-  return ended(*comm, row, whole(*comm) ? phicoll_preload_barrier(comm->ranks) : nodes_barrier(*comm));
+  Timed timed(row, 0);
+  return ended(*comm, timed, whole(*comm) ? phicoll_preload_barrier(comm->ranks) : nodes_barrier(*comm),
+               pass);
 }
 
 template <class Count, class Pass>
@@ -228,12 +243,12 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm handl
   Elements data;
   if (!is_rank(*comm, root) || !data.set(buffer, count, type)) PHICOLL_PASS(row, Why::argument);
   if (data.bytes() == 0) return MPI_SUCCESS;  // as all ranks see
-  const Timed timed(row, data.bytes());
+  Timed timed(row, data.bytes());
   void* const bytes = comm->rank == root ? data.filled_room() : data.room();
   const PhicollResult result = whole(*comm) ? phicoll_preload_bcast(comm->ranks, bytes, data.bytes(), root)
                                             : nodes_bcast(*comm, bytes, data.bytes(), root);
   if (result == PHICOLL_DONE && comm->rank != root) data.arrived();
-  return ended(*comm, row, result);
+  return ended(*comm, timed, result, pass);
 }
 
 /// A reduction's operator if it is phicoll's, or the program's own, in `own`. As all ranks give the same operator and type,
@@ -274,15 +289,16 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   if ((send == nullptr && !in_place) || (at_root && receive == nullptr)) PHICOLL_PASS(row, Why::argument);
   const size_t elements = static_cast<size_t>(count);
   const size_t bytes = operand_bytes(type, elements);
-  const Timed timed(row, bytes);
+  Timed timed(row, bytes);
   Scratch apart;
   const void* from = in_place ? nullptr : send;
   if (at_root && from != nullptr && from != receive && overlap(from, bytes, receive, bytes))
     from = memcpy(apart.take(bytes), send, bytes);
-  return ended(*comm, row,
+  return ended(*comm, timed,
                whole(*comm)
                    ? phicoll_preload_reduce(comm->ranks, from, receive, elements, with, root)
-                   : nodes_reduce(*comm, from, receive, elements, bytes, with, MpiOperator{type, op}, root));
+                   : nodes_reduce(*comm, from, receive, elements, bytes, with, MpiOperator{type, op}, root),
+               pass);
 }
 
 using Reduction = PhicollResult (*)(PhicollComm*, const void*, void*, size_t, const PhicollOperator*);
@@ -301,16 +317,17 @@ int reduce_everywhere(Row row, Reduction reduction, bool blocks, const void* sen
   if (send == nullptr || receive == nullptr) PHICOLL_PASS(row, Why::argument);
   const size_t elements = static_cast<size_t>(count);
   const size_t bytes = operand_bytes(type, elements);
-  const Timed timed(row, bytes);
+  Timed timed(row, bytes);
   Scratch apart;
   const void* from = send == MPI_IN_PLACE ? nullptr : send;
   const size_t operands = blocks ? bytes * static_cast<size_t>(comm->size) : bytes;
   if (from != nullptr && (blocks || from != receive) && overlap(from, operands, receive, bytes))
     from = memcpy(apart.take(operands), send, operands);
-  return ended(*comm, row,
+  return ended(*comm, timed,
                whole(*comm)
                    ? reduction(comm->ranks, from, receive, elements, with)
-                   : nodes_allreduce(*comm, from, receive, elements, bytes, with, MpiOperator{type, op}));
+                   : nodes_allreduce(*comm, from, receive, elements, bytes, with, MpiOperator{type, op}),
+               pass);
 }
 
 template <class Count, class Pass>
@@ -335,12 +352,13 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   if (total == 0) return MPI_SUCCESS;
   if (receive == nullptr && elements[comm->rank] != 0) PHICOLL_PASS(row, Why::argument);
   const size_t bytes = operand_bytes(type, total);
-  const Timed timed(row, bytes);
+  Timed timed(row, bytes);
   Scratch apart;
   const void* from = send == MPI_IN_PLACE ? nullptr : send;
   if (from != nullptr && overlap(from, bytes, receive, operand_bytes(type, elements[comm->rank])))
     from = memcpy(apart.take(bytes), send, bytes);
-  return ended(*comm, row, phicoll_preload_reduce_scatter(comm->ranks, from, receive, elements, with));
+  return ended(*comm, timed, phicoll_preload_reduce_scatter(comm->ranks, from, receive, elements, with),
+               pass);
 }
 
 /// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's block; `set` describes all of
@@ -361,7 +379,7 @@ int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype ty
   if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
   if (All::equal && bytes == 0) return MPI_SUCCESS;  // as all ranks see
   if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
-  const Timed timed(row, bytes);
+  Timed timed(row, bytes);
   const bool apart = at_root && !in_place && own.plain() && all.overlaps(own.memory(), bytes);
   static unsigned char nothing;  // stands for no bytes, where null would mean "in place"
   PhicollResult result;
@@ -378,7 +396,7 @@ int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype ty
     result = call(*comm, from, to, bytes, all);
     if (result == PHICOLL_DONE) own.arrived();
   }
-  return ended(*comm, row, result);
+  return ended(*comm, timed, result, pass);
 }
 
 template <class Count, class Pass>
@@ -449,13 +467,13 @@ int exchange(Row row, Exchange call, bool to_each, const void* send, Count send_
   if (!in_place && own.bytes() != (to_each ? all.bytes() : bytes)) PHICOLL_PASS(row, Why::argument);
   if (bytes == 0) return MPI_SUCCESS;
   if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
-  const Timed timed(row, bytes);
+  Timed timed(row, bytes);
   const void* const from = in_place ? nullptr : own.sent_apart(all);
   void* const to = in_place ? all.filled_room() : all.room();
   const PhicollResult result =
       whole(*comm) ? call(comm->ranks, from, to, bytes) : nodes_allgather(*comm, from, to, bytes);
   if (result == PHICOLL_DONE) all.arrived();
-  return ended(*comm, row, result);
+  return ended(*comm, timed, result, pass);
 }
 
 template <class Count, class Displacement, class Pass>
@@ -472,7 +490,7 @@ int allgatherv(const void* send, Count send_count, MPI_Datatype send_type, void*
     PHICOLL_PASS(row, Why::argument);
   if (all.total() == 0) return MPI_SUCCESS;
   const size_t bytes = all.own(comm->rank);
-  const Timed timed(row, bytes);
+  Timed timed(row, bytes);
   static unsigned char nothing;
   const void* from = nullptr;
   if (!in_place) from = own.plain() && all.overlaps(own.memory(), bytes) ? own.copy() : own.sent();
@@ -481,7 +499,7 @@ int allgatherv(const void* send, Count send_count, MPI_Datatype send_type, void*
   const PhicollResult result =
       phicoll_preload_allgatherv(comm->ranks, from, bytes, to, all.counts(), all.displacements());
   if (result == PHICOLL_DONE) all.arrived();
-  return ended(*comm, row, result);
+  return ended(*comm, timed, result, pass);
 }
 
 template <class Count, class Displacement, class Pass>
@@ -498,14 +516,14 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
   if (in_place ? !out.set(receive, counts, displacements, type, comm->size)
                : !out.set(send, send_counts, send_displacements, send_type, comm->size))
     PHICOLL_PASS(row, Why::argument);
-  const Timed timed(row, out.total() / static_cast<size_t>(comm->size));
+  Timed timed(row, out.total() / static_cast<size_t>(comm->size));
   const void* from = in_place || out.overlaps(in) ? out.copy() : out.sent();
   static unsigned char nothing;
   if (from == nullptr) from = &nothing;
   const PhicollResult result = phicoll_preload_alltoallv(comm->ranks, from, out.counts(), out.displacements(),
                                                          in.room(), in.counts(), in.displacements());
   if (result == PHICOLL_DONE) in.arrived();
-  return ended(*comm, row, result);
+  return ended(*comm, timed, result, pass);
 }
 
 }  // namespace

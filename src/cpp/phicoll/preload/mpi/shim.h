@@ -28,10 +28,11 @@ enum class Why : unsigned char {
   nodes,      ///< ranks on several nodes
   outside,    ///< ranks that are not in MPI_COMM_WORLD
   room,       ///< the group's shared heap was full when the communicator first called
+  algorithm,  ///< one that a variable names and that cannot serve the call
   operation,  ///< an operator or type that phicoll does not have, such as a sum of long doubles
   argument    ///< something that the MPI will refuse
 };
-constexpr int whys = 10;
+constexpr int whys = 11;
 extern const char* const why_words[whys];
 
 /// The intercepted collectives, one row each: rows of tables, and of the report.
@@ -216,8 +217,11 @@ class Timed {
   Timed(Row row, size_t bytes)
       : bytes_(bytes), since_(__builtin_expect(reporting, 0) ? now_seconds() : 0), row_(row) {}
   ~Timed() {
-    if (__builtin_expect(reporting, 0)) note_done(row_, bytes_, since_);
+    if (__builtin_expect(reporting, 0) && !passes_) note_done(row_, bytes_, since_);
   }
+  Row row() const { return row_; }
+  /// It is the MPI's after all.
+  void passes() { passes_ = true; }
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
 
@@ -225,6 +229,7 @@ class Timed {
   size_t bytes_;
   double since_;
   Row row_;
+  bool passes_ = false;
 };
 
 }  // namespace phicoll_mpi

@@ -27,6 +27,7 @@ const char* const why_words[whys] = {"in phicoll",
                                      "several nodes",
                                      "ranks outside MPI_COMM_WORLD",
                                      "the shared heap is full",
+                                     "the algorithm that a variable names cannot serve it",
                                      "an operator or type that phicoll has not",
                                      "refused by the MPI"};
 
