@@ -462,6 +462,15 @@ def test_an_mpi_without_headers_is_one_line_and_the_program_runs(
     assert "has no mpi.h" in done.stderr
 
 
+def test_a_program_without_mpi_is_one_line_and_runs(installed: Installed) -> None:
+    source, program = installed.folder / "other.c", installed.folder / "other"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("done"); return 3; }\n')
+    subprocess.run(["gcc", source, "-o", program], check=True)
+    done = installed.run(2, program)
+    assert (done.stdout, done.returncode) == ("done\ndone\n", 3)
+    assert f"phicoll: mpi: the program runs without phicoll: {program} uses no MPI\n" in done.stderr
+
+
 def test_a_static_program_is_one_line_and_runs(
     phicoll_command: Command, launcher: Path, tmp_path: Path
 ) -> None:
@@ -471,7 +480,9 @@ def test_a_static_program_is_one_line_and_runs(
         pytest.skip("no static libc")
     done = phicoll_command("mpi", "--", launcher, program)
     assert (done.stdout, done.returncode) == ("done\n", 3)
-    assert done.stderr == f"phicoll: mpi: the program runs without phicoll: {program} is statically linked\n"
+    line = f"phicoll: mpi: the program runs without phicoll: {program} is statically linked\n"
+    assert done.stderr == line
+    assert phicoll_command("mpi", "--", program).stderr == line
 
 
 WITHOUT_STDERR = ("bash", "-c", 'exec "$@" 2>&-', "bash")

@@ -29,6 +29,9 @@ BUILD_TIMEOUT_S = 300.0
 #: What a program for MPI-5's ABI is linked with, whichever MPI it runs under, and the end of its compiler's name.
 ABI_LIBRARY = r"libmpi_abi\.so"
 ABI_SUFFIX = "_abi"
+#: A program that is linked with these alone is no MPI program, unless it loads libraries or starts programs.
+PLAIN_LIBRARIES = r"(linux-vdso|libc|libm|libpthread|libgcc_s|libstdc\+\+|libgomp|/.*/ld-linux.*)\.so"
+LOADING = (b"dlopen", b"exec", b"spawn")
 FLAGS = ("-std=c++14", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility=default")
 #: A small call takes a few hundred instructions: it spends none on finding thread-local variables or functions.
 FLAGS += ("-ftls-model=initial-exec", "-fno-semantic-interposition", "-Wl,-Bsymbolic-functions")
@@ -165,6 +168,12 @@ def compiler_version(mpi: Mpi) -> str:
     return f"{compiler} {facts.st_size} {facts.st_mtime_ns}"
 
 
+def loads(program: Path) -> bool:
+    """Whether a program names a function that loads libraries or starts programs."""
+    content = program.read_bytes()
+    return any(name in content for name in LOADING)
+
+
 def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = False) -> int:
     """Become ``command``, an MPI's launcher, with the library preloaded under the ranks.
 
@@ -177,9 +186,17 @@ def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = Fals
     """
 
     def prepared(environment: dict[str, str]) -> dict[str, str]:
-        needed = needed_libraries(preloadable_programs(command[1:]))
+        programs = preloadable_programs(command[1:] or command)
+        needed = needed_libraries(programs)
         abi = any(re.match(ABI_LIBRARY, name) for name in needed)
-        environment = with_preload(environment, build(find_mpi(mpicc, command[0], abi=abi)))
+        library = build(find_mpi(mpicc, command[0], abi=abi))
+        if (
+            needed
+            and all(re.match(PLAIN_LIBRARIES, name) for name in needed)
+            and not any(map(loads, programs))
+        ):
+            raise ResourceError(f"{programs[-1]} uses no MPI")
+        environment = with_preload(environment, library)
         return {**environment, "PHICOLL_MPI_REPORT": "1"} if report else environment
 
     return become("mpi", command, "an MPI's launcher and its arguments: mpiexec -n 2 ./program", prepared)
