@@ -89,13 +89,18 @@ struct SingleCopyAlltoall : AlgorithmDefaults {
       for (const int r : order_)
         if (!exposures_.await(port, r).send) once = false;
       if (once) {
+        const Stores stores = stores_.exchanged(call.count);
         for (std::size_t done = 0; done < call.count; done += piece_) {
           const std::size_t bytes = std::min(piece_, call.count - done);
-          for (const int r : order_)
-            port.fetch(call.receive + (at(r) + done), exposures_.await(port, r).send, at(rank_) + done,
-                       bytes);
+          for (const int r : order_) {
+            const Exposed theirs = exposures_.await(port, r).send;
+            if (port.direct(theirs))
+              port.move(call.receive + (at(r) + done), port.view(theirs, at(rank_) + done), bytes, stores);
+            else
+              port.fetch(call.receive + (at(r) + done), theirs, at(rank_) + done, bytes);
+          }
         }
-        port.move(call.receive + at(rank_), call.send + at(rank_), call.count, stores_.exchanged(call.count));
+        port.move(call.receive + at(rank_), call.send + at(rank_), call.count, stores);
       }
       exposures_.finish(port);
       for (const int r : order_) exposures_.await_finish(port, r);
