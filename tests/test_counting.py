@@ -68,6 +68,16 @@ def test_data_operations_count_bytes_and_steps():
     assert "bytes between" in str(counts)
 
 
+@pytest.mark.parametrize("operation", ["allgather", "alltoall", "gather", "reduce_scatter_block"])
+def test_a_default_size_that_does_not_fit_is_halved(operation):
+    small = phicoll.count("auto", "60x4", ranks=16, operation=operation)
+    large = phicoll.count("auto", "60x4", operation=operation)
+    assert [row["size_bytes"] for row in small] == [4096]
+    assert [row["size_bytes"] for row in large] == [512 if operation == "alltoall" else 1024]
+    with pytest.raises(phicoll.ArgumentError, match="size: got 4096 with 240 ranks"):
+        phicoll.count("auto", "60x4", operation=operation, size=4096)
+
+
 def test_what_a_data_operation_does_not_take_is_refused():
     with pytest.raises(phicoll.ArgumentError, match="size"):
         phicoll.count("auto", ranks=4, operation="allreduce", size=6)

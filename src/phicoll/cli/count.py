@@ -29,7 +29,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--placement", default="compact", help="compact, scatter or balanced (default: compact)"
     )
     parser.add_argument(
-        "--size", metavar="4K", help="bytes of the message or a block, where data moves (default: 4K)"
+        "--size",
+        metavar="4K",
+        help="bytes of the message or a block, where data moves (default: 4K, or what fits)",
     )
     add_reduction(parser)
     parser.add_argument("--figure", metavar="FILE", help="also write a figure: .png, .svg, .pdf or .html")

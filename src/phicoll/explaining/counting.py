@@ -127,8 +127,9 @@ def count(
     placement:
         ``"compact"``, ``"scatter"`` or ``"balanced"``.
     operation, size, type, op:
-        The call, as for :func:`phicoll.sweep`; one size, 4096 bytes by default. If several algorithms are given, those
-        that cannot perform the call are omitted.
+        The call, as for :func:`phicoll.sweep`; one size, by default 4096 bytes or the largest half, quarter, ... of it
+        with which the buffers of all ranks fit in 64 MB. If several algorithms are given, those that cannot perform
+        the call are omitted.
 
     Returns
     -------
@@ -162,7 +163,7 @@ def count(
         for spec in specs:
             name = spec.split(":")[0]
             try:
-                counted = _core.count(operation, spec, cores, contexts, number, placement, **work)
+                counted = count_one((operation, spec, cores, contexts, number, placement), work, size is None)
             except ArgumentError as error:
                 if len(specs) > 1 and error.argument == "algorithm":
                     continue
@@ -183,6 +184,17 @@ def count(
                 }
             )
     return Counts(rows)
+
+
+def count_one(where: tuple[Any, ...], work: dict[str, Any], shrink: bool) -> dict[str, Any]:
+    """One call's counts; with ``shrink`` the size of ``work`` is halved until the core takes it."""
+    while True:
+        try:
+            return _core.count(*where, **work)
+        except ArgumentError as error:
+            if not shrink or error.argument != "size":
+                raise
+            work["size"] //= 2
 
 
 def parse_shape(text: str) -> tuple[int, int]:
