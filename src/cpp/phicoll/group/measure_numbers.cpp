@@ -85,7 +85,7 @@ struct MeasuredSize {
   std::int64_t HostNumbers::*value;
   std::int64_t kinds;
 };
-constexpr std::int64_t shared = HostNumbers::few + HostNumbers::many;
+constexpr std::int64_t few_or_many = HostNumbers::few + HostNumbers::many;
 constexpr MeasuredSize measured_sizes[] = {{&HostNumbers::rotate, HostNumbers::pair},
                                            {&HostNumbers::wide, HostNumbers::pair},
                                            {&HostNumbers::cell, HostNumbers::pair},
@@ -102,11 +102,11 @@ constexpr MeasuredSize measured_sizes[] = {{&HostNumbers::rotate, HostNumbers::p
                                            {&HostNumbers::shared_levels_wide, HostNumbers::many},
                                            {&HostNumbers::shared_levels_end, HostNumbers::many},
                                            {&HostNumbers::shared_reduce, HostNumbers::many},
-                                           {&HostNumbers::shared_exchange, shared},
-                                           {&HostNumbers::shared_pieces, shared},
-                                           {&HostNumbers::shared_rotate, shared},
-                                           {&HostNumbers::shared_pass, shared},
-                                           {&HostNumbers::shared_send, shared}};
+                                           {&HostNumbers::shared_exchange, few_or_many},
+                                           {&HostNumbers::shared_pieces, few_or_many},
+                                           {&HostNumbers::shared_rotate, few_or_many},
+                                           {&HostNumbers::shared_pass, few_or_many},
+                                           {&HostNumbers::shared_send, few_or_many}};
 constexpr std::int64_t HostNumbers::*measured_ways[] = {&HostNumbers::near_copy, &HostNumbers::far_copy,
                                                         &HostNumbers::take_copy};
 

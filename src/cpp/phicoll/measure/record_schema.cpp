@@ -20,7 +20,7 @@ struct Field {
   bool required;
 };
 
-constexpr Field fields[] = {
+constexpr Field schema_fields[] = {
     {"", "schema", Is::whole, true},
     {"", "kind", Is::text, true},
     {"", "run", Is::text, false},
@@ -112,7 +112,7 @@ const char* words_of(Is is) {
 
 std::string record_fault(const JsonValue& record) {
   if (record.type != FieldType::object) return "not an object";
-  for (const Field& field : fields) {
+  for (const Field& field : schema_fields) {
     if (*field.kind != 0 && record["kind"].string != field.kind) continue;
     const JsonValue& value = record[field.name];
     if (value.is_null() && !field.required) continue;
