@@ -95,9 +95,13 @@ comparison.unfit = lambda subject, *rest: unfit(subject, *rest) or ("" if subjec
 """
 
 
+#: Those that compute for a quarter of a minute, even in their short form.
+LONG = {"panigrahi-2014", "namashivayam-2014", "rodchenko-2015"}
+
+
 @pytest.mark.parametrize(
     ("name", "one_core"),
-    [(name, False) for name in NOTEBOOKS]
+    [pytest.param(name, False, marks=[pytest.mark.long] if name in LONG else []) for name in NOTEBOOKS]
     + [("characterise-and-tune", True), pytest.param("ramos-hoefler-2013", True, marks=pytest.mark.long)],
 )
 def test_it_runs(name, one_core, tmp_path, monkeypatch):
