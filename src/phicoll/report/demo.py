@@ -1,6 +1,6 @@
 """``phicoll demo``: check this machine, compare every barrier on it, write a report.
 
-It measures for about a minute; simulating a Xeon Phi and the report take some 15 s more.
+It measures for less than a minute; simulating a Xeon Phi and the report take some 10 s more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
     quick:
         Measure a few algorithms for a few seconds, for tests; the intervals are wide.
     budget_s:
-        Seconds of measuring; 64 by default, 6 if ``quick``.
+        Seconds of measuring; 48 by default, 6 if ``quick``.
     progress:
         Whether to show a progress bar; by default on a terminal.
 
