@@ -38,7 +38,7 @@ build: setup .venv/.built
 
 demo:
 	@echo "make demo: sets up, builds, measures the barriers of this machine and writes demo/report.html;"
-	@echo "           about three minutes on two free cores the first time, then one"
+	@echo "           some four minutes on two free cores the first time, then one"
 	@$(MAKE) --no-print-directory build
 	@mkdir -p demo; rm -f demo/mpi.jsonl.gz
 	@if compgen -G "build/mpi/*/mpi_collectives" >/dev/null; then \
@@ -71,7 +71,7 @@ mpis: mpich openmpi intelmpi
 
 test:
 	@echo "make test: sets up, builds, runs style, C++ tests, Python tests and notebooks, and a sample of two sanitizers;"
-	@echo "           about twelve minutes on two free cores from a fresh clone, less when little has changed"
+	@echo "           about fourteen minutes on two free cores from a fresh clone, less when little has changed"
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory .venv/.built CONFIGURE="$(TESTED)"
 	JOBS=$(JOBS) scripts/test.sh
