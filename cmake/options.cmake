@@ -8,9 +8,10 @@ function(phicoll_options target)
     target_compile_options(${target} PRIVATE -O2 -g1)
   endif()
   if(PHICOLL_SANITIZE)
-    # -O0 takes half of -O2's time to compile, and a fifth longer to run than -O1. What a sanitizer finds ends the program: a test that only printed it
-    # would pass, and code that goes on takes twice as long to compile. Only the check of a vptr may go on: it opens a
-    # pipe, and finds fault with every object in a test that has used up its file descriptors.
+    # -O0 takes half of -O2's time to compile, and a fifth longer to run than -O1. What a sanitizer finds ends the
+    # program: a test that only printed it would pass, and code that goes on takes twice as long to compile. Only the
+    # check of a vptr may go on: it opens a pipe, and finds fault with every object in a test that has used up its file
+    # descriptors.
     target_compile_options(${target} PRIVATE -O0 -g1 -fsanitize=${PHICOLL_SANITIZE} -fno-sanitize-recover=all
                            -fno-omit-frame-pointer)
     if(PHICOLL_SANITIZE MATCHES "undefined")

@@ -17,7 +17,7 @@ add_library(phicoll_shmem SHARED $<TARGET_OBJECTS:phicoll_shmem_objects>)
 add_library(phicoll::shmem ALIAS phicoll_shmem)
 target_link_libraries(phicoll_shmem PRIVATE phicoll)
 phicoll_options(phicoll_shmem)
-# Its own calls go straight to its own functions: a way through a table, at each step of a call, takes longer than a line is late.
+# The library calls its own functions directly, not through the procedure linkage table.
 target_link_options(phicoll_shmem PRIVATE -Wl,-Bsymbolic-functions)
 set_target_properties(phicoll_shmem PROPERTIES OUTPUT_NAME phicoll-shmem EXPORT_NAME shmem LINKER_LANGUAGE CXX)
 target_include_directories(phicoll_shmem PUBLIC
