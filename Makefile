@@ -7,12 +7,14 @@ JOBS   ?= $(shell nproc)
 BUDGET ?= 36
 # How the build tree is configured in which the C++ tests are built too.
 TESTED := -C cmake.define.PHICOLL_BUILD_TESTS=ON -C cmake.define.PHICOLL_WARNINGS_AS_ERRORS=ON
+# What is set up; scripts/setup.sh has the list.
+PURPOSE ?= demo
 SHELL := bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: help setup build demo test test-long docs bench bench-full style clean mpich openmpi intelmpi mpis
+.PHONY: help tools setup build demo test test-long docs bench bench-full style clean mpich openmpi intelmpi mpis
 
 help:
 	@echo "make demo       check this machine and compare the barriers on it: demo/report.html, demo/results.jsonl.gz"
@@ -25,16 +27,21 @@ help:
 	@echo "make build      phicoll in .venv:  source .venv/bin/activate; phicoll"
 	@echo "make clean      remove build products; .venv and demo/ stay"
 
-setup:
-	@scripts/setup.sh demo
+tools:
+	@scripts/setup.sh --tools $(PURPOSE)
+
+setup: | tools
+	@scripts/setup.sh $(PURPOSE)
 
 # The package in .venv, with the extension and phicoll-bench. Its build tree, build/main, is the C++ tests' too: what
 # `make test` configures there (the tests, warnings as errors) stays, and the library is compiled once.
-.venv/.built: $(SOURCES) | setup
+.venv/.built: $(SOURCES) | tools
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) scripts/build.sh $(CONFIGURE)
 	@touch $@
 
-build: setup .venv/.built
+# At the same time: while the compiler computes, packages are fetched.
+build:
+	@$(MAKE) --no-print-directory -j2 setup .venv/.built
 
 demo:
 	@echo "make demo: sets up, builds, measures the barriers of this machine and writes demo/report.html;"
@@ -72,13 +79,11 @@ mpis: mpich openmpi intelmpi
 test:
 	@echo "make test: sets up, builds, runs style, C++ tests, Python tests and notebooks, and a sample of two sanitizers;"
 	@echo "           about fourteen minutes on two free cores from a fresh clone, less when little has changed"
-	@scripts/setup.sh test
-	@$(MAKE) --no-print-directory .venv/.built CONFIGURE="$(TESTED)"
+	@$(MAKE) --no-print-directory build PURPOSE=test CONFIGURE="$(TESTED)"
 	JOBS=$(JOBS) scripts/test.sh
 
 test-long:
-	@scripts/setup.sh test-long
-	@$(MAKE) --no-print-directory .venv/.built CONFIGURE="$(TESTED)"
+	@$(MAKE) --no-print-directory build PURPOSE=test-long CONFIGURE="$(TESTED)"
 	JOBS=$(JOBS) BUDGET=$(BUDGET) scripts/test.sh --long
 
 # Warnings are errors, such as a link or a reference that leads nowhere; then the site's own links.

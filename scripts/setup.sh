@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Installs what is missing: system packages through apt where that is allowed, Python packages in .venv.
-# usage: scripts/setup.sh [demo|test|test-long|docs]
+# usage: scripts/setup.sh [--tools] [demo|test|test-long|docs]
+# --tools: of the Python packages only those that build phicoll. The others can be installed while it is compiled.
 # What is required and cannot be had ends the script with the command to run by hand; what is optional is skipped with a word.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+only_tools=
+if [ "${1:-}" = --tools ]; then only_tools=yes && shift; fi
 purpose=${1:-demo}
 
 # command or file to look for | Debian and Ubuntu package | what goes without it (empty: required)
@@ -91,11 +94,12 @@ fi
 
 # Python packages: what builds the extension, what phicoll needs, and for the tests what they need.
 stamp=.venv/.setup-$purpose
+if [ -n "$only_tools" ]; then stamp=.venv/.setup-tools; fi
 if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ scripts/setup.sh -nt "$stamp" ]; then
   [ -x .venv/bin/python ] || python3 -m venv .venv
   # --no-compile: what is never imported need not be compiled to byte code, which took half of the time.
   pip=(.venv/bin/python -m pip --disable-pip-version-check)
-  mapfile -t packages < <(.venv/bin/python - "$purpose" <<'PY'
+  mapfile -t packages < <(.venv/bin/python - "$purpose" "$only_tools" <<'PY'
 import sys
 try:
     import tomllib
@@ -113,14 +117,16 @@ def packages(extra):
         else:
             yield wanted
 
-wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"] + project["project"]["dependencies"]
-wanted += packages({"demo": "all", "docs": "docs"}.get(sys.argv[1], "test"))
-if sys.argv[1] == "demo":  # for benchmarks/
-    wanted += [package for package in extras["test"] if package.startswith("pytest>")]
+wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"]
+if not sys.argv[2]:
+    wanted += project["project"]["dependencies"]
+    wanted += packages({"demo": "all", "docs": "docs"}.get(sys.argv[1], "test"))
+    if sys.argv[1] == "demo":  # for benchmarks/
+        wanted += [package for package in extras["test"] if package.startswith("pytest>")]
 print("\n".join(wanted))
 PY
 )
-  echo "setup: Python packages in .venv"
+  echo "setup: Python packages ${only_tools:+that build phicoll }in .venv"
   # uv takes 4 s of CPU time where pip takes 32. It reads none of pip's settings: those of the index are handed on.
   uv=(env UV_NO_CONFIG=1 UV_LINK_MODE=copy)
   while read -r setting value; do
@@ -138,6 +144,10 @@ PY
       "${pip[@]}" install -q --no-compile "$@"
   }
   install "${packages[@]}"
+  if [ -n "$only_tools" ]; then
+    touch "$stamp"
+    exit
+  fi
   # Intel's OpenMP is a reference only; the demo does without it.
   install intel-openmp 2>/dev/null || echo "setup: without intel-openmp libiomp5 is not among the references"
   # What is imported again and again, in each rank and command, is compiled once even where the environment forbids writing
