@@ -60,8 +60,8 @@ void Coherence::add_lines(std::size_t count) {
     line.channel = static_cast<std::uint16_t>((hash >> 32) % counters_.channels.size());
     lines_.push_back(line);
   }
-  states_.resize(lines_.size() * cores_, 0);
-  counters_.lines.resize(lines_.size());
+  while ((1 << state_shift_) < p_.cores) ++state_shift_;
+  states_.resize(lines_.size() << state_shift_);
   // Lines are numbered one after another, so a cache's sets fill evenly and none overflows before all do.
   capacity_matters_ = lines_.size() > static_cast<std::size_t>(p_.l1_kib) * 1024 / 64;
   l2_matters_ = lines_.size() > l2_.front().capacity();
@@ -86,7 +86,7 @@ bool Coherence::hold_in_l1(int core, LineId line) {
 }
 
 void Coherence::set_state(int core, LineId line, LineState to) {
-  std::uint8_t& state = states_[line * cores_ + static_cast<std::size_t>(core)];
+  std::uint8_t& state = states_[state_index(core, line)];
   const auto from = static_cast<LineState>(state);
   if (from == to) return;
   state = static_cast<std::uint8_t>(to);
@@ -126,13 +126,12 @@ std::uint32_t Coherence::make(Request kind, int core, int rank, LineId line) {
   made.core = static_cast<std::int16_t>(core);
   made.responder = -1;
   made.kind = kind;
-  made.issued = wheel_.now();
-  made.arrived = made.begun = made.answered = made.data = made.go = made.filled = -1;
-  made.acknowledge = 0;
+  made.data = made.go = -1;
   if (rank >= 0) made.rank[made.ranks++] = static_cast<std::int16_t>(rank);
   if (log_) {
     if (steps_.size() < transactions_.size()) steps_.resize(transactions_.size());
     steps_[t] = Steps{};
+    steps_[t].issued = wheel_.now();
   }
   // Nothing joins or waits for an eviction, and a full cache makes many: they are not in the core's list.
   if (kind != Request::evict) {
@@ -156,7 +155,7 @@ void Coherence::request(Request kind, int core, int rank, LineId line) {
         : is_write(kind) ? (other.kind == kind || (other.kind == Request::write && is_write(kind))) &&
                                p_.merge_writes == Switch::on
                          : false;
-    if (!joins || other.filled >= 0) continue;
+    if (!joins || other.filled) continue;
     if (rank >= 0) {
       if (other.ranks == max_contexts_per_core) continue;
       for (int i = 0; i < other.ranks; ++i)
@@ -198,7 +197,6 @@ void Coherence::launch(std::uint32_t t) {
   Line& line = lines_[x.line];
   if (log_) steps_[t].sent = wheel_.now();
   if (x.kind != Request::evict) ++outstanding_count_[static_cast<std::size_t>(x.core)];
-  ++counters_.lines[x.line].requests;
   if (p_.near_directories == Switch::on && !line.homed) {
     line.homed = true;
     line.home = static_cast<std::uint16_t>(static_cast<std::size_t>(x.core) % counters_.directories.size());
@@ -222,7 +220,6 @@ void Coherence::leave_core(std::uint32_t t) {
 // --- the directory ---------------------------------------------------------------------------------------
 
 void Coherence::handle(const Event& event) {
-  ++counters_.events;
   switch (event.kind) {
     case EventKind::request:
       return arrive(event.subject);
@@ -243,17 +240,17 @@ void Coherence::handle(const Event& event) {
     case EventKind::released:
       return released(event.subject);
     case EventKind::resume:
-      break;
+      return listener_.due(static_cast<int>(event.subject));
   }
 }
 
 void Coherence::arrive(std::uint32_t t) {
   Transaction& x = at(t);
   const std::size_t home = lines_[x.line].home;
-  x.arrived = wheel_.now();
+  if (log_) steps_[t].arrived = wheel_.now();
   const Cycles start =
-      serve(counters_.directories[home], directory_free_[home], x.arrived, p_.directory_service);
-  if (start > x.arrived)
+      serve(counters_.directories[home], directory_free_[home], wheel_.now(), p_.directory_service);
+  if (start > wheel_.now())
     wheel_.push(start, EventKind::start, t);
   else
     take_up(t);
@@ -261,9 +258,12 @@ void Coherence::arrive(std::uint32_t t) {
 
 void Coherence::take_up(std::uint32_t t) {
   Transaction& x = at(t);
-  if (x.arrived < 0) x.arrived = wheel_.now();
-  if (log_) steps_[t].taken_up = wheel_.now();
-  x.ahead = lines_[x.line].queued;
+  if (log_) {
+    Steps& s = steps_[t];
+    if (s.arrived < 0) s.arrived = wheel_.now();
+    s.taken_up = wheel_.now();
+    s.ahead = lines_[x.line].queued;
+  }
   queue(t);
   pump(x.line);
 }
@@ -291,10 +291,7 @@ void Coherence::pump(LineId id) {
 
 void Coherence::begin(std::uint32_t t) {
   Transaction& x = at(t);
-  if (x.begun < 0) {
-    x.begun = wheel_.now();
-    counters_.lines[x.line].waited += x.begun - x.arrived;
-  }
+  if (log_ && steps_[t].begun < 0) steps_[t].begun = wheel_.now();
   if (p_.protocol == Protocol::table) return begin_table(t);
   const Cycles from = wheel_.now() + p_.directory_latency;
   if (is_read(x.kind)) return begin_read(t, from);
@@ -335,14 +332,13 @@ void Coherence::fetch(std::uint32_t t, Cycles from) {
   line.memory_free = start + p_.memory_same_line;
   if (log_) {
     Steps& s = steps_[t];
-    if (from > x.begun + p_.directory_latency + p_.upgrade) s.resumed = from - p_.directory_latency;
+    if (from > s.begun + p_.directory_latency + p_.upgrade) s.resumed = from - p_.directory_latency;
     s.directed = from;
     s.asked = there;
     s.answered = start;
     s.replied = start + p_.memory_latency;
   }
   x.source = Source::memory;
-  x.answered = start;
   x.data = start + p_.memory_latency + ring_.send(counters_.data_ring, stop, ring_.core(x.core));
   x.due = fill_time(x, x.data);
   wheel_.push(x.due, EventKind::fill, t);
@@ -456,7 +452,6 @@ void Coherence::answer(std::uint32_t t, int core) {
   // From here on the core no longer writes without asking. A core that asks itself keeps what it has.
   if (core != x.core && writable(core, x.line)) set_state(core, x.line, LineState::shared);
   if (p_.protocol == Protocol::table) return;
-  x.answered = wheel_.now();
   const Cycles sent = wheel_.now() + p_.owner_latency;
   x.data = sent + ring_.send(counters_.data_ring, ring_.core(core), ring_.core(x.core));
   const Cycles told =
@@ -485,7 +480,7 @@ bool Coherence::still_coming(std::uint32_t t, int core, EventKind again) {
   for (std::uint32_t own = under_way_[static_cast<std::size_t>(core)]; own != none;
        own = at(own).next_at_core) {
     const Transaction& x = at(own);
-    if (x.line != at(t).line || !is_write(x.kind) || !x.ordered || x.filled >= 0 || own == t) continue;
+    if (x.line != at(t).line || !is_write(x.kind) || !x.ordered || x.filled || own == t) continue;
     wheel_.push(x.due + 1, again, t, static_cast<std::uint16_t>(core));
     return true;
   }
@@ -514,8 +509,6 @@ void Coherence::give_up(std::uint32_t t, int core) {
     listener_.taken(core, x.line);
   }
   ++counters_.invalidations;
-  ++counters_.lines[x.line].invalidations;
-  x.answered = wheel_.now();
   if (p_.protocol == Protocol::table) return;
   const Cycles sent = wheel_.now() + p_.owner_latency;
   if (core == x.responder)
@@ -549,7 +542,7 @@ void Coherence::acknowledged(std::uint32_t t) {
   }
   // Where the data alone ends a read, its requester may have gone on already: the owner's word is enough.
   const bool early = !write && p_.completion == Completion::data;
-  const bool over = early && x.filled >= 0;
+  const bool over = early && x.filled;
   const LineId id = x.line;
   if (over) {
     at(t).next = free_;
@@ -589,7 +582,7 @@ void Coherence::fill(std::uint32_t t) {
   const int core = x.core;
   const Request kind = x.kind;
   Line& line = lines_[id];
-  at(t).filled = wheel_.now();
+  at(t).filled = true;
   if (kind == Request::evict) {
     set_state(core, id, LineState::invalid);
   } else if (is_write(kind)) {
@@ -604,8 +597,8 @@ void Coherence::fill(std::uint32_t t) {
                     ? LineState::exclusive
                     : LineState::shared);
   }
-  if (x.source == Source::cache) ++counters_.from_caches, ++counters_.lines[id].transfers;
-  if (x.source == Source::memory) ++counters_.from_memory, ++counters_.lines[id].from_memory;
+  if (x.source == Source::cache) ++counters_.from_caches;
+  if (x.source == Source::memory) ++counters_.from_memory;
   record(t);
   const int transfer = log_ ? static_cast<int>(log_->transfers.size()) - 1 : -1;
 

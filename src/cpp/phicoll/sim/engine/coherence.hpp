@@ -15,16 +15,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <vector>
 
+#include "phicoll/arch/arch.hpp"
 #include "phicoll/sim/engine/core_tags.hpp"
 #include "phicoll/sim/engine/counters.hpp"
 #include "phicoll/sim/engine/event_wheel.hpp"
 #include "phicoll/sim/engine/log.hpp"
 #include "phicoll/sim/engine/ring.hpp"
 #include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 #include "phicoll/support/random.hpp"
 
 namespace phicoll {
@@ -55,6 +56,8 @@ class CoherenceListener {
   virtual void fulfilled(int rank, LineId line, Request kind, int position, int transfer) = 0;
   /// The core does not have the line any more.
   virtual void taken(int core, LineId line) = 0;
+  /// The time has come at which the rank goes on.
+  virtual void due(int rank) = 0;
 };
 
 class Coherence {
@@ -71,7 +74,7 @@ class Coherence {
   void check_always() { checking_ = true; }
 
   LineState state(int core, LineId line) const {
-    return static_cast<LineState>(states_[line * cores_ + static_cast<std::size_t>(core)]);
+    return static_cast<LineState>(states_[state_index(core, line)]);
   }
   bool readable(int core, LineId line) const {
     const LineState s = state(core, line);
@@ -99,7 +102,7 @@ class Coherence {
   /// How many requests the core has under way.
   int outstanding(int core) const { return outstanding_count_[static_cast<std::size_t>(core)]; }
 
-  /// Of the kinds from request to released.
+  /// Of any kind: a rank that goes on is the listener's.
   void handle(const Event& event);
 
   /// Throws Error with the line and the cores if two cores hold what only one may hold.
@@ -114,7 +117,9 @@ class Coherence {
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
 
-  struct Line {
+  // A line, and a transaction but for its last member, takes one line of the host's caches: a machine's are more than a first-level
+  // cache holds, and missing there is what a simulation spends most time on.
+  struct alignas(arch::line_bytes) Line {
     CoreSet sharers;  // as the directory knows them: cores that have the line, the owner among them
     std::uint32_t waiting = none;  // requests in the order of their arrival
     std::uint32_t last = none;
@@ -122,19 +127,22 @@ class Coherence {
     std::int16_t owner = -1;        // the core that answers
     std::uint16_t home = 0;
     std::uint16_t channel = 0;
-    std::int16_t package = -1;   // whose memory holds it: of the core that touched it first
     std::uint16_t fetching = 0;  // reads from memory that are not acknowledged
     std::uint16_t queued = 0;
-    bool busy = false;
-    bool dirty = false;    // memory has an older value
-    bool joining = false;  // deferred reads are being fetched
-    bool alone = false;    // a fetch gave the line exclusively
-    bool owned = false;  // its only holder got it exclusively or to write it, and no other has read it since
-    bool homed = false;
+    std::int8_t package = -1;  // whose memory holds it: of the core that touched it first
+    bool busy : 1;
+    bool dirty : 1;    // memory has an older value
+    bool joining : 1;  // deferred reads are being fetched
+    bool alone : 1;    // a fetch gave the line exclusively
+    bool owned : 1;    // its only holder got it exclusively or to write it, and no other has read it since
+    bool homed : 1;
     Cycles memory_free = 0;
-  };
 
-  struct Transaction {
+    Line() : busy(false), dirty(false), joining(false), alone(false), owned(false), homed(false) {}
+  };
+  static_assert(sizeof(Line) == arch::line_bytes, "see above");
+
+  struct alignas(arch::line_bytes) Transaction {
     LineId line;
     std::uint32_t next;          // in the line's queue
     std::uint32_t next_at_core;  // under way at the core
@@ -142,29 +150,32 @@ class Coherence {
     std::int16_t responder;
     Request kind;
     Source source;
-    bool ordered;  // the directory has counted the requester among the line's holders
-    bool dropped;  // the line was taken away before it came
-    bool upgrade;  // a write of a sharer: no data needed
-    bool had_to_wait;
+    bool ordered : 1;  // the directory has counted the requester among the line's holders
+    bool dropped : 1;  // the line was taken away before it came
+    bool upgrade : 1;  // a write of a sharer: no data needed
+    bool filled : 1;
+    std::uint8_t ranks;     // contexts that wait
     std::uint16_t pending;  // caches that have not answered
     std::uint16_t invalidated;
-    std::uint16_t ahead;
-    std::uint8_t ranks;  // contexts that wait
     std::int16_t rank[max_contexts_per_core];
-    Cycles issued, arrived, begun, answered, data, go, acknowledge, filled;
+    Cycles data, go, acknowledge;
     Cycles due;  // when it will be filled, once that is known
   };
 
   /// Facts of a transaction for the log alone.
   struct Steps {
     int record = -1;
-    Cycles sent = -1, taken_up = -1, resumed = -1, freed = -1;
+    int ahead = 0;
+    Cycles issued = -1, sent = -1, arrived = -1, taken_up = -1, begun = -1, resumed = -1, freed = -1;
     Cycles directed = -1, asked = -1, answered = -1,
            replied = -1;  // of the cache whose acknowledgement is last
     Cycles data_directed = -1, data_asked = -1, data_answered = -1;  // of the one that sent the data
     Cycles last_acknowledgement = -1;
   };
 
+  std::size_t state_index(int core, LineId line) const {
+    return (std::size_t{line} << state_shift_) + static_cast<std::size_t>(core);
+  }
   void set_state(int core, LineId line, LineState to);
   Transaction& at(std::uint32_t t) { return transactions_[t]; }
   std::uint32_t make(Request kind, int core, int rank, LineId line);
@@ -220,17 +231,18 @@ class Coherence {
   bool checking_ = false;
   bool capacity_matters_ = false;  // there are more lines than a first-level cache holds
   bool l2_matters_ = false;        // likewise of the second level: without it none drives another out
-  std::vector<Line> lines_;
-  std::vector<std::uint8_t> states_;
+  AlignedVector<Line> lines_;
+  AlignedVector<std::uint8_t> states_;  // of each line and core
+  int state_shift_ = 0;  // a line's states are so many bits apart that they share a line of the host
   std::vector<CoreTags> l1_, l2_;
   std::vector<Cycles> directory_free_, cache_free_, channel_free_;
   std::vector<Cycles> l3_out_free_, l3_in_free_, package_out_free_;  // of a table
-  std::vector<Transaction> transactions_;
+  AlignedVector<Transaction> transactions_;
   std::vector<Steps> steps_;  // of each transaction, with a log only
   std::uint32_t free_ = none;
   std::vector<std::uint32_t> under_way_;  // of each core, a list
   std::vector<int> outstanding_count_;
-  std::vector<std::deque<std::uint32_t>>
+  std::vector<std::vector<std::uint32_t>>
       held_back_;  // of each core: its window is full, or the line is leaving
 };
 

@@ -79,7 +79,7 @@ void Coherence::place(LineId id, LineState to, const std::vector<int>& cores) {
   line.owner = -1;
   line.dirty = to == LineState::modified;
   line.owned = alone;
-  if (!cores.empty() && line.package < 0) line.package = static_cast<std::int16_t>(package_of(cores[0]));
+  if (!cores.empty() && line.package < 0) line.package = static_cast<std::int8_t>(package_of(cores[0]));
   if (to == LineState::invalid) return;
   for (const int core : cores) {
     set_state(core, id, to);

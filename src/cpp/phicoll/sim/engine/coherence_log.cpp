@@ -45,12 +45,13 @@ void Coherence::record(std::uint32_t t) {
     s.replied = s.data_answered + p_.owner_latency;
   }
   s.record = static_cast<int>(log_->transfers.size());
-  log_->transfers.push_back(TransferRecord{x.kind,     x.source,   x.core,      x.ranks > 0 ? x.rank[0] : -1,
-                                           x.line,     line.home,  x.responder, x.invalidated,
-                                           x.ahead,    x.issued,   s.sent,      x.arrived,
-                                           s.taken_up, x.begun,    s.resumed,   s.directed,
-                                           s.asked,    s.answered, s.replied,   x.data,
-                                           x.go,       x.filled,   s.freed});
+  log_->transfers.push_back(
+      TransferRecord{x.kind,     x.source,     x.core,      x.ranks > 0 ? x.rank[0] : -1,
+                     x.line,     line.home,    x.responder, x.invalidated,
+                     s.ahead,    s.issued,     s.sent,      s.arrived,
+                     s.taken_up, s.begun,      s.resumed,   s.directed,
+                     s.asked,    s.answered,   s.replied,   x.data,
+                     x.go,       wheel_.now(), s.freed});
 }
 
 }  // namespace sim

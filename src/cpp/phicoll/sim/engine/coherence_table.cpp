@@ -49,7 +49,7 @@ void Coherence::begin_table(std::uint32_t t) {
     return;
   }
   const int package = package_of(x.core);
-  if (line.package < 0) line.package = static_cast<std::int16_t>(package);
+  if (line.package < 0) line.package = static_cast<std::int8_t>(package);
   CoreSet others = line.sharers;
   others.remove(x.core);
   x.upgrade = line.sharers.has(x.core);

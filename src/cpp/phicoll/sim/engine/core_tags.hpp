@@ -15,42 +15,51 @@ class CoreTags {
 
   CoreTags(int kib, int ways)
       : ways_(static_cast<std::size_t>(ways)),
-        sets_(static_cast<std::size_t>(kib) * 1024 / 64 / ways_),
+        sets_(static_cast<std::uint32_t>(static_cast<std::size_t>(kib) * 1024 / 64 / ways_)),
         lines_(sets_ * ways_, nothing) {}
 
   /// Of as many lines, numbered one after another, none drives another out.
   std::size_t capacity() const { return lines_.size(); }
   /// Whether the line is there; it becomes the one used last.
   bool touch(std::uint32_t line) {
-    std::uint32_t* const set = &lines_[line % sets_ * ways_];
+    std::uint32_t* const set = set_of(line);
     if (set[0] == line) return true;
-    for (std::size_t way = 1; way < ways_; ++way)
-      if (set[way] == line) {
-        for (; way != 0; --way) set[way] = set[way - 1];
-        set[0] = line;
-        return true;
-      }
-    return false;
+    const std::size_t way = find(set, line);
+    if (way == ways_) return false;
+    move_back(set, way);
+    set[0] = line;
+    return true;
   }
   /// Puts a line in that is not there; returns the line that it drives out, or `nothing`.
   std::uint32_t insert(std::uint32_t line) {
-    std::uint32_t* const set = &lines_[line % sets_ * ways_];
+    std::uint32_t* const set = set_of(line);
     const std::uint32_t out = set[ways_ - 1];
-    for (std::size_t way = ways_ - 1; way != 0; --way) set[way] = set[way - 1];
+    move_back(set, ways_ - 1);
     set[0] = line;
     return out;
   }
   void remove(std::uint32_t line) {
-    std::uint32_t* const set = &lines_[line % sets_ * ways_];
-    std::size_t kept = 0;
-    for (std::size_t way = 0; way < ways_; ++way)
-      if (set[way] != line) set[kept++] = set[way];
-    for (; kept < ways_; ++kept) set[kept] = nothing;
+    std::uint32_t* const set = set_of(line);
+    const std::size_t way = find(set, line);
+    if (way == ways_) return;
+    for (std::size_t w = way + 1; w < ways_; ++w) set[w - 1] = set[w];
+    set[ways_ - 1] = nothing;
   }
 
  private:
+  std::uint32_t* set_of(std::uint32_t line) { return &lines_[line % sets_ * ways_]; }
+  /// The line's way, ways_ if it is not there. Looks at all ways: where a line is can't be foreseen, and a wrong guess takes longer.
+  std::size_t find(const std::uint32_t* set, std::uint32_t line) const {
+    std::size_t found = ways_;
+    for (std::size_t way = 0; way < ways_; ++way) found = set[way] == line ? way : found;
+    return found;
+  }
+  static void move_back(std::uint32_t* set, std::size_t ways) {
+    for (std::size_t way = ways; way != 0; --way) set[way] = set[way - 1];
+  }
+
   std::size_t ways_;
-  std::size_t sets_;
+  std::uint32_t sets_;
   std::vector<std::uint32_t> lines_;
 };
 

@@ -43,14 +43,6 @@ struct RingCount {
   std::int64_t hops = 0;
 };
 
-struct LineCount {
-  std::int64_t requests = 0;
-  std::int64_t transfers = 0;  ///< answered by a cache
-  std::int64_t from_memory = 0;
-  std::int64_t invalidations = 0;
-  Cycles waited = 0;  ///< total time for which requests waited for the line
-};
-
 struct Counters {
   std::int64_t l1_hits = 0;
   std::int64_t l2_hits = 0;
@@ -72,7 +64,6 @@ struct Counters {
   std::vector<ServiceCount> caches;    ///< a core's second-level cache, answering directories
   std::vector<ServiceCount> channels;  ///< of memory
   std::vector<Cycles> issue_busy;      ///< a core's issue port, in cycles of instructions issued
-  std::vector<LineCount> lines;
   std::uint64_t events = 0;
 };
 

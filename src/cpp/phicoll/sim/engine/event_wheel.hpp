@@ -44,8 +44,7 @@ class EventWheel {
   static constexpr Cycles never = INT64_MAX;
 
   explicit EventWheel(bool shuffle, std::uint64_t seed) : shuffle_(shuffle), random_(seed) {
-    heads_.fill(none);
-    tails_.fill(none);
+    last_.fill(none);
   }
 
   Cycles now() const { return now_; }
@@ -55,13 +54,12 @@ class EventWheel {
 
   /// `time` not before now.
   void push(Cycles time, EventKind kind, std::uint32_t subject, std::uint16_t core = 0) {
-    const Event event = {time, subject, core, kind};
     if (time < next_) next_ = time;
     if (time - now_ >= reach) {
-      put_far(event);
+      put_far(Event{time, subject, core, kind});
       return;
     }
-    put(event);
+    put(time, subject, core, kind);
   }
 
   /// The earliest event; time becomes now. Not when there is none.
@@ -70,18 +68,21 @@ class EventWheel {
     ++popped_;
     const std::size_t bucket = static_cast<std::size_t>(now_) & (reach - 1);
     Node* const nodes = nodes_.data();
-    const std::uint32_t first = heads_[bucket];
-    if (__builtin_expect(shuffle_ && nodes[first].next != none, 0)) bring_one_forward(bucket);
-    const std::uint32_t node = heads_[bucket];
+    if (__builtin_expect(shuffle_, 0)) bring_one_forward(bucket);
+    const std::uint32_t last = last_[bucket];
+    const std::uint32_t node = nodes[last].next;
+    const Event event = {now_, nodes[node].subject, nodes[node].core, nodes[node].kind};
     const std::uint32_t after = nodes[node].next;
-    heads_[bucket] = after;
     nodes[node].next = free_;
     free_ = node;
-    if (after == none) {
+    if (node == last) {
+      last_[bucket] = none;
       used_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
       find_next();
+    } else {
+      nodes[last].next = after;
     }
-    return nodes[node].event;
+    return event;
   }
 
   /// Lets time pass up to `time`, which no event may lie before.
@@ -93,9 +94,12 @@ class EventWheel {
   static constexpr Cycles reach = 2048;
   static constexpr std::uint32_t none = UINT32_MAX;
 
+  /// An event in its bucket, whose place says its time.
   struct Node {
-    Event event;
-    std::uint32_t next;
+    std::uint32_t subject;
+    std::uint32_t next;  // of the bucket's events in a circle, or of those that are free
+    std::uint16_t core;
+    EventKind kind;
   };
   struct Far {
     Event event;
@@ -107,36 +111,39 @@ class EventWheel {
 
   [[gnu::noinline]] void put_far(const Event& event) { far_.push(Far{event, sequence_++}); }
 
-  void put(const Event& event) {
+  void put(Cycles time, std::uint32_t subject, std::uint16_t core, EventKind kind) {
     if (__builtin_expect(free_ == none, 0)) make_node();
     const std::uint32_t node = free_;
-    free_ = nodes_[node].next;
-    nodes_[node] = Node{event, none};
-    const std::size_t bucket = static_cast<std::size_t>(event.time) & (reach - 1);
-    if (heads_[bucket] == none) {
-      heads_[bucket] = node;
+    Node* const nodes = nodes_.data();
+    free_ = nodes[node].next;
+    const std::size_t bucket = static_cast<std::size_t>(time) & (reach - 1);
+    const std::uint32_t last = last_[bucket];
+    std::uint32_t first = node;
+    if (last == none) {
       used_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
     } else {
-      nodes_[tails_[bucket]].next = node;
+      first = nodes[last].next;
+      nodes[last].next = node;
     }
-    tails_[bucket] = node;
+    nodes[node] = Node{subject, first, core, kind};
+    last_[bucket] = node;
   }
 
   /// Puts one event of the bucket, drawn from all, in front of the others.
   [[gnu::noinline]] void bring_one_forward(std::size_t bucket) {
-    std::uint64_t count = 0;
-    for (std::uint32_t n = heads_[bucket]; n != none; n = nodes_[n].next) ++count;
-    std::uint32_t before = none;
-    std::uint32_t node = heads_[bucket];
-    for (std::uint64_t skip = random_.below(count); skip != 0; --skip) {
-      before = node;
-      node = nodes_[node].next;
-    }
-    if (before == none) return;
+    const std::uint32_t last = last_[bucket];
+    const std::uint32_t first = nodes_[last].next;
+    if (first == last) return;
+    std::uint64_t count = 1;
+    for (std::uint32_t n = first; n != last; n = nodes_[n].next) ++count;
+    std::uint32_t before = last;
+    for (std::uint64_t skip = random_.below(count); skip != 0; --skip) before = nodes_[before].next;
+    const std::uint32_t node = nodes_[before].next;
+    if (node == first) return;
     nodes_[before].next = nodes_[node].next;
-    if (tails_[bucket] == node) tails_[bucket] = before;
-    nodes_[node].next = heads_[bucket];
-    heads_[bucket] = node;
+    if (node == last) last_[bucket] = before;
+    nodes_[node].next = first;
+    nodes_[last_[bucket]].next = node;
   }
 
   void move_to(Cycles time) {
@@ -145,14 +152,15 @@ class EventWheel {
   }
   [[gnu::noinline]] void bring_near() {
     while (!far_.empty() && far_.top().event.time - now_ < reach) {
-      put(far_.top().event);
+      const Event& event = far_.top().event;
+      put(event.time, event.subject, event.core, event.kind);
       far_.pop();
     }
   }
 
   [[gnu::noinline]] void make_node() {
     free_ = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back(Node{{}, none});
+    nodes_.push_back(Node{0, none, 0, EventKind::resume});
   }
 
   void find_next() {
@@ -185,8 +193,7 @@ class EventWheel {
   std::uint64_t sequence_ = 0;
   std::uint32_t free_ = none;
   std::vector<Node> nodes_;
-  std::array<std::uint32_t, reach> heads_;
-  std::array<std::uint32_t, reach> tails_;
+  std::array<std::uint32_t, reach> last_;  // of each bucket; its next is the first
   std::array<std::uint64_t, reach / 64> used_ = {};
   std::priority_queue<Far> far_;
 };

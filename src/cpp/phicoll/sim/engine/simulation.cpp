@@ -133,11 +133,8 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
   while (wheel_.next_time() != EventWheel::never && !log_closed()) {
     look_for_stop();
     const Event event = wheel_.pop();
-    if (event.kind == EventKind::resume)
-      resume(context(static_cast<int>(event.subject)));
-    else
-      coherence_.handle(event);
-    run_ready();
+    coherence_.handle(event);
+    if (!ready_.empty()) run_ready();
   }
   // The ranks' last instructions end after the last event.
   for (const Context& c : contexts_) wheel_.advance(c.time);
@@ -157,13 +154,21 @@ void Simulation::resume(Context& c) {
   c.needs = Needs::nothing;
   set_weight(c, full_weight);
   if (c.time < wheel_.now()) c.time = wheel_.now();
-  c.fiber->resume();
+  if (c.step == Step::none || go_on_waiting(c)) c.fiber->resume();
+}
+
+void Simulation::due(int rank) {
+  resume(context(rank));
 }
 
 void Simulation::suspend(Context& c, Mode mode, int weight) {
+  rest(c, mode, weight);
+  c.fiber->suspend();
+}
+
+void Simulation::rest(Context& c, Mode mode, int weight) {
   c.mode = mode;
   set_weight(c, weight);
-  c.fiber->suspend();
 }
 
 void Simulation::wake_at(Context& c, Cycles time) {
@@ -177,14 +182,17 @@ void Simulation::make_ready(Context& c) {
   ready_.push_back(c.rank);
 }
 
-void Simulation::look_for_stop() {
-  constexpr std::uint64_t between = 4096;  // some hundred microseconds
-  if (++turns_ % between == 0 && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed))
-    throw StoppedError();
+void Simulation::throw_if_stopped() const {
+  if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw StoppedError();
 }
 
 /// Brings the clock to the rank's time; everything earlier happens first.
 void Simulation::sync(Context& c) {
+  if (!reaches_its_time(c)) c.fiber->suspend();
+}
+
+/// Brings the clock to the rank's time, or returns false if something is earlier: the rank rests until its time has come.
+bool Simulation::reaches_its_time(Context& c) {
   look_for_stop();
   const MachineParameters& p = machine_.p;
   if (c.core == p.os_core && p.os_interval > 0 &&
@@ -194,13 +202,13 @@ void Simulation::sync(Context& c) {
         c.time + p.os_interval / 2 +
         static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(p.os_interval)));
   }
-  if (c.time <= wheel_.now()) return;
+  if (c.time <= wheel_.now()) return true;
   if (c.time < wheel_.next_time() && ready_.size() <= 1) {
     wheel_.advance(c.time);
-    return;
+    return true;
   }
   wake_at(c, c.time);
-  c.fiber->suspend();
+  return false;
 }
 
 /// How long the core's issue port needs for a context's instructions: no context issues more often than every
@@ -233,7 +241,7 @@ void Simulation::set_weight(Context& c, int weight) {
   c.weight = weight;
   for (const int rank : core_ranks_[static_cast<std::size_t>(c.core)]) {
     Context& other = context(rank);
-    if (other.mode != Mode::parked || &other == &c) continue;
+    if ((other.mode != Mode::parked) | (&other == &c)) continue;
     const Cycles period = look_period(other);
     if (period == other.look_period) continue;
     pass_looks(other);
@@ -284,9 +292,11 @@ void Simulation::taken(int core, LineId line) {
 void Simulation::wake_parked(int core, LineId line) {
   for (const int rank : core_ranks_[static_cast<std::size_t>(core)]) {
     Context& c = context(rank);
-    if (c.mode != Mode::parked || c.line != line) continue;
-    pass_looks(c);
-    wake_at(c, c.next_look);
+    if ((c.mode == Mode::parked) &
+        (c.line == line)) {  // one branch: which ranks are parked is seldom foreseen
+      pass_looks(c);
+      wake_at(c, c.next_look);
+    }
   }
 }
 

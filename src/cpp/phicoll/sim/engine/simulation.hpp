@@ -140,6 +140,16 @@ class Simulation final : private CoherenceListener {
 
   enum class Mode : unsigned char { running, blocked, parked, waking, finished };
   enum class Needs : unsigned char { nothing, line, buffer_space, buffer_empty };
+  /// Where a wait goes on at the rank's next event. A wait looks many times; the rank's fiber goes on when it is over.
+  enum class Step : unsigned char {
+    none,         ///< no wait is under way
+    start,        ///< when the clock has come to its time
+    look,         ///< with a look at the word
+    second_look,  ///< the same, but after what else happens in this cycle (without elision)
+    drain,        ///< with its own stores, until all are visible
+    read,         ///< with the load
+    compare,      ///< with the value, as the line is there
+  };
 
   struct Store {
     LineId line;
@@ -160,37 +170,44 @@ class Simulation final : private CoherenceListener {
     int length = 0;  // misses in a row on neighbouring lines
   };
 
-  struct Context {
-    int rank = 0;
-    int core = 0;
+  /// What happens at an event, and what siblings look at, lies in the first line.
+  struct alignas(arch::line_bytes) Context {
     Cycles time = 0;
-    Mode mode = Mode::finished;
-    Needs needs = Needs::nothing;
-    LineId line = 0;  // that it needs, or is parked on
-    Request kind = Request::read;
-    int transfer = -1;  // that served it last
-    int position = 0;   // among those served together
     Cycles next_look = 0;
     Cycles look_period = 0;
-    int weight = 0;               // of its instructions on the issue port; 256 for one that runs
-    std::int64_t vain_loads = 0;  // since anything changed
-    std::int64_t changes = 0;
-    Stream streams[2];          // the second is a reduction's right operand's
+    std::unique_ptr<os::Fiber> fiber;
+    int rank = 0;
+    int core = 0;
+    LineId line = 0;   // that it needs, or is parked on
+    int weight = 0;    // of its instructions on the issue port; 256 for one that runs
+    int position = 0;  // among those served together
+    Mode mode = Mode::finished;
+    Needs needs = Needs::nothing;
+    Request kind = Request::read;
+    Step step = Step::none;
+
     std::vector<Store> stores;  // a ring, in program order from first_store
     std::size_t first_store = 0;
     std::size_t store_count = 0;
+    Stream streams[2];  // the second is a reduction's right operand's
+
+    std::int64_t vain_loads = 0;  // since anything changed
+    std::int64_t changes = 0;
     const Awaited* awaited = nullptr;
     int operation = -1;  // under way, in the log
-    std::unique_ptr<os::Fiber> fiber;
+    int transfer = -1;   // that served it last
   };
 
   // CoherenceListener
   void fulfilled(int rank, LineId line, Request kind, int position, int transfer) override;
   void taken(int core, LineId line) override;
+  void due(int rank) override;
 
   Context& context(int rank) { return contexts_[static_cast<std::size_t>(rank)]; }
   void sync(Context& c);
+  bool reaches_its_time(Context& c);
   void suspend(Context& c, Mode mode, int weight);
+  void rest(Context& c, Mode mode, int weight);
   void resume(Context& c);
   void wake_at(Context& c, Cycles time);
   void make_ready(Context& c);
@@ -201,6 +218,7 @@ class Simulation final : private CoherenceListener {
 
   void read_part(Context& c, const void* from, void* destination, std::size_t bytes, int stream);
   void read_line(Context& c, LineId line, int stream);
+  bool reads_at_once(Context& c, LineId line, int stream);
   void own_line(Context& c, LineId line);
   void train_prefetcher(Context& c, LineId line, bool missed, int which);
   void push_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes, bool no_read);
@@ -217,17 +235,33 @@ class Simulation final : private CoherenceListener {
   unsigned offset_of(const void* place) const;
   Cycles look_period(const Context& c) const;
   void pass_looks(Context& c);
+  bool go_on_waiting(Context& c);
   void look_again(Context& c, LineId line);
+  int weight_of_looks(const Context& c) const;
+  bool stores_there(Context& c, LineId line, const Awaited& a);
   void note_change();
   void count_vain(Context& c);
   void run_ready();
-  void look_for_stop();
+  void look_for_stop() {
+    constexpr std::uint64_t between = 4096;  // some hundred microseconds
+    if (__builtin_expect(++turns_ % between == 0, 0)) throw_if_stopped();
+  }
+  void throw_if_stopped() const;
   [[noreturn]] void throw_stuck(const char* what) const;
 
-  int begin_operation(Context& c, OperationKind kind, LineId line);
-  void end_operation(Context& c, int cause);
+  int begin_operation(Context& c, OperationKind kind, LineId line) {
+    return __builtin_expect(log_ != nullptr, 0) ? log_begin(c, kind, line) : -1;
+  }
+  void end_operation(Context& c, int cause) {
+    if (__builtin_expect(log_ != nullptr, 0)) log_end(c, cause);
+  }
+  int log_begin(Context& c, OperationKind kind, LineId line);
+  void log_end(Context& c, int cause);
   void drain_as_fence(Context& c);
-  int cause_of(const void* place, unsigned bytes, std::uint64_t mask) const;
+  int cause_of(const void* place, unsigned bytes, std::uint64_t mask) const {
+    return __builtin_expect(log_ != nullptr, 0) ? logged_cause(place, bytes, mask) : Log::none;
+  }
+  int logged_cause(const void* place, unsigned bytes, std::uint64_t mask) const;
 
   Machine machine_;
   Shape shape_;
@@ -241,7 +275,7 @@ class Simulation final : private CoherenceListener {
   Random random_;
   Coherence coherence_;
   Cycles pause_;
-  std::vector<Context> contexts_;
+  AlignedVector<Context> contexts_;
   std::vector<std::vector<int>> core_ranks_;  // the ranks of each core
   std::vector<int> core_load_;                // sum of their weights
   std::vector<Cycles> next_interruption_;

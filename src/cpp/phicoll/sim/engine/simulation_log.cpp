@@ -15,8 +15,7 @@ const char* to_string(OperationKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-int Simulation::begin_operation(Context& c, OperationKind kind, LineId line) {
-  if (!log_) return -1;
+int Simulation::log_begin(Context& c, OperationKind kind, LineId line) {
   if (log_->bytes() > options_.log_limit)
     throw ResourceError("memory_limit: the record of one call takes more than " +
                         std::to_string(options_.log_limit) +
@@ -27,8 +26,7 @@ int Simulation::begin_operation(Context& c, OperationKind kind, LineId line) {
   return c.operation;
 }
 
-void Simulation::end_operation(Context& c, int cause) {
-  if (!log_) return;
+void Simulation::log_end(Context& c, int cause) {
   OperationRecord& operation = log_->operations[static_cast<std::size_t>(c.operation)];
   operation.ended = c.time;
   if (operation.transfer < 0) operation.transfer = c.transfer;
@@ -37,8 +35,7 @@ void Simulation::end_operation(Context& c, int cause) {
 
 /// The operation that wrote what lies there, of several the one whose write became visible last. `bytes` of
 /// 0: the bytes of the line that `mask` names.
-int Simulation::cause_of(const void* place, unsigned bytes, std::uint64_t mask) const {
-  if (!log_) return Log::none;
+int Simulation::logged_cause(const void* place, unsigned bytes, std::uint64_t mask) const {
   if (bytes != 0)
     mask = (bytes < 64 ? (std::uint64_t{1} << bytes) - 1 : ~std::uint64_t{0}) << offset_of(place);
   return log_->writer(line_of(place), mask);

@@ -21,17 +21,23 @@ constexpr std::int64_t vain_loads_a_rank = 4000000;
 
 /// A read of the line at the present time. Memory's image is what the rank sees when this returns.
 void Simulation::read_line(Context& c, LineId line, int stream) {
+  if (!reads_at_once(c, line, stream)) c.fiber->suspend();
+}
+
+/// The same, but returns false if the rank rests until the line has come.
+bool Simulation::reads_at_once(Context& c, LineId line, int stream) {
   if (coherence_.readable(c.core, line)) {
     train_prefetcher(c, line, false, stream);
     spend(c, machine_.p.look_instructions, coherence_.hit(c.core, line));
-    return;
+    return true;
   }
   c.needs = Needs::line;
   c.kind = Request::read;
   c.line = line;
   coherence_.request(Request::read, c.core, c.rank, line);
   train_prefetcher(c, line, true, stream);
-  suspend(c, Mode::blocked, 0);
+  rest(c, Mode::blocked, 0);
+  return false;
 }
 
 /// Two misses on neighbouring lines start a stream; the prefetcher stays a few lines ahead of it.
@@ -155,8 +161,8 @@ void Simulation::pump_stores(Context& c) {
   const std::size_t before = c.store_count;
   while (c.store_count != 0 && coherence_.writable(c.core, store_at(c, 0).line)) {
     commit(c, store_at(c, 0));
-    c.first_store = (c.first_store + 1) % c.stores.size();
-    --c.store_count;
+    // An empty ring begins anew: its first places are in the host's cache.
+    c.first_store = --c.store_count == 0 || c.first_store + 1 == c.stores.size() ? 0 : c.first_store + 1;
   }
   int under_way = 0;
   for (std::size_t i = 0; i < c.store_count; ++i) under_way += store_at(c, i).asked;

@@ -16,48 +16,91 @@ constexpr std::int64_t vain_turns_a_rank = 20000;
 
 }  // namespace
 
-/// Until the next look at a line of the rank's cache that can see something new: not before the line is taken
-/// away or written on this core.
+/// The rank rests until the next look at a line of its cache that can see something new: not before the line is taken away or
+/// written on this core.
 void Simulation::look_again(Context& c, LineId line) {
   c.next_look = c.time + pause_;
   c.look_period = look_period(c);
-  const int weight = static_cast<int>(full_weight * (c.look_period - pause_) / c.look_period);
   c.line = line;
-  if (options_.elide) return suspend(c, Mode::parked, weight);
+  c.step = options_.elide ? Step::look : Step::second_look;
+  if (options_.elide) return rest(c, Mode::parked, weight_of_looks(c));
   wake_at(c, c.next_look);
-  set_weight(c, weight);
-  c.fiber->suspend();
-  if (wheel_.next_time() != wheel_.now()) return;
-  // A look sees a change of the same cycle.
-  wake_at(c, c.time);
-  set_weight(c, weight);
-  c.fiber->suspend();
+  set_weight(c, weight_of_looks(c));
+}
+
+/// The share of the issue port that looks in a loop take.
+int Simulation::weight_of_looks(const Context& c) const {
+  return static_cast<int>(full_weight * (c.look_period - pause_) / c.look_period);
+}
+
+/// Whether the rank's own stores to what it waits for are not visible yet.
+bool Simulation::stores_there(Context& c, LineId line, const Awaited& a) {
+  unsigned char own[arch::line_bytes];
+  const unsigned width = a.whole_line ? static_cast<unsigned>(arch::line_bytes) : a.bytes;
+  return own_store(c, line, offset_of(a.place), width, own) != Own::none;
 }
 
 std::uint64_t Simulation::wait(int rank, const Awaited& a) {
   Context& c = context(rank);
-  sync(c);
-  const LineId line = line_of(a.place);
-  const int operation = begin_operation(c, OperationKind::wait, line);
   c.awaited = &a;
-  for (;;) {
-    ++counters_.looks;
-    unsigned char own[arch::line_bytes];
-    const unsigned width = a.whole_line ? static_cast<unsigned>(arch::line_bytes) : a.bytes;
-    if (c.store_count != 0 && own_store(c, line, offset_of(a.place), width, own) != Own::none) drain(c);
-    if (operation >= 0) log_->operations[static_cast<std::size_t>(operation)].missed = wheel_.now();
-    read_line(c, line, 0);
-    if (a.holds()) break;
-    if (coherence_.readable(c.core, line)) {
-      look_again(c, line);
-    } else {
-      c.time += pause_;
-      sync(c);
-    }
-  }
-  c.awaited = nullptr;
+  c.step = Step::start;
+  if (!reaches_its_time(c) || !go_on_waiting(c)) c.fiber->suspend();
   end_operation(c, cause_of(a.place, a.whole_line ? 0 : a.bytes, a.mask));
   return a.whole_line ? 0 : a.seen();
+}
+
+/// Returns whether the wait is over. If not, the rank rests until an event.
+bool Simulation::go_on_waiting(Context& c) {
+  const Awaited& a = *c.awaited;
+  const LineId line = line_of(a.place);
+  for (;;) {
+    switch (c.step) {
+      case Step::start:
+        begin_operation(c, OperationKind::wait, line);
+        [[fallthrough]];
+      case Step::look:
+        ++counters_.looks;
+        if (c.store_count != 0 && stores_there(c, line, a)) {
+          c.step = Step::drain;
+          if (!reaches_its_time(c)) return false;
+          continue;
+        }
+        [[fallthrough]];
+      case Step::read:
+        if (log_) log_->operations[static_cast<std::size_t>(c.operation)].missed = wheel_.now();
+        c.step = Step::compare;
+        if (!reads_at_once(c, line, 0)) return false;
+        [[fallthrough]];
+      case Step::compare:
+        if (a.holds()) {
+          c.awaited = nullptr;
+          c.step = Step::none;
+          return true;
+        }
+        if (coherence_.readable(c.core, line)) {
+          look_again(c, line);
+          return false;
+        }
+        c.time += pause_;
+        c.step = Step::look;
+        if (!reaches_its_time(c)) return false;
+        continue;
+      case Step::drain:
+        c.step = Step::read;
+        if (c.store_count == 0) continue;
+        c.needs = Needs::buffer_empty;
+        rest(c, Mode::blocked, 0);
+        return false;
+      case Step::second_look:
+        c.step = Step::look;
+        if (wheel_.next_time() != wheel_.now()) continue;
+        wake_at(c, c.time);
+        set_weight(c, weight_of_looks(c));
+        return false;
+      case Step::none:
+        return true;
+    }
+  }
 }
 
 void Simulation::pause(int rank) {
