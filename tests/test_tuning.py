@@ -301,6 +301,17 @@ def test_another_hosts_table_is_refused_or_used_with_a_warning(table, capfd):
         phicoll.why("barrier", 2, machine=PHI, tuning=table("machine elsewhere\n"))
 
 
+def test_a_pinned_program_takes_the_hosts_table(table):
+    """An MPI pins each rank to a CPU: the table is still this host's."""
+    path = table(f"host {_core.host_fingerprint()}\n" + for_two("barrier", "threads", "0 tree"))
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert "tuned: " in phicoll.run(ask, ranks=2, mode="threads", tuning=path)[0][3]
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 def test_run_refuses_what_is_no_path():
     with pytest.raises(ArgumentError, match="tuning: got 3"):
         phicoll.run(ask, ranks=2, tuning=3)

@@ -42,7 +42,7 @@ void check_origin(const TuningSource& source, const TuningTable& table, int line
 }  // namespace
 
 std::string host_fingerprint() {
-  return std::to_string(os::allowed_cpu_count()) + " cpus, " + os::cpu_model();
+  return std::to_string(os::host_cpu_count()) + " cpus, " + os::cpu_model();
 }
 
 TuningSource tuning_source(const std::string& tuning, const std::string& foreign) {

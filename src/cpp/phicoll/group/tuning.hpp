@@ -11,7 +11,8 @@
 
 namespace phicoll {
 
-/// What distinguishes machines: "2 cpus, MODEL", the CPUs that this process may use and their model's name.
+/// What distinguishes machines: "2 cpus, MODEL", the host's CPUs, whether this process may use them or not,
+/// and their model's name.
 std::string host_fingerprint();
 
 /// The file, and what to do if it is another machine's.

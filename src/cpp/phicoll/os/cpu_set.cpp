@@ -59,6 +59,11 @@ std::vector<int> allowed_cpus() {
   return allowed;
 }
 
+int host_cpu_count() {
+  // Configured, not online: some C libraries count the calling thread's affinity set as the online ones.
+  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)));
+}
+
 double cpu_quota() {
   return cgroup_cpu_quota();
 }

@@ -11,6 +11,9 @@ namespace os {
 /// The CPUs of this thread's affinity set, ascending.
 std::vector<int> allowed_cpus();
 
+/// The CPUs of the host, whether this process may use them or not; at least 1.
+int host_cpu_count();
+
 /// The container's CPU quota in CPUs (cgroup v2 cpu.max or v1 cfs_quota, the smallest on the way up);
 /// negative without one.
 double cpu_quota();
