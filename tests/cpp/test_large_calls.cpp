@@ -132,7 +132,26 @@ TEST_P(WhicheverIsFaster, Threads) {
   ThreadGroup group(GetParam(), GroupOptions());
   group.run(whichever_is_faster);
 }
-INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverIsFaster, ::testing::Values(2, 3));
+INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverIsFaster, ::testing::Values(2, 3, 5));
+
+// The second call of a size goes by single copies, which the ranks that have come take from each other.
+TEST(LargeCalls, ABroadcastsRootDoesNotWaitForALateRank) {
+  fork_and_run(3, GroupOptions(), [](Communicator& comm) {
+    if (!comm.control().cross_copies()) return;
+    const AlgorithmSpec ring = family(Operation::broadcast).parse("ring:cell=65536:cells=16:once=1");
+    std::vector<unsigned char> message(std::size_t{4} << 20);
+    comm.broadcast(message.data(), message.size(), 0, &ring);
+    if (comm.rank() == 0) fill(message.data(), message.size(), 0, 1);
+    char word = 0;
+    if (comm.rank() == 2) comm.receive(&word, 1, 0);
+    comm.broadcast(message.data(), message.size(), 0, &ring);
+    if (comm.rank() == 0) {
+      comm.send(&word, 1, 2);
+      fill(message.data(), message.size(), 0, 2);
+    }
+    if (comm.rank() != 0) check(message.data(), message.size(), 0, 1, "a late rank's message");
+  });
+}
 
 // Two ranks, lengths and places beyond 2^31: through cells, in one copy, down a tree (the others take
 // minutes).

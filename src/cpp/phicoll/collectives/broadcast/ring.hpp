@@ -6,7 +6,8 @@
 //
 // A message that stays where it lies (direct.hpp) is announced in one cell and copied from both sides at once
 // (rooted_copy.hpp); then all ranks are in the call together. With once=1 the root also leaves a large message there if only the
-// kernel can copy it and, by what the root has timed, that was faster lately (copy_ways.hpp).
+// kernel can copy it and, by what the root has timed, that was faster lately (copy_ways.hpp). Among more than two ranks such
+// a message is copied by the others only, and from each other, so that the root is free early (spread_copy.hpp).
 
 #include <algorithm>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "phicoll/collectives/transport/copy_ways.hpp"
 #include "phicoll/collectives/transport/result_stores.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
+#include "phicoll/collectives/transport/spread_copy.hpp"
 #include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/collectives/transport/words.hpp"
 
@@ -55,6 +57,9 @@ struct RingBroadcast : AlgorithmDefaults {
     return slots_bytes(p) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
   }
   static std::size_t footprint(const Parameters& p, int ranks) {
+    return spread_at(p, ranks) + (p.once != 0 && ranks > 2 ? spread_copy_footprint(ranks) : 0);
+  }
+  static std::size_t spread_at(const Parameters& p, int ranks) {
     return copies_at(p, ranks) + (p.direct.from != 0 || p.once != 0 ? exposures_footprint(ranks) : 0);
   }
   static std::size_t copies_at(const Parameters& p, int ranks) {
@@ -81,7 +86,8 @@ struct RingBroadcast : AlgorithmDefaults {
           stores_(setup.shape),
           ring_bytes_(static_cast<std::size_t>(p.cells) * static_cast<std::size_t>(p.cell)),
           once_(p.once != 0),
-          copy_(setup, copies_at(p, setup.size()), direct_piece, false) {}
+          copy_(setup, copies_at(p, setup.size()), direct_piece, false),
+          spread_(setup, spread_at(p, setup.size()), direct_piece) {}
 
     void operator()(Port& port, const Call& call) {
       if (call.count == 0 || ranks_ == 1) return;
@@ -183,6 +189,8 @@ struct RingBroadcast : AlgorithmDefaults {
         pass(port, call, ahead, call.count);
         part = static_cast<double>(call.count - ahead) / static_cast<double>(call.count);
       }
+      // What all ranks take on average: the others take about twice as long as the root.
+      if (once && spreads(port.expose(call.receive))) part *= ranks_ / (2.0 * ranks_ - 1);
       ways_.took(once, call.count, static_cast<std::int64_t>(static_cast<double>(port.now() - begun) / part));
     }
     // The pieces from byte `from`, at the beginning of a piece, to byte `end`.
@@ -202,19 +210,31 @@ struct RingBroadcast : AlgorithmDefaults {
     }
     void give(Port& port, const Call& call) {
       const std::uint64_t step = steps_++;
+      const bool spread = spreads(port.expose(call.receive));
+      if (spread) spread_.begin_root(port);
       cells_.publish_direct(port, step, call.tag, call.receive);
-      copy_.begin_root(port, call.tag, call.receive, call.count);
-      for (int turn = 1; turn < ranks_; ++turn)
-        copy_.serve(port, (rank_ + turn) % ranks_, call.receive, 0, call.count);
-      copy_.end_root(port);
+      if (spread) {
+        spread_.end_root(port, call.count);
+        cells_.take_back();
+      } else {
+        copy_.begin_root(port, call.tag, call.receive, call.count);
+        for (int turn = 1; turn < ranks_; ++turn)
+          copy_.serve(port, (rank_ + turn) % ranks_, call.receive, 0, call.count);
+        copy_.end_root(port);
+      }
       cells_.finish(port, step);
       cells_.settle(port, steps_);
     }
     void take(Port& port, const Call& call, std::uint64_t step) {
-      copy_.exchange(port, call.tag, call.root, call.receive, 0, call.count);
+      if (spreads(cells_.taken_piece()))
+        spread_.take(port, call.tag, call.root, cells_.taken_piece(), call.receive, call.count);
+      else
+        copy_.exchange(port, call.tag, call.root, call.receive, 0, call.count);
       cells_.finish(port, step);
       cells_.settle(port, steps_);
     }
+    // As all ranks see alike.
+    bool spreads(const Exposed& message) const { return once_ && ranks_ > 2 && !Port::direct(message); }
 
     // Members that a small message touches, side by side.
     NumberedWord* slots_;
@@ -233,6 +253,7 @@ struct RingBroadcast : AlgorithmDefaults {
     bool once_;
     CopyWays ways_;
     RootedCopy<Port> copy_;
+    SpreadCopy<Port> spread_;
     std::uint64_t steps_ = 0;
   };
 };

@@ -208,6 +208,10 @@ class Cells {
   }
   /// Whether this rank has awaited a piece that stays in place in this call.
   bool taken() const { return taken_; }
+  /// The last such piece.
+  const Exposed& taken_piece() const { return taken_piece_; }
+  /// Says that this rank's piece that stays in place is read no more, so that `settle` need not wait.
+  void take_back() { given_ = false; }
   /// Ends a call whose last step is `steps` - 1: this rank reads nothing more of it.
   void through(Port& port, std::uint64_t steps) {
     if (__builtin_expect(taken_, 0)) port.signal(finished_[rank_].value.word, steps);
@@ -228,7 +232,8 @@ class Cells {
  private:
   [[gnu::noinline]] Data take_direct(Port& port, int writer, std::uint64_t step, std::size_t at) {
     taken_ = true;
-    return port.view(reinterpret_cast<DirectCell*>(cell(writer, step))->payload.load(port), at);
+    taken_piece_ = reinterpret_cast<DirectCell*>(cell(writer, step))->payload.load(port);
+    return port.view(taken_piece_, at);
   }
   [[gnu::noinline]] void settle_direct(Port& port, std::uint64_t steps) {
     through(port, steps);
@@ -277,6 +282,7 @@ class Cells {
   Credit credit_;
   bool given_ = false;  // whether a piece of this call stays in this rank's memory
   bool taken_ = false;  // whether this rank read a piece in another rank's memory
+  Exposed taken_piece_{0, 0, 0};
   Direct direct_;
   Stores stores_;
   AlignedVector<Stores> stores_to_;
