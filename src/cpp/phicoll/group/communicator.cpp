@@ -178,8 +178,8 @@ std::shared_ptr<CollectiveRequest> Communicator::begin(std::function<void(Commun
 }
 
 void Communicator::begin(const std::shared_ptr<CollectiveRequest>& request) {
-  if (size_ > 1) return nonblocking().begin(request);
   check_process();
+  if (size_ > 1) return (nonblocking_ ? *nonblocking_ : nonblocking()).begin(request);
   request->call(*this);  // alone it waits for nobody
 }
 

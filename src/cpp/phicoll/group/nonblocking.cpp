@@ -21,8 +21,12 @@ thread_local Nonblocking* current = nullptr;
 // In whose call, and perhaps in whose operator, this thread is: the innermost one.
 thread_local Nonblocking* in_operator = nullptr;
 
-constexpr const char* called_inside =
-    "an operator of a call on this communicator called it; allowed: calls on other communicators";
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_inside() {
+  throw Error("an operator of a call on this communicator called it; allowed: calls on other communicators");
+}
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_active() {
+  throw ArgumentError("request", "one that is active", "one that has ended");
+}
 
 }  // namespace
 
@@ -57,14 +61,14 @@ class Nonblocking::Hold {
   enum Manner { wait, try_once };
   explicit Hold(Nonblocking& of, Manner manner = wait) : of_(of) {
     if (__builtin_expect(of.work_.has_several_communicators(), 0)) {
-      if (!of.is_outside()) throw Error(called_inside);
+      if (!of.is_outside()) refuse_inside();
       if (!of.lock_.try_lock()) {
         if (manner == try_once) return;
         of.lock_.lock();
       }
       locked_ = true;
     } else if (__builtin_expect(of.held_by_call_, 0)) {
-      throw Error(called_inside);
+      refuse_inside();
     }
     held_ = of.held_by_call_ = true;
   }
@@ -161,13 +165,22 @@ void Nonblocking::in_call(MadeCall& made, const Function& function) {
   }
 }
 
-inline void Nonblocking::end_first() {
-  if (noted_ != nullptr) CallBoard::done(*std::exchange(noted_, nullptr));
+// A deque's size takes fourteen instructions.
+inline std::size_t Nonblocking::queued() const {
+  return __builtin_expect(queue_.empty(), 1) ? 0 : queue_.size();
+}
+
+void Nonblocking::put_aside() {
   for (std::shared_ptr<void>& memory : held_) ended_.push_back(std::move(memory));
   held_.clear();
   if (first_->kept) ended_.push_back(std::move(first_->kept));
+}
+
+[[gnu::always_inline]] inline void Nonblocking::end_first() {
+  if (noted_ != nullptr) CallBoard::done(*std::exchange(noted_, nullptr));
+  if (__builtin_expect(!held_.empty() || first_->kept, 0)) put_aside();
   stage_ = Stage::none;
-  unfinished_.store(queue_.size(), std::memory_order_release);
+  unfinished_.store(queued(), std::memory_order_release);
   first_->done = true;  // release: a rank that sees it done sees the result
   // A call that is begun again need not be counted again.
   if (first_.use_count() == 1) first_.reset();
@@ -245,7 +258,7 @@ bool Nonblocking::is_outside() const {
 
 // The note comes after what peers wait for. That is early enough: it must precede only waits and reads of others' memory
 // (Collectives::wait_for_readers).
-inline void Nonblocking::carry_out(MadeCall& made) {
+[[gnu::always_inline]] inline void Nonblocking::carry_out(MadeCall& made) {
   const Started started = made.algorithm->start(*made.stays, made.call);
   if (made.last_use != nullptr) {
     if (board_ != nullptr)
@@ -288,7 +301,7 @@ void MadeCall::keep_blocks(int ranks) {
   if (call.send_blocks != nullptr) call.send_blocks = send_blocks.keep(*call.send_blocks, ranks);
 }
 
-inline void Nonblocking::make_again(MadeCall& made) {
+[[gnu::always_inline]] inline void Nonblocking::make_again(MadeCall& made) {
   if (made.last_use == nullptr) {
     inner_->calls_.begin();
   } else {
@@ -316,7 +329,7 @@ void Nonblocking::make_here(CollectiveRequest& request) {
   put_back();
 }
 
-inline void Nonblocking::begin_here(const Shared& request) {
+[[gnu::always_inline]] inline void Nonblocking::begin_here(const Shared& request) {
   if (first_ != request) first_ = request;
   unfinished_.store(1, std::memory_order_release);
   MadeCall& made = request->made;
@@ -332,28 +345,32 @@ inline void Nonblocking::begin_here(const Shared& request) {
   move();
 }
 
+void Nonblocking::put_in_queue(const Shared& request) {
+  queue_.push_back(request);
+  unfinished_.store(queue_.size() + (stage_ != Stage::none ? 1 : 0), std::memory_order_release);
+  if (ready()) move();
+}
+
 void Nonblocking::begin(const Shared& request) {
   {
     const Hold own(*this);
-    if (!request->done) throw ArgumentError("request", "one that is active", "one that has ended");
+    if (__builtin_expect(!request->done, 0)) refuse_active();
     request->done = false;
     if (request->error) request->error = nullptr;
     if (request->is_single && !pending()) {
       begin_here(request);
     } else {
-      queue_.push_back(request);
-      unfinished_.store(queue_.size() + (stage_ != Stage::none ? 1 : 0), std::memory_order_release);
-      if (ready()) move();
+      put_in_queue(request);
     }
   }
   if (request->done && request->error) std::rethrow_exception(std::exchange(request->error, nullptr));
 }
 
 // Meanwhile nothing of it is pending, so waits sleep instead of going on with it.
-inline void Nonblocking::complete_here(bool alone) {
+[[gnu::always_inline]] inline void Nonblocking::complete_here(bool alone) {
   MadeCall& made = first_->made;
   stage_ = Stage::completing;
-  unfinished_.store(queue_.size(), std::memory_order_release);
+  unfinished_.store(queued(), std::memory_order_release);
   if (!alone) outer_ = std::exchange(in_operator, this);
   try {
     in_call(made, [&] { made.algorithm->complete(*made.stays, made.call); });
@@ -370,25 +387,30 @@ void Nonblocking::wait(CollectiveRequest& request) {
   if (!request.done) {
     stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, inner_->calls()};
     if (const Hold own{*this, Hold::try_once}) {
-      if (stage_ == Stage::half && first_.get() == &request) {
+      if (__builtin_expect(stage_ == Stage::half && first_.get() == &request, 1))
         complete_here(own.alone());
-      } else {
-        for (unsigned left = port_.looks_in_place(); left != 0 && !request.done; --left)
-          ready() ? move() : arch::look_gap();
-      }
+      else
+        look_in_place(request);
     }
-  }
-  if (!request.done) {
-    NativePort::Patience patience;
-    try {
-      while (!request.done) port_.take_turn(patience);
-    } catch (...) {
-      // A group that waited too long is broken too. The calls' buffers are the caller's again.
-      if (inner_->control().broken()) end_all();
-      throw;
-    }
+    if (__builtin_expect(!request.done, 0)) wait_long(request);
   }
   if (request.error) std::rethrow_exception(std::exchange(request.error, nullptr));
+}
+
+void Nonblocking::look_in_place(const CollectiveRequest& request) {
+  for (unsigned left = port_.looks_in_place(); left != 0 && !request.done; --left)
+    ready() ? move() : arch::look_gap();
+}
+
+void Nonblocking::wait_long(const CollectiveRequest& request) {
+  NativePort::Patience patience;
+  try {
+    while (!request.done) port_.take_turn(patience);
+  } catch (...) {
+    // A group that waited too long is broken too. The calls' buffers are the caller's again.
+    if (inner_->control().broken()) end_all();
+    throw;
+  }
 }
 
 Nonblocking::Shared Nonblocking::last() {

@@ -135,14 +135,19 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   void run_first();
   void enter(Entered& by, NativePort& port, const Call* call);
   void begin_here(const Shared& request);
-  void make_here(CollectiveRequest& request);
+  [[gnu::noinline]] void make_here(CollectiveRequest& request);
   void make_again(MadeCall& made);
   void carry_out(MadeCall& made);
   template <class Function>
   void in_call(MadeCall& made, const Function& function);
   void complete_here(bool alone);
-  void fail_first();
+  [[gnu::noinline]] void put_in_queue(const Shared& request);
+  [[gnu::noinline]] void look_in_place(const CollectiveRequest& request);
+  [[gnu::noinline]] void wait_long(const CollectiveRequest& request);
+  [[gnu::noinline, gnu::cold]] void fail_first();
+  [[gnu::noinline]] void put_aside();
   void end_first();
+  std::size_t queued() const;
   bool is_outside() const;
   Shared last();
   bool ready() const;

@@ -61,22 +61,15 @@ struct OneShotAllgather : AlgorithmDefaults {
         pieces(port, call, most);
     }
     Started start(Port& port, const Call& call) {
-      if (call.vector || call.count > cells_.bytes()) return Started::no;  // one piece of each
+      if (call.vector) return Started::no;
+      if (call.count > sizeof(std::uint64_t)) return start_piece(port, call);
       if (call.count == 0) return Started::whole;
-      if (call.count <= sizeof(std::uint64_t)) {
-        publish_word(port, call);
-      } else {
-        const bool direct = cells_.direct(port, call.send, call.count);
-        if (direct && call.receive + call.block_at(rank_) != call.send) return Started::no;
-        publish(port, call, 0, stores_.exchanged(call.count), direct);
-      }
+      publish_word(port, call);
       return Started::half;
     }
     void complete(Port& port, const Call& call) {
-      if (call.count <= sizeof(std::uint64_t)) return take_words(port, call);
-      take(port, call, 0, stores_.exchanged(call.count));
-      cells_.through(port, steps_);
-      cells_.settle(port, steps_);
+      if (call.count > sizeof(std::uint64_t)) return complete_piece(port, call);
+      take_words(port, call);
     }
 
    private:
@@ -95,7 +88,19 @@ struct OneShotAllgather : AlgorithmDefaults {
         write_value(port, call.receive + call.block_at(r), theirs, call.block_count(r));
       }
     }
-    // A call of its own, so that the small case saves few registers.
+    // Calls of their own, so that the small case saves few registers.
+    [[gnu::noinline]] Started start_piece(Port& port, const Call& call) {
+      if (call.count > cells_.bytes()) return Started::no;  // one piece of each
+      const bool direct = cells_.direct(port, call.send, call.count);
+      if (direct && call.receive + call.block_at(rank_) != call.send) return Started::no;
+      publish(port, call, 0, stores_.exchanged(call.count), direct);
+      return Started::half;
+    }
+    [[gnu::noinline]] void complete_piece(Port& port, const Call& call) {
+      take(port, call, 0, stores_.exchanged(call.count));
+      cells_.through(port, steps_);
+      cells_.settle(port, steps_);
+    }
     [[gnu::noinline]] void pieces(Port& port, const Call& call, std::size_t most) {
       const bool direct = cells_.direct(port, call.send, call.count);
       const Stores stores = stores_.exchanged(most);

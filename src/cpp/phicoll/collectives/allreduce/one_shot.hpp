@@ -63,22 +63,14 @@ struct OneShotAllreduce : AlgorithmDefaults {
     }
     Started start(Port& port, const Call& call) {
       if (ranks_ == 1) return Started::no;
-      if (call.bytes() <= sizeof(std::uint64_t)) {
-        if (call.count == 0) return Started::whole;
-        words_.publish(port, call.send, call.bytes(), call.tag);
-        return Started::half;
-      }
-      // One piece: what is left is the whole call.
-      if (call.bytes() > cells_.bytes()) return Started::no;
-      const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
-      cells_.offer(port, steps_, call.tag, call.send, call.bytes(), direct);
+      if (call.bytes() > sizeof(std::uint64_t)) return start_piece(port, call);
+      if (call.count == 0) return Started::whole;
+      words_.publish(port, call.send, call.bytes(), call.tag);
       return Started::half;
     }
     void complete(Port& port, const Call& call) {
-      if (call.bytes() <= sizeof(std::uint64_t))
-        return take_words(port, call, read_value(port, call.send, call.bytes()));
-      take_piece(port, call, 0, call.count, steps_++);
-      cells_.settle(port, steps_);
+      if (call.bytes() > sizeof(std::uint64_t)) return complete_piece(port, call);
+      take_words(port, call, read_value(port, call.send, call.bytes()));
     }
 
    private:
@@ -93,7 +85,18 @@ struct OneShotAllreduce : AlgorithmDefaults {
       write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
     }
 
-    // A call of its own, so that the small case saves few registers.
+    // Calls of their own, so that the small case saves few registers.
+    [[gnu::noinline]] Started start_piece(Port& port, const Call& call) {
+      // One piece: what is left is the whole call.
+      if (call.bytes() > cells_.bytes()) return Started::no;
+      const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
+      cells_.offer(port, steps_, call.tag, call.send, call.bytes(), direct);
+      return Started::half;
+    }
+    [[gnu::noinline]] void complete_piece(Port& port, const Call& call) {
+      take_piece(port, call, 0, call.count, steps_++);
+      cells_.settle(port, steps_);
+    }
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
       const std::size_t most = call.elements_within(cells_.bytes());
       const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());

@@ -65,21 +65,14 @@ struct OneShotAlltoall : AlgorithmDefaults {
         parts(port, call);
     }
     Started start(Port& port, const Call& call) {
-      if (call.count > part_) return Started::no;  // one part of each block
+      if (ranks_ != 2 || call.count > sizeof(std::uint64_t)) return start_part(port, call);
       if (call.count == 0) return Started::whole;
-      if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) {
-        publish_word(port, call);
-      } else {
-        if (is_direct(port, call)) return Started::no;
-        publish(port, call, 0, call.count, false);
-      }
+      publish_word(port, call);
       return Started::half;
     }
     void complete(Port& port, const Call& call) {
-      if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return take_word(port, call);
-      take(port, call, 0, call.count);
-      cells_.through(port, steps_);
-      cells_.settle(port, steps_);
+      if (ranks_ != 2 || call.count > sizeof(std::uint64_t)) return complete_part(port, call);
+      take_word(port, call);
     }
 
    private:
@@ -100,7 +93,19 @@ struct OneShotAlltoall : AlgorithmDefaults {
       const std::uint64_t theirs = words_.take(port, other, call.tag);
       write_value(port, call.receive + call.block_at(other), theirs, call.count);
     }
-    // A call of its own, so that the small case saves few registers.
+    // Calls of their own, so that the small case saves few registers.
+    [[gnu::noinline]] Started start_part(Port& port, const Call& call) {
+      if (call.count > part_) return Started::no;  // one part of each block
+      if (call.count == 0) return Started::whole;
+      if (is_direct(port, call)) return Started::no;
+      publish(port, call, 0, call.count, false);
+      return Started::half;
+    }
+    [[gnu::noinline]] void complete_part(Port& port, const Call& call) {
+      take(port, call, 0, call.count);
+      cells_.through(port, steps_);
+      cells_.settle(port, steps_);
+    }
     [[gnu::noinline]] void parts(Port& port, const Call& call) {
       const bool direct = is_direct(port, call);
       for (std::size_t at = 0; at < call.count; at += part_)
