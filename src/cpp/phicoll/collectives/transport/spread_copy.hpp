@@ -17,6 +17,7 @@
 
 #include "phicoll/collectives/transport/exposure.hpp"
 #include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
 
 namespace phicoll {
 
