@@ -101,7 +101,8 @@ def become(
 ) -> int:
     """Become ``command``, in the environment that ``prepared`` makes of this one: with ``libphicoll-KIND`` preloaded.
 
-    If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is.
+    If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is. So does a library
+    that is preloaded already.
 
     Raises
     ------
@@ -113,11 +114,14 @@ def become(
     if shutil.which(command[0]) is None:
         raise ArgumentError("command", repr(command[0]), f"a program that exists; {example}")
     environment = dict(os.environ)
-    try:
-        if f"libphicoll-{kind}" in environment.get("LD_PRELOAD", ""):
-            raise ResourceError("the library is preloaded already")
-        environment = prepared(environment)
-    except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
-        if sys.stderr is not None:  # None where it was closed at the start
-            print(f"phicoll: {kind}: the program runs without phicoll: {error}", file=sys.stderr, flush=True)
+    said = ""
+    if f"libphicoll-{kind}" in environment.get("LD_PRELOAD", ""):
+        said = "the library is preloaded already, and stays as it is"
+    else:
+        try:
+            environment = prepared(environment)
+        except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
+            said = f"the program runs without phicoll: {error}"
+    if said and sys.stderr is not None:  # None where it was closed at the start
+        print(f"phicoll: {kind}: {said}", file=sys.stderr, flush=True)
     os.execvpe(command[0], list(command), environment)
