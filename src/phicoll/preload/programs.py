@@ -101,8 +101,8 @@ def become(
 ) -> int:
     """Become ``command``, in the environment that ``prepared`` makes of this one: with ``libphicoll-KIND`` preloaded.
 
-    If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is. So does a library
-    that is preloaded already.
+    If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is. A library that
+    is preloaded already stays, with a line.
 
     Raises
     ------
