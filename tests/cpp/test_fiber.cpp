@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "phicoll/os/fiber.hpp"
@@ -138,6 +139,29 @@ TEST(Fiber, IsDestroyedWhileAnotherExceptionUnwindsTheResumer) {
     EXPECT_STREQ(error.what(), "outside");
   }
   EXPECT_EQ(unwound, 1);
+}
+
+TEST(Fiber, EndsOnAnotherThreadThanItBeganOn) {
+  // Threads keep the stacks that their fibers left; more than a thread keeps are given back.
+  constexpr int many = 300;
+  int unwound = 0;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<Fiber>> fibers;
+    std::thread([&] {
+      for (int i = 0; i < many; ++i) {
+        fibers.emplace_back(new Fiber([&unwound, &fibers, i] {
+          struct Counts {
+            int& count;
+            ~Counts() { ++count; }
+          } counts{unwound};
+          fibers[static_cast<std::size_t>(i)]->suspend();
+        }));
+        fibers.back()->resume();
+      }
+    }).join();
+    fibers.clear();
+    EXPECT_EQ(unwound, many * (round + 1));
+  }
 }
 
 TEST(Fiber, ThatNeverStartedIsDroppedWithoutARun) {

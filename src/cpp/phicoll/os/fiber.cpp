@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "phicoll/arch/stack_switch.hpp"
 #include "phicoll/errors.hpp"
@@ -46,12 +47,49 @@ void* const* caught_exceptions() {
   return static_cast<void**>(__cxa_get_globals());
 }
 
+/// The stacks of usual size that a thread's last fibers have left, for its next ones: a simulation of 240 ranks has 240, and
+/// the system takes 10 us to map one, to touch it and to unmap it.
+class KeptStacks {
+ public:
+  /// One of them, or null.
+  static void* take() {
+    std::vector<void*>* const kept = list();
+    if (kept == nullptr || kept->empty()) return nullptr;
+    void* const memory = kept->back();
+    kept->pop_back();
+    return memory;
+  }
+  /// Returns false if there are enough.
+  static bool keep(void* memory) {
+    std::vector<void*>* const kept = list();
+    if (kept == nullptr || kept->size() == most) return false;
+    if (kept->capacity() == 0) kept->reserve(most);
+    kept->push_back(memory);
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t most = 256;
+
+  struct List {
+    std::vector<void*> stacks;
+    ~List();
+  };
+  static std::vector<void*>* list() {
+    static thread_local List list;
+    return ended ? nullptr : &list.stacks;
+  }
+  static thread_local bool ended;  // a fiber may end after its thread's list
+};
+thread_local bool KeptStacks::ended = false;
+
 /// Memory for a stack with a guard page below it: stacks grow down on every machine we run on.
 class Stack {
  public:
   explicit Stack(std::size_t wanted) {
     page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     bytes_ = (wanted + page_ - 1) / page_ * page_;
+    if (bytes_ == Fiber::default_stack_bytes && (memory_ = KeptStacks::take()) != nullptr) return;
     memory_ = mmap(nullptr, bytes_ + page_, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory_ == MAP_FAILED)
@@ -66,6 +104,7 @@ class Stack {
     // The frames that were left on it are poisoned, and the next mapping at this address is not theirs.
     __asan_unpoison_memory_region(bottom(), bytes_);
 #endif
+    if (bytes_ == Fiber::default_stack_bytes && KeptStacks::keep(memory_)) return;
     munmap(memory_, bytes_ + page_);
   }
   Stack(const Stack&) = delete;
@@ -89,6 +128,12 @@ class Stack {
   std::size_t page_ = 0;
   std::size_t bytes_ = 0;
 };
+
+KeptStacks::List::~List() {
+  ended = true;
+  const std::size_t bytes = Fiber::default_stack_bytes + static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  for (void* const memory : stacks) munmap(memory, bytes);
+}
 
 }  // namespace
 
@@ -185,6 +230,7 @@ Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes)
 Fiber::~Fiber() {
   if (!state_->started || state_->finished) return;
   state_->cancelled = true;
+  state_->caught = caught_exceptions();
   state_->enter();
 }
 
