@@ -265,7 +265,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal, by their
   /// rank here. Returns null to a rank whose color is negative. Memory comes from the group's heap: `memory_limit`
   /// bytes for its collectives, as its first rank says. 0 means half of what this communicator has for as many ranks,
-  /// less if all parts together then take more than a sixteenth of the heap, but at least 4 MB unless that is more than a
+  /// less if all parts together then take more than a fifteenth of the heap, but at least 4 MB unless that is more than a
   /// quarter of it. Collective.
   /// Destroying the result is collective too, and must happen before this rank's group ends; it does not wait, and the
   /// last rank gives the memory back. Whatever breaks the result breaks the whole group, and errors name ranks by their
