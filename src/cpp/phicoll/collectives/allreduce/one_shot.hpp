@@ -62,15 +62,13 @@ struct OneShotAllreduce : AlgorithmDefaults {
         pieces(port, call);
     }
     Started start(Port& port, const Call& call) {
-      if (ranks_ == 1) return Started::no;
-      if (call.bytes() > sizeof(std::uint64_t)) return start_piece(port, call);
-      if (call.count == 0) return Started::whole;
-      words_.publish(port, call.send, call.bytes(), call.tag);
+      if (call.bytes() != sizeof(std::uint64_t) || ranks_ == 1) return start_other(port, call);
+      words_.publish(port, call.send, sizeof(std::uint64_t), call.tag);
       return Started::half;
     }
     void complete(Port& port, const Call& call) {
-      if (call.bytes() > sizeof(std::uint64_t)) return complete_piece(port, call);
-      take_words(port, call, read_value(port, call.send, call.bytes()));
+      if (call.bytes() != sizeof(std::uint64_t)) return complete_other(port, call);
+      take_words(port, call, read_value(port, call.send, sizeof(std::uint64_t)));
     }
 
    private:
@@ -79,21 +77,34 @@ struct OneShotAllreduce : AlgorithmDefaults {
       take_words(port, call, words_.publish(port, call.send, call.bytes(), call.tag));
     }
     void take_words(Port& port, const Call& call, std::uint64_t own) {
+      if (ranks_ != 2) return take_many(port, call, own);
+      const std::uint64_t theirs = words_.take(port, 1 - rank_, call.tag);
+      const auto word_of = [&, own, theirs](int r) { return r == rank_ ? own : theirs; };
+      write_value(port, call.receive, combined_words(call, 2, word_of), call.bytes());
+    }
+    // Calls of their own, so that an exchange of two words saves few registers.
+    [[gnu::noinline]] void take_many(Port& port, const Call& call, std::uint64_t own) {
       const auto word_of = [&, own](int r) { return r == rank_ ? own : words_.take(port, r, call.tag); };
       if (order_.sharing())
         for (const int r : order_) words_.take(port, r, call.tag);
       write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
     }
 
-    // Calls of their own, so that the small case saves few registers.
-    [[gnu::noinline]] Started start_piece(Port& port, const Call& call) {
+    [[gnu::noinline]] Started start_other(Port& port, const Call& call) {
       // One piece: what is left is the whole call.
-      if (call.bytes() > cells_.bytes()) return Started::no;
+      if (ranks_ == 1 || call.bytes() > cells_.bytes()) return Started::no;
+      if (call.count == 0) return Started::whole;
+      if (call.bytes() <= sizeof(std::uint64_t)) {
+        words_.publish(port, call.send, call.bytes(), call.tag);
+        return Started::half;
+      }
       const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
       cells_.offer(port, steps_, call.tag, call.send, call.bytes(), direct);
       return Started::half;
     }
-    [[gnu::noinline]] void complete_piece(Port& port, const Call& call) {
+    [[gnu::noinline]] void complete_other(Port& port, const Call& call) {
+      if (call.bytes() <= sizeof(std::uint64_t))
+        return take_words(port, call, read_value(port, call.send, call.bytes()));
       take_piece(port, call, 0, call.count, steps_++);
       cells_.settle(port, steps_);
     }
