@@ -120,6 +120,11 @@ def made_up_evidence(tmp_path_factory, simulated) -> Evidence:
     )
 
 
+@pytest.fixture(scope="module")
+def made_up_page(made_up_evidence) -> str:
+    return build(made_up_evidence)
+
+
 def check_page(page: str, without: tuple[str, ...] = ()) -> None:
     """Checks that hold for every report; ``without`` are sections that it has nothing for."""
     reader = read(page)
@@ -142,12 +147,11 @@ def check_page(page: str, without: tuple[str, ...] = ()) -> None:
     assert not re.search(r"\b(nan|None|inf|Estimate|Ratio\()\b", words)
 
 
-def test_a_report_of_made_up_records_is_whole_and_loads_nothing(made_up_evidence):
-    page = build(made_up_evidence)
-    check_page(page, without=("data",))
-    assert "Something &lt;else&gt; is running." in page
+def test_a_report_of_made_up_records_is_whole_and_loads_nothing(made_up_evidence, made_up_page):
+    check_page(made_up_page, without=("data",))
+    assert "Something &lt;else&gt; is running." in made_up_page
     for finding in made_up_evidence.findings:
-        assert f'id="claim-{finding.claim.number}"' in page
+        assert f'id="claim-{finding.claim.number}"' in made_up_page
 
 
 def test_sentences_name_the_best_the_limit_and_the_references(made_up_evidence):
@@ -171,7 +175,7 @@ def test_what_is_not_resolved_is_said(tmp_path):
     assert "Not resolved from it: " in words(barriers(gather(phicoll.load(path), Doctor())))
 
 
-def test_every_figure_can_be_drawn_and_is_named_in_the_page(made_up_evidence, tmp_path):
+def test_every_figure_can_be_drawn_and_is_named_in_the_page(made_up_evidence, made_up_page, tmp_path):
     known = figures(made_up_evidence)
     assert {
         "overview",
@@ -181,9 +185,8 @@ def test_every_figure_can_be_drawn_and_is_named_in_the_page(made_up_evidence, tm
         "simulated-ranks",
         "simulated-path",
     } <= set(known)
-    page = build(made_up_evidence)
     for name in known:
-        assert f"--figure {name}" in page
+        assert f"--figure {name}" in made_up_page
     known["barriers"]().savefig(tmp_path / "barriers.png")
     assert (tmp_path / "barriers.png").stat().st_size > 10_000
 
@@ -255,6 +258,17 @@ def quick(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("demo") / "deep" / "demo"
     demo(folder, quick=True, budget_s=4, progress=False)
     return folder
+
+
+@pytest.fixture(scope="module")
+def quick_evidence(quick) -> Evidence:
+    """Its records, with nothing that the doctor says of this machine."""
+    return gather(phicoll.load(quick / RESULTS), Doctor(), reload(quick))
+
+
+@pytest.fixture(scope="module")
+def quick_page(quick_evidence) -> str:
+    return build(quick_evidence)
 
 
 def test_the_quick_demo_writes_a_whole_report(quick):
@@ -330,15 +344,13 @@ def test_an_unknown_figure_is_refused_with_those_there_are(tmp_path):
         rebuild(path, tmp_path, "limit-3")
 
 
-def test_data_is_shown_over_sizes_beside_barriers(quick):
-    evidence = gather(phicoll.load(quick / RESULTS), Doctor())
-    assert [part.operation for part in evidence.data] == ["broadcast", "allreduce"]
-    text = words(summary(evidence))
+def test_data_is_shown_over_sizes_beside_barriers(quick_evidence, quick_page):
+    assert [part.operation for part in quick_evidence.data] == ["broadcast", "allreduce"]
+    text = words(summary(quick_evidence))
     assert re.search(r"Data, 2 processes\. auto takes for a broadcast of 8 B [\d.]+ .s and of 64 KB", text)
     assert "; for an allreduce of 8 B" in text
-    page = build(evidence)
-    assert 'id="figure-data"' in page
-    assert "A faster broadcast than <code>auto</code> is resolved at " in page
+    assert 'id="figure-data"' in quick_page
+    assert "A faster broadcast than <code>auto</code> is resolved at " in quick_page
 
 
 def test_mpis_stand_beside_phicoll_where_they_were_measured(quick, tmp_path):
@@ -375,17 +387,16 @@ def test_mpis_stand_beside_phicoll_where_they_were_measured(quick, tmp_path):
     assert second[1] < 1 < second[2]
 
 
-def test_the_first_screen_is_a_figure_and_five_lines(quick):
-    page = build(gather(phicoll.load(quick / RESULTS), Doctor(), reload(quick)))
-    first = page[page.index("<main>") : page.index("<nav")]
+def test_the_first_screen_is_a_figure_and_five_lines(quick_page):
+    first = quick_page[quick_page.index("<main>") : quick_page.index("<nav")]
     assert first.count("<figure") == 1
     assert first.count("<li>") == 5
-    prose = re.sub(r"<style>.*?</style>|data:image[^\"]*", " ", page, flags=re.DOTALL)
+    prose = re.sub(r"<style>.*?</style>|data:image[^\"]*", " ", quick_page, flags=re.DOTALL)
     assert len(words(prose).split()) < 3800
 
 
-def test_the_page_can_be_read_in_the_dark_and_in_print(made_up_evidence):
-    style = build(made_up_evidence).split("<style>")[1].split("</style>")[0]
+def test_the_page_can_be_read_in_the_dark_and_in_print(made_up_page):
+    style = made_up_page.split("<style>")[1].split("</style>")[0]
     dark = style.split("@media screen and (prefers-color-scheme: dark)")[1].split("@media")[0]
     light = style.split(":root {")[1].split("}")[0]
     assert re.findall(r"(--[\w-]+):", light) == re.findall(r"(--[\w-]+):", dark)
