@@ -649,7 +649,7 @@ PyObject* bind(PyObject* self, PyObject* object, PyObject*) {
   return PyMethod_New(self, object);
 }
 
-int traverse(PyObject* object, visitproc visit, void* arg) {
+int traverse_call(PyObject* object, visitproc visit, void* arg) {
   auto* const self = reinterpret_cast<PlainCall*>(object);
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->attributes);
@@ -657,17 +657,17 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   return 0;
 }
 
-int clear(PyObject* object) {
+int clear_call(PyObject* object) {
   auto* const self = reinterpret_cast<PlainCall*>(object);
   Py_CLEAR(self->attributes);
   Py_CLEAR(self->function);
   return 0;
 }
 
-void destroy(PyObject* object) {
+void destroy_call(PyObject* object) {
   PyTypeObject* const type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  clear(object);
+  clear_call(object);
   type->tp_free(object);
   Py_DECREF(type);
 }
@@ -682,9 +682,9 @@ PyTypeObject* make_type() {
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
                                 {Py_tp_descr_get, reinterpret_cast<void*>(&bind)},
-                                {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
-                                {Py_tp_clear, reinterpret_cast<void*>(&clear)},
-                                {Py_tp_dealloc, reinterpret_cast<void*>(&destroy)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(&traverse_call)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&clear_call)},
+                                {Py_tp_dealloc, reinterpret_cast<void*>(&destroy_call)},
                                 {Py_tp_members, members},
                                 {Py_tp_getset, getters},
                                 {0, nullptr}};
