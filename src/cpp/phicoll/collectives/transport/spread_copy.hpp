@@ -54,7 +54,7 @@ class SpreadCopy {
   void take(Port& port, std::uint64_t tag, int root, const Exposed& message, Data to, std::size_t bytes) {
     exposures_.publish(port, tag, Data(), 0, to, bytes);
     const std::size_t piece = piece_of(bytes);
-    const auto fetch = [&](const Exposed& from, std::size_t p) {
+    const auto fetch = [&, piece](const Exposed& from, std::size_t p) {
       port.fetch(to + p * piece, from, p * piece, std::min(piece, bytes - p * piece));
     };
     const auto fetch_from_holder = [&](std::size_t p) {
