@@ -105,6 +105,36 @@ def test_a_plain_call_gives_what_its_function_gives(ranks: int, mode: str) -> No
     phicoll.run(every_call, ranks=ranks, mode=mode, timeout=120)
 
 
+def tests_of_requests(comm: phicoll.Comm) -> None:
+    own, found, strided = np.full(4, comm.rank + 1.0), np.zeros(4), np.zeros(8)
+    total = comm.size * (comm.size + 1) / 2
+    assert phicoll.REQUEST_NULL.Test()
+    again = comm.Allreduce_init(own, found)
+    assert again.Test()  # not begun
+    for _ in range(3):
+        found[:] = 0
+        again.Start()
+        while not again.Test():
+            pass
+        assert (found == total).all()
+        assert again.Test()
+    request = comm.Iallreduce(own, strided[::2])
+    while not request.Test():
+        pass
+    assert not request
+    assert (strided[::2] == total).all()
+    request = comm.Ibarrier()
+    assert request  # has a Python object now
+    while not request.Test():
+        pass
+    assert not request
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_test_ends_a_request_as_a_wait_does(ranks: int, mode: str) -> None:
+    phicoll.run(tests_of_requests, ranks=ranks, mode=mode, timeout=120)
+
+
 def what_is_not_plain(comm: phicoll.Comm) -> None:
     a = np.arange(12.0)
     for buffer in (

@@ -561,6 +561,38 @@ py::object wait(PyObject* object) {
   return py::bool_(true);
 }
 
+// Whether such a call has ended, and the request is null now; or whether it was null.
+py::object test(PyObject* object) {
+  RequestObject* const request = RequestObject::of(object);
+  if (request == nullptr) return {};
+  std::shared_ptr<CollectiveCall> call;
+  py::object begun;
+  {
+    const Critical own(object);
+    if (request->deliver != nullptr && request->deliver != Py_None) return {};
+    call = request->call;
+    if (!call && request->begun == nullptr) return py::bool_(true);
+    if (!call && Py_TYPE(request->begun) != Known::get().collective_call) return {};
+    if (!call) begun = py::reinterpret_borrow<py::object>(request->begun);
+  }
+  // Another thread may have ended it meanwhile, and begun the next.
+  const auto end = [&] {
+    py::object before;
+    const Critical own(object);
+    if (call && request->call == call) request->call = nullptr;
+    if (begun && request->begun == begun.ptr())
+      before = py::reinterpret_steal<py::object>(std::exchange(request->begun, nullptr));
+  };
+  try {
+    if (!(call ? *call : core_of<CollectiveCall>(begun.ptr())).test()) return py::bool_(false);
+  } catch (const ArgumentError&) {
+    end();
+    throw;
+  }
+  end();
+  return py::bool_(true);
+}
+
 constexpr Method methods[] = {
     {"Barrier", 0, {}, 0, &barrier<Blocking>},
     {"Bcast", 1, {root_parameter}, 1, &broadcast<Blocking>},
@@ -593,6 +625,7 @@ constexpr Method methods[] = {
     {"send", 1, {dest_parameter, tag_parameter}, 2, &send_object},
     {"Start", 0, {}, 0, nullptr, &start},
     {"Wait", 0, {}, 0, nullptr, &wait},
+    {"Test", 0, {}, 0, nullptr, &test},
     {"recv", 0, {buf_parameter, source_parameter, tag_parameter, status_parameter}, 4, &receive_object},
 };
 

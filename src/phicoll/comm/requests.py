@@ -213,6 +213,7 @@ class Request(_core.RequestObject):
         self.wait(status)
         return True
 
+    @_core.plain_call
     def Test(self, status: Status | None = None) -> bool:
         """Return whether it has ended."""
         return self.test(status)[0]
