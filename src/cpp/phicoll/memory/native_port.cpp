@@ -257,6 +257,8 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
     // The others' stores came before they left, so a look after seeing that they left sees everything there will ever
     // be.
     if (patience.alone_) {
+      // Breaks the group with the calls' names, if they are still known. The first reason stays.
+      control_->check_calls(rank_, *calls_, true);
       const std::string reason = "waits in call " + std::to_string(calls_->begun()) +
                                  " for ranks that have left: their calls did not fit";
       control_->break_group(rank_, reason.c_str());
