@@ -69,7 +69,7 @@ def draw_distribution(
             clip_on=False,
         )
     if high > 0:
-        if high / low > 5:
+        if 0 < 5 * low < high:  # a time may be 0, after what is subtracted
             plain_log_ticks(ax, "x", low * 0.95, high * 1.05)
         ax.set_xlim(low * 0.95, high * 1.05)
     inches = ax.get_window_extent().height / ax.figure.dpi
