@@ -8,7 +8,7 @@ from matplotlib.text import Text
 
 import phicoll
 from made_up import DEFAULT, MadeUp, MadeUpSubject
-from phicoll.plots import KINDS, draw_comparison, draw_probes
+from phicoll.plots import KINDS, draw_comparison, draw_distribution, draw_probes
 from phicoll.plots.ranks import spread
 from phicoll.plots.style import PALE
 from phicoll.results import from_lines
@@ -30,11 +30,14 @@ def test_auto_draws_lines_over_many_rank_counts():
     assert figure.axes[0].get_xlabel() == "ranks"
 
 
-@pytest.mark.parametrize("kind", ["comparison", "distributions"])
-def test_a_time_of_zero_is_drawn(kind):
+def test_a_time_of_zero_is_drawn():
     results = results_of(subjects=(MadeUpSubject("tree:degree=2", 0.0), MadeUpSubject("dissemination", 1.0)))
-    low, high = results.plot(kind).axes[0].get_xlim()
-    assert low <= 0 < high
+    low, high = results.plot("comparison").axes[0].get_xlim()
+    assert low == 0 < high
+    ax = Figure().subplots()
+    draw_distribution(ax, results.observations, list(results.compare()))
+    low, high = ax.get_xlim()
+    assert low == 0 < high
 
 
 def test_comparison_shows_verified_rows_best_first_with_units():
