@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <complex.h>
+#include <unistd.h>
 
 enum { count = 5, most_pes = 16 };
 static long sync_words[SHMEM_SYNC_SIZE];
@@ -242,6 +243,50 @@ static void test_sizes(shmem_team_t team) {
   shmem_free(to);
 }
 
+/* Calls of small sizes and of barriers in any order, from any root, with PEs held up at random. Calls between two barriers have a
+ * destination each, as a call may put its data there while another PE still reads the last one's. */
+static void test_mixed(shmem_team_t team) {
+  enum { most = 520, between = 8, calls = 1200 };
+  static const int sizes[] = {1, 1, 1, 2, 8, 30, 31, 32, 63, 64, 128, 129, 256, 257, 512, most};
+  const int rank = shmem_team_my_pe(team), size = shmem_team_n_pes(team);
+  long* const from = shmem_malloc(between * most * sizeof *from);
+  long* const to = shmem_malloc((size_t)(between * most * size) * sizeof *to);
+  unsigned alike = 1, own = (unsigned)rank + 2;
+  int since = 0; /* the last barrier */
+  shmem_barrier_all();
+  for (int call = 0; call < calls; ++call) {
+    alike = alike * 1664525u + 1013904223u;
+    own = own * 1664525u + 1013904223u;
+    if (own >> 28 == 0) usleep(50);
+    const int what = (int)(alike >> 29), root = (int)(alike >> 8 & 0xff) % size,
+              elements = sizes[alike >> 20 & 15];
+    if (since == between || what >= 6) {
+      shmem_barrier_all();
+      since = 0;
+      if (what >= 6) continue;
+    }
+    long* const source = from + since * most;
+    long* const dest = to + since * most * size;
+    ++since;
+    for (int i = 0; i < elements; ++i) source[i] = 1000L * call + 100 * rank + i;
+    if (what < 2) {
+      CHECK(shmem_long_broadcast(team, dest, source, (size_t)elements, root) == 0);
+      for (int i = 0; i < elements; ++i) CHECK(dest[i] == 1000L * call + 100 * root + i);
+    } else if (what < 4) {
+      CHECK(shmem_long_sum_reduce(team, dest, source, (size_t)elements) == 0);
+      for (int i = 0; i < elements; ++i)
+        CHECK(dest[i] == size * (1000L * call + i) + 100 * (size * (size - 1) / 2));
+    } else {
+      CHECK(shmem_long_fcollect(team, dest, source, (size_t)elements) == 0);
+      for (int i = 0; i < elements * size; ++i)
+        CHECK(dest[i] == 1000L * call + 100 * (i / elements) + i % elements);
+    }
+  }
+  shmem_barrier_all();
+  shmem_free(to);
+  shmem_free(from);
+}
+
 /* Large, in the heap and in globals, so that other algorithms are chosen. */
 static void test_large(void) {
   enum { large = 40000 };
@@ -291,6 +336,8 @@ int main(void) {
   test_mem();
   test_sizes(world);
   test_sizes(odd);
+  test_mixed(world);
+  test_mixed(odd);
   test_large();
   for (int i = 0; i < 1000; ++i) shmem_barrier_all();
   for (int i = 0; i < 1000; ++i) CHECK(shmem_team_sync(odd) == 0);
