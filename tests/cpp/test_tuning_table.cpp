@@ -245,7 +245,7 @@ TEST(Automatic, WhereDataIsReadDependsOnWhatARankHasForTheOthers) {
 
 TEST(Automatic, FollowsTheHostsNumbersAndNamesThoseThatDecide) {
   CallFacts facts = allreduce(40 << 10);
-  facts.operation = Operation::allgather;
+  facts.operation = Operation::scan;
   const auto text_of = [](const AlgorithmChoice& choice, const char* name) {
     for (const auto& value : choice.spec.values)
       if (value.first == name) return value.second;
@@ -253,11 +253,11 @@ TEST(Automatic, FollowsTheHostsNumbersAndNamesThoseThatDecide) {
   };
   const Shape plain = Shape::unknown(2);
   AlgorithmChoice choice = automatic_choice(plain, facts);
-  EXPECT_EQ(choice.numbers, "rotate=24576, wide=131072");
+  EXPECT_EQ(choice.numbers, "rotate=24576");
   EXPECT_EQ(text_of(choice, "cell"), "65536");
   const Shape other = tuned(plain, head + "number cell 32768\nnumber ring 524288\nnumber rotate 8192\n");
   choice = automatic_choice(other, facts);
-  EXPECT_EQ(choice.numbers, "rotate=8192, wide=131072");
+  EXPECT_EQ(choice.numbers, "rotate=8192");
   EXPECT_EQ(choice.least, 8192u);
   EXPECT_EQ(text_of(choice, "cell"), "32768");
   EXPECT_EQ(text_of(choice, "cells"), "16");
@@ -265,9 +265,12 @@ TEST(Automatic, FollowsTheHostsNumbersAndNamesThoseThatDecide) {
   choice = automatic_choice(other, facts);
   EXPECT_EQ(choice.numbers, "rotate=8192");
   EXPECT_EQ(choice.most, 8191u);
+  facts.operation = Operation::allgather;
+  EXPECT_EQ(automatic_choice(other, facts).numbers, "pair-wide=524288");
   facts.bytes = std::size_t{2} << 20;
   choice = automatic_choice(other, facts);
-  EXPECT_EQ(choice.numbers, "wide=131072, direct=1048576") << "where the data is read in place begins later";
+  EXPECT_EQ(choice.numbers, "pair-wide=524288, direct=1048576")
+      << "where the data is read in place begins later";
   EXPECT_EQ(choice.least, 1048576u);
 }
 

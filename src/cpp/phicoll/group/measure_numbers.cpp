@@ -92,7 +92,7 @@ constexpr MeasuredSize measured_sizes[] = {{&HostNumbers::rotate, HostNumbers::p
                                            {&HostNumbers::ring, HostNumbers::pair},
                                            {&HostNumbers::pass_rotate, HostNumbers::pair},
                                            {&HostNumbers::pass_wide, HostNumbers::pair},
-                                           {&HostNumbers::combine_rotate, HostNumbers::pair},
+                                           {&HostNumbers::pair_wide, HostNumbers::pair},
                                            {&HostNumbers::slice, HostNumbers::pair},
                                            {&HostNumbers::direct, HostNumbers::pair},
                                            {&HostNumbers::single, HostNumbers::pair},
@@ -363,9 +363,9 @@ class NumberTrials {
     cut(&H::pass_rotate, O::broadcast, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "ring", pass);
     cut(&H::pass_wide, O::broadcast, {64 * kb, 128 * kb, 256 * kb, 512 * kb}, pass,
         of(O::broadcast, "ring:cell=", numbers_.wide_cell, 2 * numbers_.ring));
-    const std::string combine = of(O::allreduce, "one-shot:cell=", numbers_.cell, numbers_.ring);
-    cut(&H::combine_rotate, O::allreduce, {2 * kb, 4 * kb, 8 * kb, 16 * kb}, "one-shot", combine);
-    cut(&H::slice, O::allreduce, {32 * kb, 64 * kb, 128 * kb, 256 * kb}, combine,
+    const char* const two_cells = "one-shot:cell=262144:cells=1";
+    cut(&H::pair_wide, O::allgather, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, two_cells, wide);
+    cut(&H::slice, O::allreduce, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, two_cells,
         of(O::allreduce, "sliced:chunk=", numbers_.wide_cell, numbers_.ring));
   }
 

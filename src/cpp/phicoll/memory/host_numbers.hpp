@@ -14,16 +14,17 @@ namespace phicoll {
 /// with 1 MB of L2 and a shared L3 (docs/collectives.md), and hold where nothing was measured.
 struct HostNumbers {
   // Ranks with a CPU each.
-  std::int64_t rotate = 24 << 10;         ///< blocks that go through a long ring of larger cells
-  std::int64_t wide = 128 << 10;          ///< blocks that go through the largest cells
-  std::int64_t cell = 64 << 10;           ///< bytes of a larger cell
-  std::int64_t wide_cell = 256 << 10;     ///< bytes of a largest cell
-  std::int64_t ring = 2 << 20;            ///< bytes of a rank's ring of larger cells
-  std::int64_t pass_rotate = 32 << 10;    ///< broadcast: a message for larger cells
-  std::int64_t pass_wide = 512 << 10;     ///< broadcast: a message for the largest cells
-  std::int64_t combine_rotate = 6 << 10;  ///< allreduce of two ranks: a message for larger cells
-  std::int64_t slice = 96 << 10;          ///< allreduce of two ranks: a message that is combined in slices
-  std::int64_t slice_many = 2 << 10;      ///< the same of more
+  std::int64_t rotate = 24 << 10;       ///< blocks that go through a long ring of larger cells
+  std::int64_t wide = 128 << 10;        ///< blocks that go through the largest cells
+  std::int64_t cell = 64 << 10;         ///< bytes of a larger cell
+  std::int64_t wide_cell = 256 << 10;   ///< bytes of a largest cell
+  std::int64_t ring = 2 << 20;          ///< bytes of a rank's ring of larger cells
+  std::int64_t pass_rotate = 32 << 10;  ///< broadcast: a message for larger cells
+  std::int64_t pass_wide = 512 << 10;   ///< broadcast: a message for the largest cells
+  std::int64_t pair_wide =
+      512 << 10;                   ///< exchanges of two ranks: a block for a long ring of the largest cells
+  std::int64_t slice = 512 << 10;  ///< allreduce of two ranks: a message that is combined in slices
+  std::int64_t slice_many = 2 << 10;  ///< the same of more
   // Ranks that share CPUs.
   std::int64_t shared_cell = 64 << 10;         ///< bytes of a larger cell
   std::int64_t shared_wide_cell = 256 << 10;   ///< bytes of a largest cell
@@ -90,7 +91,7 @@ constexpr HostNumberField host_number_fields[] = {
     {"ring", &HostNumbers::ring, least_cell_number, most_ring_number},
     {"pass-rotate", &HostNumbers::pass_rotate, 1, most_host_number},
     {"pass-wide", &HostNumbers::pass_wide, 1, most_host_number},
-    {"combine-rotate", &HostNumbers::combine_rotate, 1, most_host_number},
+    {"pair-wide", &HostNumbers::pair_wide, 1, most_host_number},
     {"slice", &HostNumbers::slice, 1, most_host_number},
     {"slice-many", &HostNumbers::slice_many, 1, most_host_number},
     {"shared-cell", &HostNumbers::shared_cell, least_cell_number, most_cell_number},

@@ -29,7 +29,7 @@ struct OneShotAllreduce : AlgorithmDefaults {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
-    visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
+    describe_cells(visitor, p.cells);
     describe_direct(visitor, p.direct);
   }
 

@@ -29,7 +29,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, 1024, 1 << 20, "bytes of a cell, for a part of each block");
-    visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
+    describe_cells(visitor, p.cells);
     describe_direct(visitor, p.direct);
   }
 

@@ -18,6 +18,11 @@
 //     has read such a piece stores with release up to which step it has read (`through`, in the word of 2), and the
 //     piece's writer acquires that from all others (`settle`): their loads come before whatever it stores after the
 //     call. So every rank awaits all pieces of a rank that leaves one in place, wanted or not.
+//  5. Two ranks with one cell each, without credits, change cells at every step: each writes step t + 1 where it has read
+//     step t. Nobody else reads or writes that cell then, as its writer has left it to its reader by 1, and comes back to it
+//     only by reading step t + 1. So a rank needs no word from the other before it writes; it must have read its peer's
+//     piece of step t to the end, and reads no piece of its own. A line then goes from cache to cache once a step. Where
+//     each rank keeps its cells, it goes twice, since the writer takes it back.
 
 #include <cstddef>
 #include <cstdint>
@@ -100,8 +105,16 @@ inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes, std
   return wanted;
 }
 
-/// Limits one ring per rank: fewer cells first, then smaller ones, down to `least` bytes.
+/// The parameter of algorithms of which a rank may have one cell (5 above).
+template <class Visitor>
+void describe_cells(Visitor& visitor, int& cells) {
+  visitor.integer("cells", cells, 1, 4096,
+                  "cells of a rank, used in turn; 1, for two ranks: each writes next where it has just read");
+}
+
+/// Limits one ring per rank: fewer cells first, then smaller ones, down to `least` bytes. One cell is for two ranks only.
 inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
+  if (ranks != 2 && cells < 2) cells = 2;
   cells = cells_within(ranks, ranks, cells, static_cast<std::size_t>(bytes));
   while (bytes / 2 >= least &&
          cells_footprint(ranks, ranks, cells, static_cast<std::size_t>(bytes)) > rings_most)
@@ -148,9 +161,11 @@ class Cells {
         rank_(setup.rank),
         hint_(setup.hint()),
         credit_(credit),
+        changes_(cells == 1 && setup.size() == 2),
         direct_(direct),
-        stores_(piece_stores(setup.shape, setup.rank)) {
-    for (int r = 0; r < ranks_; ++r) stores_to_.push_back(piece_stores(setup.shape, rank_, r));
+        stores_(changes_ ? Stores::cached : piece_stores(setup.shape, setup.rank)) {
+    for (int r = 0; r < ranks_; ++r)
+      stores_to_.push_back(changes_ ? Stores::cached : piece_stores(setup.shape, rank_, r));
   }
 
   std::size_t bytes() const { return bytes_; }
@@ -242,11 +257,14 @@ class Cells {
     given_ = false;
   }
   unsigned char* cell(int writer, std::uint64_t step) const {
-    return memory_ + static_cast<std::size_t>(writer) * ring_bytes_ +
+    const auto ring = static_cast<std::uint64_t>(writer) ^ (changes_ & step);
+    return memory_ + static_cast<std::size_t>(ring) * ring_bytes_ +
            static_cast<std::size_t>(turns_.cell(step)) * stride_;
   }
   Data payload(Port& port, int writer, std::uint64_t step, std::size_t piece) const {
-    return port.shared(cell(writer, step) + payload_at(bytes_, turns_.turn(step), piece));
+    // A cell that is written where it was read has all pieces at the same place.
+    const std::uint64_t turn = changes_ != 0 ? 0 : turns_.turn(step);
+    return port.shared(cell(writer, step) + payload_at(bytes_, turn, piece));
   }
   CellHead* head_of(int writer, std::uint64_t step) const {
     return reinterpret_cast<CellHead*>(cell(writer, step));
@@ -280,8 +298,9 @@ class Cells {
   int rank_;
   Hint hint_;
   Credit credit_;
-  bool given_ = false;  // whether a piece of this call stays in this rank's memory
-  bool taken_ = false;  // whether this rank read a piece in another rank's memory
+  std::uint64_t changes_;  // 1: two ranks that change cells at every step, else 0
+  bool given_ = false;     // whether a piece of this call stays in this rank's memory
+  bool taken_ = false;     // whether this rank read a piece in another rank's memory
   Exposed taken_piece_{0, 0, 0};
   Direct direct_;
   Stores stores_;
