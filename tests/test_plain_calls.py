@@ -105,7 +105,7 @@ def test_a_plain_call_gives_what_its_function_gives(ranks: int, mode: str) -> No
     phicoll.run(every_call, ranks=ranks, mode=mode, timeout=120)
 
 
-def tests_of_requests(comm: phicoll.Comm) -> None:
+def ask_requests(comm: phicoll.Comm) -> None:
     own, found, strided = np.full(4, comm.rank + 1.0), np.zeros(4), np.zeros(8)
     total = comm.size * (comm.size + 1) / 2
     assert phicoll.REQUEST_NULL.Test()
@@ -132,7 +132,7 @@ def tests_of_requests(comm: phicoll.Comm) -> None:
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_test_ends_a_request_as_a_wait_does(ranks: int, mode: str) -> None:
-    phicoll.run(tests_of_requests, ranks=ranks, mode=mode, timeout=120)
+    phicoll.run(ask_requests, ranks=ranks, mode=mode, timeout=120)
 
 
 def what_is_not_plain(comm: phicoll.Comm) -> None:
