@@ -45,7 +45,7 @@ build:
 
 demo:
 	@echo "make demo: sets up, builds, measures the barriers of this machine and writes demo/report.html;"
-	@echo "           some four minutes on two free cores the first time, then one"
+	@echo "           some three minutes on two free cores the first time, then one"
 	@$(MAKE) --no-print-directory build
 	@mkdir -p demo; rm -f demo/mpi.jsonl.gz
 	@if compgen -G "build/mpi/*/mpi_collectives" >/dev/null; then \
@@ -78,7 +78,7 @@ mpis: mpich openmpi intelmpi
 
 test:
 	@echo "make test: sets up, builds, runs style, C++ tests, Python tests and notebooks, and a sample of two sanitizers;"
-	@echo "           about fourteen minutes on two free cores from a fresh clone, less when little has changed"
+	@echo "           about twelve minutes on two free cores from a fresh clone, less when little has changed"
 	@$(MAKE) --no-print-directory build PURPOSE=test CONFIGURE="$(TESTED)"
 	JOBS=$(JOBS) scripts/test.sh
 

@@ -40,7 +40,7 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
     quick:
         Measure a few algorithms for a few seconds, for tests; the intervals are wide.
     budget_s:
-        Seconds of measuring; 48 by default, 6 if ``quick``.
+        Seconds of measuring; 45 by default, 6 if ``quick``.
     progress:
         Whether to show a progress bar; by default on a terminal.
 
