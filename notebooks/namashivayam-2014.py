@@ -165,7 +165,8 @@ def draw_transfers(axes, rows, quantity, title, unit, unit_label):
         way = row["access"].iloc[0]
         axes.plot(row["bytes"], row[quantity] / unit, color=colour, marker=marker, markersize=4.5, linewidth=1.4,
                   label=f"{way}, {call} cycles a call" if call else "load and store")  # fmt: skip
-    axes.set_yscale("log")
+    values = rows[quantity] / unit
+    plain_log_ticks(axes, "y", values.min() / 1.2, values.max() * 1.2)
     axes.set_ylabel(unit_label)
     axes.set_title(title, loc="left")
     axis_of_bytes(axes, sorted(set(rows["bytes"])))
