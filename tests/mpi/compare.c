@@ -73,6 +73,7 @@ static const Type* types(int* count) {
                        {MPI_UNSIGNED_LONG, "unsigned long", integers, sizeof(long)},
                        {MPI_SHORT, "short", integers, sizeof(short)},
                        {MPI_UNSIGNED_SHORT, "unsigned short", integers, sizeof(short)},
+                       {MPI_CHAR, "char", integers, 1},
                        {MPI_SIGNED_CHAR, "signed char", integers, 1},
                        {MPI_UNSIGNED_CHAR, "unsigned char", integers, 1},
                        {MPI_INT64_T, "int64_t", integers, 8},
