@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "phicoll/collectives/choosing/choose.hpp"
+#include "phicoll/collectives/choosing/rules.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/calibration.hpp"
@@ -363,9 +364,8 @@ class NumberTrials {
     cut(&H::pass_rotate, O::broadcast, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "ring", pass);
     cut(&H::pass_wide, O::broadcast, {64 * kb, 128 * kb, 256 * kb, 512 * kb}, pass,
         of(O::broadcast, "ring:cell=", numbers_.wide_cell, 2 * numbers_.ring));
-    const char* const two_cells = "one-shot:cell=262144:cells=1";
-    cut(&H::pair_wide, O::allgather, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, two_cells, wide);
-    cut(&H::slice, O::allreduce, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, two_cells,
+    cut(&H::pair_wide, O::allgather, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, rules::two_cells, wide);
+    cut(&H::slice, O::allreduce, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, rules::two_cells,
         of(O::allreduce, "sliced:chunk=", numbers_.wide_cell, numbers_.ring));
   }
 

@@ -76,6 +76,9 @@ bool in_several_parts(const Shape& shape);
 /// More than eight ranks with a CPU each. Their rules were simulated (docs/collectives.md).
 bool are_many(const Shape& shape);
 
+/// One exchange of two ranks, each with one cell (collectives/transport/cells.hpp).
+constexpr const char* two_cells = "one-shot:cell=262144:cells=1";
+
 /// The rules of an operation.
 using Choose = AlgorithmChoice (*)(const Choosing&);
 /// By operation, in the order of its enumerators.

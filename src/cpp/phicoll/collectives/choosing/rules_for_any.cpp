@@ -22,7 +22,6 @@ constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537;
 // Two ranks that exchange data in two cells, and change cells at every step, hand each line over once. That takes 0.5 to 0.8 of
 // the time of a ring from 1 to 256 KB, near and far. At 512 KB and 1 MB it equals a ring. From 65 to 384 bytes few cells take 0.8
 // to 0.9 of its time.
-constexpr const char* two_cells = "one-shot:cell=262144:cells=1";
 constexpr std::size_t two_to = 65, two_again = 385;
 
 AlgorithmChoice broadcast(const Choosing& at) {
