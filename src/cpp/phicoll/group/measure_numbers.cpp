@@ -374,9 +374,9 @@ class NumberTrials {
     if (over()) return;
     reached_ = static_cast<unsigned char*>(heap(most_reached));
     if (reached_ == nullptr) return;
-    const std::string wide = exchange(numbers_.wide_cell, numbers_.ring / 2);
-    cut(&H::direct, Operation::allgather, {256 * kb, 512 * kb, 1024 * kb, 2048 * kb}, wide,
-        wide + ":direct=1:far=copied");
+    const std::string copied = rules::two_cells;
+    cut(&H::direct, Operation::allgather, {256 * kb, 512 * kb, 1024 * kb, 2048 * kb}, copied,
+        copied + ":direct=1:far=copied");
     ranks_.release(reached_);
     reached_ = nullptr;
   }
