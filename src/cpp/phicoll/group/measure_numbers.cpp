@@ -88,7 +88,6 @@ struct MeasuredSize {
 };
 constexpr std::int64_t few_or_many = HostNumbers::few + HostNumbers::many;
 constexpr MeasuredSize measured_sizes[] = {{&HostNumbers::rotate, HostNumbers::pair},
-                                           {&HostNumbers::wide, HostNumbers::pair},
                                            {&HostNumbers::cell, HostNumbers::pair},
                                            {&HostNumbers::ring, HostNumbers::pair},
                                            {&HostNumbers::pass_rotate, HostNumbers::pair},
@@ -359,7 +358,6 @@ class NumberTrials {
     const std::string middle = exchange(numbers_.cell, numbers_.ring);
     const std::string wide = exchange(numbers_.wide_cell, numbers_.ring / 2);
     cut(&H::rotate, O::allgather, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "one-shot", middle);
-    cut(&H::wide, O::allgather, {64 * kb, 128 * kb, 256 * kb, 512 * kb}, middle, wide);
     const std::string pass = of(O::broadcast, "ring:cell=", numbers_.cell, 2 * numbers_.ring);
     cut(&H::pass_rotate, O::broadcast, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "ring", pass);
     cut(&H::pass_wide, O::broadcast, {64 * kb, 128 * kb, 256 * kb, 512 * kb}, pass,
