@@ -90,7 +90,7 @@ class SpreadCopy {
     std::uint64_t count = port.load_acquire(counter);
     do {
       *piece = static_cast<std::size_t>(count & UINT32_MAX);
-      if (count >> 32 != exposures_.call() || *piece * piece_of(bytes) >= bytes) return false;
+      if (count >> 32 != (exposures_.call() & UINT32_MAX) || *piece * piece_of(bytes) >= bytes) return false;
     } while (!port.compare_exchange(counter, count, count + 1));
     return true;
   }
