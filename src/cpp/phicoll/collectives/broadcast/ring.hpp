@@ -169,7 +169,10 @@ struct RingBroadcast : AlgorithmDefaults {
     // A call of its own, so that the small case saves no registers.
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
       if (rank_ == call.root) {
-        if (cells_.direct(port, call.receive, call.count)) return give(port, call);
+        if (cells_.direct(port, call.receive, call.count)) {
+          give(port, call);
+          return;
+        }
         if (once_ && call.count >= CopyWays::least_bytes && port.exposable(call.receive, call.count))
           return give_faster(port, call);
       }
@@ -180,7 +183,8 @@ struct RingBroadcast : AlgorithmDefaults {
       std::int64_t begun = port.now();
       double part = 1;
       if (once) {
-        give(port, call);
+        // What all ranks take on average: the others take about twice as long as the root.
+        if (give(port, call)) part = ranks_ / (2.0 * ranks_ - 1);
       } else {
         // The first bytes may only have filled the ring; the others went at the pace of the slowest rank.
         const std::size_t ahead = call.count > ring_bytes_ ? ring_bytes_ : 0;
@@ -189,8 +193,6 @@ struct RingBroadcast : AlgorithmDefaults {
         pass(port, call, ahead, call.count);
         part = static_cast<double>(call.count - ahead) / static_cast<double>(call.count);
       }
-      // What all ranks take on average: the others take about twice as long as the root.
-      if (once && spreads(port.expose(call.receive))) part *= ranks_ / (2.0 * ranks_ - 1);
       ways_.took(once, call.count, static_cast<std::int64_t>(static_cast<double>(port.now() - begun) / part));
     }
     // The pieces from byte `from`, at the beginning of a piece, to byte `end`.
@@ -208,7 +210,8 @@ struct RingBroadcast : AlgorithmDefaults {
         cells_.finish(port, step);
       }
     }
-    void give(Port& port, const Call& call) {
+    /// Returns whether the others copied the message from each other too.
+    bool give(Port& port, const Call& call) {
       const std::uint64_t step = steps_++;
       const bool spread = spreads(port.expose(call.receive));
       if (spread) spread_.begin_root(port);
@@ -224,6 +227,7 @@ struct RingBroadcast : AlgorithmDefaults {
       }
       cells_.finish(port, step);
       cells_.settle(port, steps_);
+      return spread;
     }
     void take(Port& port, const Call& call, std::uint64_t step) {
       if (spreads(cells_.taken_piece()))
