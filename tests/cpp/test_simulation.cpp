@@ -924,6 +924,7 @@ TEST(Simulation, WhatABodyThrowsComesOutAndNothingLeaks) {
     }),
                  Boom);
     EXPECT_EQ(unwound, 1);
+    EXPECT_THROW(bench.simulation.run([](SimPort&) {}), Error) << "ranks are still in the first run";
   }
   EXPECT_EQ(unwound, 4) << "the others' stacks are unwound with the simulation";
 }

@@ -106,6 +106,7 @@ std::uint64_t Simulation::image(const void* place, unsigned bytes) const {
 // ----------------------------------------------------------------------------------------
 
 void Simulation::run(const std::function<void(SimPort&)>& body) {
+  if (unfinished_ != 0) throw Error("simulation: run again after a run that did not end");
   body_ = body;
   unfinished_ = shape_.size();
   vain_pauses_ = vain_sleeps_ = 0;

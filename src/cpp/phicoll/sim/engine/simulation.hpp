@@ -82,8 +82,8 @@ class Simulation final : private CoherenceListener {
   Cycles now() const { return wheel_.now(); }
 
   /// Lets every rank call `body` once, starting at the present time. Returns when all have returned and nothing is under
-  /// way, or when the log of one call has all that it keeps; no run may follow then. Throws what a body throws, and DeadlockError if ranks wait for ever. After an error the simulation can only be
-  /// destroyed.
+  /// way, or when the log of one call has all that it keeps. Throws what a body throws, and DeadlockError if ranks wait for
+  /// ever. After an error, or where the log ended it first, no run may follow: it throws Error.
   void run(const std::function<void(SimPort&)>& body);
 
   const Counters& counters() const { return counters_; }
