@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "phicoll/arch/stack_switch.hpp"
 #include "phicoll/errors.hpp"
@@ -53,18 +52,15 @@ class KeptStacks {
  public:
   /// One of them, or null.
   static void* take() {
-    std::vector<void*>* const kept = list();
-    if (kept == nullptr || kept->empty()) return nullptr;
-    void* const memory = kept->back();
-    kept->pop_back();
-    return memory;
+    List* const kept = list();
+    if (kept == nullptr || kept->count == 0) return nullptr;
+    return kept->stacks[--kept->count];
   }
   /// Returns false if there are enough.
   static bool keep(void* memory) {
-    std::vector<void*>* const kept = list();
-    if (kept == nullptr || kept->size() == most) return false;
-    if (kept->capacity() == 0) kept->reserve(most);
-    kept->push_back(memory);
+    List* const kept = list();
+    if (kept == nullptr || kept->count == most) return false;
+    kept->stacks[kept->count++] = memory;
     return true;
   }
 
@@ -72,12 +68,13 @@ class KeptStacks {
   static constexpr std::size_t most = 256;
 
   struct List {
-    std::vector<void*> stacks;
+    void* stacks[most];
+    std::size_t count = 0;
     ~List();
   };
-  static std::vector<void*>* list() {
+  static List* list() {
     static thread_local List list;
-    return ended ? nullptr : &list.stacks;
+    return ended ? nullptr : &list;
   }
   static thread_local bool ended;  // a fiber may end after its thread's list
 };
@@ -132,7 +129,7 @@ class Stack {
 KeptStacks::List::~List() {
   ended = true;
   const std::size_t bytes = Fiber::default_stack_bytes + static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  for (void* const memory : stacks) munmap(memory, bytes);
+  for (std::size_t i = 0; i < count; ++i) munmap(stacks[i], bytes);
 }
 
 }  // namespace
