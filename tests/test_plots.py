@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -9,6 +12,7 @@ from matplotlib.text import Text
 import phicoll
 from made_up import DEFAULT, MadeUp, MadeUpSubject
 from phicoll.plots import KINDS, draw_comparison, draw_distribution, draw_probes
+from phicoll.plots.bands import draw_bands
 from phicoll.plots.ranks import spread
 from phicoll.plots.style import PALE
 from phicoll.results import from_lines
@@ -38,6 +42,12 @@ def test_a_time_of_zero_is_drawn():
     draw_distribution(ax, results.observations, list(results.compare()))
     low, high = ax.get_xlim()
     assert low == 0 < high
+
+
+def test_bands_in_which_every_time_is_zero_are_drawn():
+    none = SimpleNamespace(low_ns=0.0, high_ns=0.0)
+    row = SimpleNamespace(name="flat", subject=SimpleNamespace(ranks=2), prediction=none, samples=np.zeros(4))
+    assert draw_bands(Figure().subplots(), [row], log=True).get_yscale() == "linear"
 
 
 def test_comparison_shows_verified_rows_best_first_with_units():

@@ -146,13 +146,13 @@ def draw_bands(
     )
     ax.set_xlabel("size of the message" if over == "size_bytes" else "ranks")
     ax.set_ylabel("time of a call, us")
-    if log:
-        values = [
-            v
-            for row in rows
-            for v in (row.prediction.low_ns, row.prediction.high_ns, *whiskers(row.samples))
-            if v > 0  # a time may be 0, after what is subtracted
-        ]
+    values = [
+        v
+        for row in (rows if log else ())
+        for v in (row.prediction.low_ns, row.prediction.high_ns, *whiskers(row.samples))
+        if v > 0  # a time may be 0, after what is subtracted
+    ]
+    if values:
         bottom, top = min(values) / 1000 / 1.15, max(values) / 1000 * 1.15
         plain_log_ticks(ax, "y", bottom, top)
         ax.set_ylim(bottom, top)
