@@ -100,7 +100,7 @@ class Calls {
       : operation_(operation), name_(name), rank_(comm.rank()), ranks_(comm.size()) {}
 
   void operator()(AnyCollective<DelayPort>& collective, DelayPort& port, unsigned turn) {
-    const std::size_t counts[] = {1, 0, 2, 31, 32, 33, 1, 64, 100, 300, 7};
+    const std::size_t counts[] = {1, 0, 2, 31, 32, 33, 1, 64, 150, 300, 7};
     count_ = counts[(turn * 7 + turn / 11) % 11];
     turn_ = turn;
     // By threes the same root: both a root that goes on and one that takes over.
@@ -273,6 +273,7 @@ constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slo
                                 {Operation::allreduce, "one-shot:cell=256:cells=2"},
                                 {Operation::allreduce, "one-shot:cell=256:cells=1"},
                                 {Operation::allreduce, "one-shot:cell=256:cells=1:direct=200"},
+                                {Operation::allreduce, "one-shot:cell=4096:cells=1"},
                                 {Operation::allreduce, "one-shot:cell=256:cells=3"},
                                 {Operation::allreduce, "one-shot:cell=256:cells=2:direct=200"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4"},
@@ -288,6 +289,7 @@ constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slo
                                 {Operation::allgather, "one-shot:cell=64:cells=2"},
                                 {Operation::allgather, "one-shot:cell=256:cells=1"},
                                 {Operation::allgather, "one-shot:cell=256:cells=1:direct=200"},
+                                {Operation::allgather, "one-shot:cell=4096:cells=1"},
                                 {Operation::allgather, "one-shot:cell=64:cells=2:direct=200"},
                                 {Operation::allgather, "single-copy:piece=4096"},
                                 {Operation::alltoall, "one-shot:cell=1024:cells=2"},
