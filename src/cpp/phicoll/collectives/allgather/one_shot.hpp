@@ -2,7 +2,7 @@
 
 // phicoll's allgather, regular and vector: every rank publishes its block in pieces and takes everyone's. Two
 // cells a rank suffice without acknowledgements, as in the one-shot allreduce: in every step each rank awaits
-// a piece of every other, an empty one where a block has ended.
+// a piece of every other, an empty one where a block has ended. Two ranks need only one each (cells.hpp, 5).
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,8 @@
 
 // phicoll's allreduce for small messages: every rank publishes its operand and combines all operands in rank order into its
 // own result, so all have the same bits after one exchange. Two cells a rank need no acknowledgements: a rank that opens
-// step t has awaited every rank's piece of step t - 1, which that rank published after it had read all of step t - 2.
+// step t has awaited every rank's piece of step t - 1, which that rank published after it had read all of step t - 2. Two
+// ranks need only one each (cells.hpp, 5).
 
 #include <algorithm>
 #include <cstdint>
@@ -125,7 +126,8 @@ struct OneShotAllreduce : AlgorithmDefaults {
       if (order_.sharing())
         for (const int r : order_) cells_.await(port, r, step, call.tag, bytes);
       // This rank's operand is read from the caller's buffer if possible: its cell's lines are on their way to the
-      // peers, and the stores to them are not yet done.
+      // peers, and the stores to them are not yet done. Of two ranks neither may read its own cell, which the peer may have
+      // overwritten (cells.hpp, 5); both keep their operands.
       const bool kept = call.keeps_operand(rank_);
       const auto operand = [&, step, bytes, kept](int r) {
         return r == rank_ && kept ? call.send + at : cells_.await(port, r, step, call.tag, bytes);

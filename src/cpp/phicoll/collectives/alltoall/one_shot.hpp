@@ -2,7 +2,7 @@
 
 // phicoll's alltoall for small blocks of one size: every rank publishes a part of all its blocks at once, and
 // takes its own parts from all. Two cells a rank suffice without acknowledgements, as in the one-shot
-// allreduce.
+// allreduce; two ranks need only one each (cells.hpp, 5).
 
 #include <algorithm>
 #include <cstdint>

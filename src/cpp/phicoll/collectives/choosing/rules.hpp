@@ -97,8 +97,8 @@ constexpr const char* root_takes = "each rank combines a part, the root takes al
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
 constexpr const char* own_pieces = "a block in pieces of its own";
 constexpr const char* few_cells = "few cells, which stay in the nearest cache";
-constexpr const char* changing =
-    "two cells: each rank writes next where it has just read, so a line crosses once";
+constexpr const char* swapping =
+    "two cells: each rank next writes where it has just read, so a line crosses only once";
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
 constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
 constexpr const char* cpu_by_cpu = "ranks that share a CPU go through one of them";

@@ -17,11 +17,11 @@ using H = HostNumbers;
 
 // Through few cells, whose lines stay in the nearest cache, two ranks near each other take 0.6 to 0.9 of the time. Two far
 // from each other take 0.5 to 0.9 beyond 64 B; up to there, a root that is ahead of its reader needs many cells.
-// Reductions of 1 KB that end on all ranks take 0.7 to 0.9 near and the same far.
+// Reduce-scatters of 1 KB take 0.7 to 0.9 near and the same far.
 constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537;
-// Two ranks that exchange data in two cells, and change cells at every step, hand each line over once. That takes 0.5 to 0.8 of
-// the time of a ring from 1 to 256 KB, near and far. At 512 KB and 1 MB it equals a ring. From 65 to 384 bytes few cells take 0.8
-// to 0.9 of its time.
+// Two ranks that exchange data in two cells, and swap them at every step, hand each line over once. That takes 0.5 to
+// 0.85 of the time of a ring from 1 to 256 KB, near and far. At 512 KB and 1 MB it equals a ring. From 65 to 384 bytes
+// few cells take 0.8 to 0.9 of that.
 constexpr std::size_t two_to = 65, two_again = 385;
 
 AlgorithmChoice broadcast(const Choosing& at) {
@@ -92,9 +92,9 @@ AlgorithmChoice allreduce(const Choosing& at) {
     if (at.fits(levels)) return levels;
   }
   if (at.pair)
-    return at.by_size({{0, two_cells, changing},
+    return at.by_size({{0, two_cells, swapping},
                        {two_to, "one-shot:cell=4096:cells=8", few_cells},
-                       {two_again, two_cells, changing},
+                       {two_again, two_cells, swapping},
                        {at.host.at(&H::slice), at.wide_cells("sliced:chunk=", at.ring), sliced}});
   return at.by_size({{0, "one-shot", one_exchange},
                      {at.host.at(&H::slice_many), "sliced:chunk=16384:cells=128", sliced},
@@ -143,9 +143,9 @@ AlgorithmChoice exchange(const Choosing& at, const Rule& largest) {
                        {at.host.at(&H::rotate), at.cells("one-shot:cell=", at.ring), rotating},
                        wide(at),
                        largest});
-  return at.by_size({{0, two_cells, changing},
+  return at.by_size({{0, two_cells, swapping},
                      {two_to, "one-shot:cell=4096:cells=8", few_cells},
-                     {two_again, two_cells, changing},
+                     {two_again, two_cells, swapping},
                      wide(at),
                      largest});
 }

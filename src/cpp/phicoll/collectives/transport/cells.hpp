@@ -16,13 +16,14 @@
 //     finished step t - cells. With two cells that holds where every rank awaits every other's piece in every step.
 //  4. A piece may stay in its writer's memory (direct.hpp); its cell then holds a handle. At the call's end a rank that
 //     has read such a piece stores with release up to which step it has read (`through`, in the word of 2), and the
-//     piece's writer acquires that from all others (`settle`): their loads come before whatever it stores after the
-//     call. So every rank awaits all pieces of a rank that leaves one in place, wanted or not.
-//  5. Two ranks with one cell each, without credits, change cells at every step: each writes step t + 1 where it has read
-//     step t. Nobody else reads or writes that cell then, as its writer has left it to its reader by 1, and comes back to it
-//     only by reading step t + 1. So a rank needs no word from the other before it writes; it must have read its peer's
-//     piece of step t to the end, and reads no piece of its own. A line then goes from cache to cache once a step. Where
-//     each rank keeps its cells, it goes twice, since the writer takes it back.
+//     piece's writer acquires that from all others (`settle`), unless the algorithm knows otherwise that all have
+//     read it (`take_back`): their loads come before whatever it stores after the call. So every rank awaits all pieces of
+//     a rank that leaves one in place, wanted or not.
+//  5. Two ranks with one cell each and no credits swap cells at every step: each writes its piece of step t + 1 into the
+//     cell from which it has just read its peer's piece of step t. The peer published that piece (1) and does not touch
+//     the cell again until it reads step t + 1 there. So a rank may write without asking, if it has read its peer's piece
+//     to the end and never reads its own, which the peer may have overwritten. A line then moves from cache to cache once
+//     a step. If each rank kept its cell, it would move twice, because the writer has to take it back.
 
 #include <cstddef>
 #include <cstdint>
@@ -98,18 +99,19 @@ inline std::size_t cells_footprint(int ranks, int rings, int cells, std::size_t 
          static_cast<std::size_t>(rings) * static_cast<std::size_t>(cells) * cell_stride(bytes);
 }
 
-/// The largest number of cells that fit into `most` bytes, between two and `wanted`.
+/// The largest number of cells that fit into `most` bytes: at most `wanted`, and two or more unless `wanted` is one.
 inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes, std::size_t most = rings_most) {
   while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most)
     wanted = wanted / 2 > 2 ? wanted / 2 : 2;
   return wanted;
 }
 
-/// The parameter of algorithms of which a rank may have one cell (5 above).
+/// The parameter `cells` of algorithms that can do with one cell a rank (5 above).
 template <class Visitor>
 void describe_cells(Visitor& visitor, int& cells) {
-  visitor.integer("cells", cells, 1, 4096,
-                  "cells of a rank, used in turn; 1, for two ranks: each writes next where it has just read");
+  visitor.integer(
+      "cells", cells, 1, 4096,
+      "cells of a rank, used in turn; 1 (two ranks only): each rank next writes where it has just read");
 }
 
 /// Limits one ring per rank: fewer cells first, then smaller ones, down to `least` bytes. One cell is for two ranks only.
@@ -161,11 +163,12 @@ class Cells {
         rank_(setup.rank),
         hint_(setup.hint()),
         credit_(credit),
-        changes_(cells == 1 && setup.size() == 2),
+        swaps_(cells == 1 && setup.size() == 2),
         direct_(direct),
-        stores_(changes_ ? Stores::cached : piece_stores(setup.shape, setup.rank)) {
+        // Swapped cells: their lines are in this rank's cache already.
+        stores_(swaps_ ? Stores::cached : piece_stores(setup.shape, setup.rank)) {
     for (int r = 0; r < ranks_; ++r)
-      stores_to_.push_back(changes_ ? Stores::cached : piece_stores(setup.shape, rank_, r));
+      stores_to_.push_back(swaps_ ? Stores::cached : piece_stores(setup.shape, rank_, r));
   }
 
   std::size_t bytes() const { return bytes_; }
@@ -225,7 +228,7 @@ class Cells {
   bool taken() const { return taken_; }
   /// The last such piece.
   const Exposed& taken_piece() const { return taken_piece_; }
-  /// Says that this rank's piece that stays in place is read no more, so that `settle` need not wait.
+  /// Says that nobody reads this rank's piece in place any more, so `settle` need not wait.
   void take_back() { given_ = false; }
   /// Ends a call whose last step is `steps` - 1: this rank reads nothing more of it.
   void through(Port& port, std::uint64_t steps) {
@@ -257,13 +260,13 @@ class Cells {
     given_ = false;
   }
   unsigned char* cell(int writer, std::uint64_t step) const {
-    const auto ring = static_cast<std::uint64_t>(writer) ^ (changes_ & step);
+    const auto ring = static_cast<std::uint64_t>(writer) ^ (swaps_ & step);
     return memory_ + static_cast<std::size_t>(ring) * ring_bytes_ +
            static_cast<std::size_t>(turns_.cell(step)) * stride_;
   }
   Data payload(Port& port, int writer, std::uint64_t step, std::size_t piece) const {
-    // A cell that is written where it was read has all pieces at the same place.
-    const std::uint64_t turn = changes_ != 0 ? 0 : turns_.turn(step);
+    // Ranks that swap cells put every piece at the same place, whose lines they have just read.
+    const std::uint64_t turn = swaps_ != 0 ? 0 : turns_.turn(step);
     return port.shared(cell(writer, step) + payload_at(bytes_, turn, piece));
   }
   CellHead* head_of(int writer, std::uint64_t step) const {
@@ -298,9 +301,9 @@ class Cells {
   int rank_;
   Hint hint_;
   Credit credit_;
-  std::uint64_t changes_;  // 1: two ranks that change cells at every step, else 0
-  bool given_ = false;     // whether a piece of this call stays in this rank's memory
-  bool taken_ = false;     // whether this rank read a piece in another rank's memory
+  std::uint64_t swaps_;  // 1: two ranks that swap cells at every step, else 0
+  bool given_ = false;   // whether a piece of this call stays in this rank's memory
+  bool taken_ = false;   // whether this rank read a piece in another rank's memory
   Exposed taken_piece_{0, 0, 0};
   Direct direct_;
   Stores stores_;
