@@ -101,8 +101,8 @@ def become(
 ) -> int:
     """Become ``command``, in the environment that ``prepared`` makes of this one: with ``libphicoll-KIND`` preloaded.
 
-    If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is. A library that
-    is preloaded already stays, with a line.
+    If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is. If the
+    library is preloaded already, it stays, and a line says so.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def become(
     environment = dict(os.environ)
     said = ""
     if f"libphicoll-{kind}" in environment.get("LD_PRELOAD", ""):
-        said = "the library is preloaded already, and stays as it is"
+        said = "the library is preloaded already, and stays"
     else:
         try:
             environment = prepared(environment)
