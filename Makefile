@@ -7,7 +7,7 @@ JOBS   ?= $(shell nproc)
 BUDGET ?= 36
 # How the build tree is configured in which the C++ tests are built too.
 TESTED := -C cmake.define.PHICOLL_BUILD_TESTS=ON -C cmake.define.PHICOLL_WARNINGS_AS_ERRORS=ON
-# What is set up; scripts/setup.sh has the list.
+# The purpose to set up for; scripts/setup.sh lists them.
 PURPOSE ?= demo
 SHELL := bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -39,7 +39,7 @@ setup: | tools
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) scripts/build.sh $(CONFIGURE)
 	@touch $@
 
-# At the same time: while the compiler computes, packages are fetched.
+# Both at once: packages are fetched while the compiler runs.
 build:
 	@$(MAKE) --no-print-directory -j2 setup .venv/.built
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing: system packages through apt where that is allowed, Python packages in .venv.
 # usage: scripts/setup.sh [--tools] [demo|test|test-long|docs]
-# --tools: of the Python packages only those that build phicoll. The others can be installed while it is compiled.
+# --tools: only the Python packages that building phicoll takes. The others can be installed during the build.
 # What is required and cannot be had ends the script with the command to run by hand; what is optional is skipped with a word.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -126,7 +126,7 @@ if not sys.argv[2]:
 print("\n".join(wanted))
 PY
 )
-  echo "setup: Python packages ${only_tools:+that build phicoll }in .venv"
+  echo "setup: Python packages in .venv${only_tools:+: those that building phicoll takes}"
   # uv takes 4 s of CPU time where pip takes 32. It reads none of pip's settings: those of the index are handed on.
   uv=(env UV_NO_CONFIG=1 UV_LINK_MODE=copy)
   while read -r setting value; do
