@@ -142,7 +142,7 @@ TEST(Fiber, IsDestroyedWhileAnotherExceptionUnwindsTheResumer) {
 }
 
 TEST(Fiber, EndsOnAnotherThreadThanItBeganOn) {
-  // Threads keep the stacks that their fibers left; more than a thread keeps are given back.
+  // A thread keeps some of the stacks that its fibers leave; these are more than it keeps.
   constexpr int many = 300;
   int unwound = 0;
   for (int round = 0; round < 3; ++round) {

@@ -134,7 +134,7 @@ TEST_P(WhicheverIsFaster, Threads) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverIsFaster, ::testing::Values(2, 3, 5));
 
-// The second call of a size goes by single copies, which the ranks that have come take from each other.
+// The second call of a size is copied once; the ranks that are there take pieces from each other.
 TEST(LargeCalls, ABroadcastsRootDoesNotWaitForALateRank) {
   fork_and_run(3, GroupOptions(), [](Communicator& comm) {
     if (!comm.control().cross_copies()) return;

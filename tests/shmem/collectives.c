@@ -243,8 +243,8 @@ static void test_sizes(shmem_team_t team) {
   shmem_free(to);
 }
 
-/* Calls of small sizes and of barriers in any order, from any root, with PEs held up at random. Calls between two barriers have a
- * destination each, as a call may put its data there while another PE still reads the last one's. */
+/* Small calls and barriers in any order, from any root, with PEs held up at random. Each call between two barriers has its own
+ * destination: a call may put data there while another PE still reads the previous call's. */
 static void test_mixed(shmem_team_t team) {
   enum { most = 520, between = 8, calls = 1200 };
   static const int sizes[] = {1, 1, 1, 2, 8, 30, 31, 32, 63, 64, 128, 129, 256, 257, 512, most};

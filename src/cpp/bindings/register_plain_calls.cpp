@@ -561,7 +561,7 @@ py::object wait(PyObject* object) {
   return py::bool_(true);
 }
 
-// Whether such a call has ended, and the request is null now; or whether it was null.
+// Whether such a call has ended; if so, the request is null afterwards. True for a null request.
 py::object test(PyObject* object) {
   RequestObject* const request = RequestObject::of(object);
   if (request == nullptr) return {};

@@ -40,12 +40,11 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members) {
 
 }  // namespace
 
-/// The region of one of the parts of a split. Large calls need rings that go round slowly: an allreduce of 256 KB by two ranks
-/// took 35 us in an eighth of the group's region, and 18 in half of it, as in the group's own. Pages are taken as they are used,
-/// but all parts together take at most a fifteenth of the heap beyond what small calls need, so that programs may split often.
-/// (A sixteenth of the default heap has no room for the heads of two ranks' longest rings. Half as many cells made allreduces
-/// of 256 KB to 1 MB take 1.4 to 1.6 times as long between near CPUs.) It does not depend on what the heap has left, so it is
-/// the same in every run.
+/// The region of one of the parts of a split. Large calls need rings that go round slowly: with half as many cells,
+/// allreduces of 512 KB and 1 MB by two ranks took 1.4 and 1.6 times as long between near CPUs. Pages are taken as they
+/// are used, but all parts together take at most a fifteenth of the heap beyond what small calls need, so that programs
+/// may split often. (A sixteenth of the default heap has no room for the heads of two ranks' longest rings.) It does not
+/// depend on what the heap has left, so it is the same in every run.
 std::size_t Communicator::region_for(std::size_t members, std::size_t parts) const {
   const std::size_t half = region_.bytes() / 2 / static_cast<std::size_t>(size()) * members;
   const std::size_t small = std::max(std::min(usual_region, heap_.bytes() / 4 / parts), least_region);

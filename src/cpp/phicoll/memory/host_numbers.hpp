@@ -14,8 +14,8 @@ namespace phicoll {
 /// with 1 MB of L2 and a shared L3 (docs/collectives.md), and hold where nothing was measured.
 struct HostNumbers {
   // Ranks with a CPU each.
-  std::int64_t rotate = 24 << 10;       ///< blocks that go through a long ring of larger cells
-  std::int64_t wide = 128 << 10;        ///< blocks that go through the largest cells
+  std::int64_t rotate = 24 << 10;       ///< blocks for a long ring (exchanges: of more than two ranks)
+  std::int64_t wide = 128 << 10;        ///< blocks for the largest cells (likewise)
   std::int64_t cell = 64 << 10;         ///< bytes of a larger cell
   std::int64_t wide_cell = 256 << 10;   ///< bytes of a largest cell
   std::int64_t ring = 2 << 20;          ///< bytes of a rank's ring of larger cells

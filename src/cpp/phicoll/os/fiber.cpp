@@ -98,7 +98,7 @@ class Stack {
   }
   ~Stack() {
 #if defined(PHICOLL_FIBER_ASAN)
-    // The frames that were left on it are poisoned, and the next mapping at this address is not theirs.
+    // The frames that were left on it are poisoned, and whatever uses this memory next is not theirs.
     __asan_unpoison_memory_region(bottom(), bytes_);
 #endif
     if (bytes_ == Fiber::default_stack_bytes && KeptStacks::keep(memory_)) return;
@@ -113,8 +113,8 @@ class Stack {
   std::size_t bytes() const {
     return bytes_;
   }
-  /// How far below its end the fiber begins: less than a page, and not the same for stacks that lie side by side. The frames
-  /// of hundreds of fibers would else share a few sets of the cache.
+  /// How far below its end the fiber begins: less than a page, and not the same for stacks that lie side by side.
+  /// Otherwise the frames of hundreds of fibers would share a few sets of the cache.
   std::size_t unused() const {
     const std::size_t distance = 128;
     return reinterpret_cast<std::uintptr_t>(memory_) / page_ % (page_ / distance) * distance;

@@ -6,8 +6,8 @@
 //
 // A message that stays where it lies (direct.hpp) is announced in one cell and copied from both sides at once
 // (rooted_copy.hpp); then all ranks are in the call together. With once=1 the root also leaves a large message there if only the
-// kernel can copy it and, by what the root has timed, that was faster lately (copy_ways.hpp). Among more than two ranks such
-// a message is copied by the others only, and from each other, so that the root is free early (spread_copy.hpp).
+// kernel can copy it and, by what the root has timed, that was faster lately (copy_ways.hpp). With more than two
+// ranks, only the others copy such a message, partly from each other, so the root can return early (spread_copy.hpp).
 
 #include <algorithm>
 #include <cstdint>
@@ -183,7 +183,7 @@ struct RingBroadcast : AlgorithmDefaults {
       std::int64_t begun = port.now();
       double part = 1;
       if (once) {
-        // What all ranks take on average: the others take about twice as long as the root.
+        // The average over all ranks counts; the others take about twice as long as the root.
         if (give(port, call)) part = ranks_ / (2.0 * ranks_ - 1);
       } else {
         // The first bytes may only have filled the ring; the others went at the pace of the slowest rank.

@@ -62,7 +62,7 @@ class Exposures {
     port.store_relaxed(own.tag, tag);
     port.signal(own.call, call_);
   }
-  /// Counts a call in which this rank has no part.
+  /// Counts a call in which this rank exposes nothing.
   void skip() { ++call_; }
   Seen await(Port& port, int rank) {
     ExposureLine& line = lines_[rank].value;

@@ -6,10 +6,10 @@
 //
 //  1. The root sets the counter to the call's number times 2^32 before it publishes the message. A rank may come when the
 //     root has begun the next message, so it takes a piece only while the counter has its call's number.
-//  2. A rank that has taken a piece says so beside the piece, with the call's number (release). A rank that acquires this
+//  2. A rank that has taken a piece says so in the piece's word, with the call's number (release). A rank that acquires this
 //     copies the piece from there. The root has acquired it for each piece when it returns.
-//  3. The other ranks return when all of them have finished. So none says anything beside a piece of the next call before all
-//     have read what stands there of this one.
+//  3. The other ranks return when all of them have finished. So none writes a piece's word of the next call before all have
+//     read what stands there of this one.
 
 #include <algorithm>
 #include <cstddef>
@@ -46,7 +46,7 @@ class SpreadCopy {
     exposures_.skip();
     port.store_relaxed(pieces_->next.value.word, exposures_.call() << 32);
   }
-  /// On the root: waits until its message, of `bytes`, is read no more.
+  /// On the root: waits until nobody reads its message of `bytes` any more.
   void end_root(Port& port, std::size_t bytes) {
     for (std::size_t p = 0; p * piece_of(bytes) < bytes; ++p) holder(port, p);
   }
@@ -61,12 +61,13 @@ class SpreadCopy {
       const int from = holder(port, p);
       if (from != rank_) fetch(exposures_.await(port, from).receive, p);
     };
-    std::size_t here = 0;  // the pieces before it are here, and perhaps some that this rank has taken
+    // All pieces before this one are here; so are those that this rank took from the root.
+    std::size_t here = 0;
     std::size_t next = 0;
     while (claim(port, bytes, &next)) {
       fetch(message, next);
       port.signal(pieces_->taken[next], number() | static_cast<unsigned>(rank_));
-      // Those that others have just copied are in a cache.
+      // What others have just copied is still in a cache.
       while (here * piece < bytes && port.load_acquire(pieces_->taken[here]) >= number())
         fetch_from_holder(here++);
     }

@@ -102,7 +102,7 @@ class Coherence {
   /// How many requests the core has under way.
   int outstanding(int core) const { return outstanding_count_[static_cast<std::size_t>(core)]; }
 
-  /// Of any kind: a rank that goes on is the listener's.
+  /// Of any kind; a rank that is due is handed to the listener.
   void handle(const Event& event);
 
   /// Throws Error with the line and the cores if two cores hold what only one may hold.
@@ -117,8 +117,8 @@ class Coherence {
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
 
-  // A line, and a transaction but for its last member, takes one line of the host's caches: a machine's are more than a first-level
-  // cache holds, and missing there is what a simulation spends most time on.
+  // A Line, and a Transaction but for its last member, fills one line of the host's caches. There are more of them than a
+  // first-level cache holds, and misses there cost.
   struct alignas(arch::line_bytes) Line {
     CoreSet sharers;  // as the directory knows them: cores that have the line, the owner among them
     std::uint32_t waiting = none;  // requests in the order of their arrival
@@ -233,7 +233,9 @@ class Coherence {
   bool l2_matters_ = false;        // likewise of the second level: without it none drives another out
   AlignedVector<Line> lines_;
   AlignedVector<std::uint8_t> states_;  // of each line and core
-  int state_shift_ = 0;  // a line's states are so many bits apart that they share a line of the host
+  // The states of successive lines are 2^state_shift_ bytes apart, so one line's states span as few of the host's lines as
+  // possible.
+  int state_shift_ = 0;
   std::vector<CoreTags> l1_, l2_;
   std::vector<Cycles> directory_free_, cache_free_, channel_free_;
   std::vector<Cycles> l3_out_free_, l3_in_free_, package_out_free_;  // of a table

@@ -94,10 +94,10 @@ class EventWheel {
   static constexpr Cycles reach = 2048;
   static constexpr std::uint32_t none = UINT32_MAX;
 
-  /// An event in its bucket, whose place says its time.
+  /// An event; its bucket tells the time.
   struct Node {
     std::uint32_t subject;
-    std::uint32_t next;  // of the bucket's events in a circle, or of those that are free
+    std::uint32_t next;  // the bucket's next event, in a circle, or the next free node
     std::uint16_t core;
     EventKind kind;
   };
