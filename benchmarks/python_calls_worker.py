@@ -7,7 +7,8 @@ CALLS is a regular expression: only calls whose names it is found in are measure
 
 Prints, on rank 0, one line of JSON: each call's name, and the seconds that it takes. With one rank that is
 the least of many batches: the cost of the call alone. With more it is the median of batches, each after a
-barrier.
+barrier, of at least 16 calls back to back or 50 ms. A batch lasts from the first rank's start to the last
+rank's end: a root that leaves early does not end a call.
 """
 
 from __future__ import annotations
@@ -110,22 +111,31 @@ def hidden(nbytes: int) -> dict[str, Callable[[], object]]:
     }
 
 
-def batch(call: Callable[[], object], times: int) -> float:
+def batch(call: Callable[[], object], times: int) -> tuple[float, float]:
+    """When this rank began and ended a batch, in seconds of a clock that all ranks share."""
     comm.Barrier()
-    start = time.perf_counter()
+    start = time.monotonic()
     for _ in range(times):
         call()
-    return (time.perf_counter() - start) / times
+    return start, time.monotonic()
+
+
+def slowest(batches: list[tuple[float, float]]) -> list[float]:
+    """The duration of each batch: from the first rank's start to the last rank's end."""
+    return [
+        max(end for _, end in ranks) - min(start for start, _ in ranks)
+        for ranks in zip(*comm.allgather(batches), strict=True)
+    ]
 
 
 def measured(call: Callable[[], object], seconds: float) -> float:
-    """All ranks measure as many batches, of as many calls, as rank 0 says."""
+    """All ranks measure as many batches, of as many calls, as follow from the slowest rank's first ones."""
     batch(call, 10)
-    one = batch(call, 20)
-    times = comm.bcast(max(1, min(50 if size == 1 else 200, int(2e-3 / one))))
-    batches = comm.bcast(max(3, min(3000, int(seconds / (one * times)))))
-    found = sorted(batch(call, times) for _ in range(batches))
-    return found[0] if size == 1 else found[len(found) // 2]
+    one = slowest([batch(call, 20)])[0] / 20
+    times = max(1, min(50 if size == 1 else 200, int(max(2e-3, min(16 * one, 50e-3)) / one)))
+    batches = max(3, min(3000, int(seconds / (one * times))))
+    found = sorted(slowest([batch(call, times) for _ in range(batches)]))
+    return (found[0] if size == 1 else found[len(found) // 2]) / times
 
 
 def main() -> None:
