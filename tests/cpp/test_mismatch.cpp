@@ -564,7 +564,10 @@ TEST(CallHistory, TellsTheTagOfEveryCallThatItRemembers) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> tags;
   for (int i = 0; i < 3000; ++i) {
     if (i % 97 == 5) history.begin();
-    const std::uint64_t call = history.begin(i % 500 < 400 ? 77 : static_cast<std::uint64_t>(i));
+    const std::uint64_t signature = i % 500 < 400 ? 77 : static_cast<std::uint64_t>(i);
+    const std::uint64_t foreseen = history.tag_after(signature, 3);
+    const std::uint64_t call = history.begin(signature, 3);
+    ASSERT_EQ(history.tag(), foreseen) << call;
     tags.emplace_back(call, history.tag());
   }
   CallNote found{0, 0};

@@ -154,6 +154,37 @@ TEST_P(NonblockingCalls, ACallIsStartedAgainAndAgain) {
   });
 }
 
+TEST_P(NonblockingCalls, APreparedCallOfAWordIsMadeAnewAfterOtherCalls) {
+  run(2, [](Communicator& communicator) {
+    std::int64_t value = 0, receive = 0, beside = 0;
+    int refused = 0;
+    const auto request =
+        communicator.prepare([&](Communicator& c) { c.allreduce(&value, &receive, 1, sum()); });
+    const auto barrier = communicator.prepare([](Communicator& c) { c.barrier(); });
+    for (int turn = 0; turn < 60; ++turn) {
+      if (turn % 7 == 3)
+        communicator.wait(*communicator.begin([&](Communicator& c) { c.broadcast(&beside, 8, 0); }));
+      if (turn % 11 == 5)
+        communicator.select(Operation::allreduce, turn % 2 == 0 ? "recursive-doubling" : "one-shot");
+      if (turn % 13 == 6) {
+        communicator.begin(barrier);
+        communicator.wait(*barrier);
+      }
+      value = turn + communicator.rank();
+      communicator.begin(request);
+      if (!request->done) {
+        EXPECT_THROW(communicator.begin(request), ArgumentError) << turn;
+        ++refused;
+      }
+      if (turn % 5 == 2)
+        while (!communicator.test(*request)) std::this_thread::yield();
+      communicator.wait(*request);
+      ASSERT_EQ(receive, 2 * turn + 1);
+    }
+    EXPECT_GE(refused, 30);
+  });
+}
+
 TEST_P(NonblockingCalls, EveryOperationAndSeveralCallsInOneFunction) {
   run(3, [](Communicator& communicator) {
     const auto size = static_cast<std::size_t>(communicator.size());

@@ -179,7 +179,8 @@ std::shared_ptr<CollectiveRequest> Communicator::begin(std::function<void(Commun
 
 void Communicator::begin(const std::shared_ptr<CollectiveRequest>& request) {
   check_process();
-  if (size_ > 1) return (nonblocking_ ? *nonblocking_ : nonblocking()).begin(request);
+  if (__builtin_expect(nonblocking_ != nullptr, 1)) return nonblocking_->begin(request);
+  if (size_ > 1) return nonblocking().begin(request);
   request->call(*this);  // alone it waits for nobody
 }
 

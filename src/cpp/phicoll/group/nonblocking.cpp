@@ -156,7 +156,7 @@ void Nonblocking::move() {
 
 /// Handles an exception that leaves a call half done, as in a blocking call.
 template <class Function>
-void Nonblocking::in_call(MadeCall& made, const Function& function) {
+[[gnu::always_inline]] inline void Nonblocking::in_call(MadeCall& made, const Function& function) {
   try {
     function();
   } catch (...) {
@@ -176,12 +176,16 @@ void Nonblocking::put_aside() {
   if (first_->kept) ended_.push_back(std::move(first_->kept));
 }
 
-[[gnu::always_inline]] inline void Nonblocking::end_first() {
+[[gnu::always_inline]] inline void Nonblocking::note_end() {
   if (noted_ != nullptr) CallBoard::done(*std::exchange(noted_, nullptr));
-  if (__builtin_expect(!held_.empty() || first_->kept, 0)) put_aside();
   stage_ = Stage::none;
-  unfinished_.store(queued(), std::memory_order_release);
   first_->done = true;  // release: a rank that sees it done sees the result
+}
+
+[[gnu::always_inline]] inline void Nonblocking::end_first() {
+  if (__builtin_expect(!held_.empty() || first_->kept, 0)) put_aside();
+  unfinished_.store(queued(), std::memory_order_release);
+  note_end();
   // A call that is begun again need not be counted again.
   if (first_.use_count() == 1) first_.reset();
 }
@@ -256,10 +260,9 @@ bool Nonblocking::is_outside() const {
   return true;
 }
 
-// The note comes after what peers wait for. That is early enough: it must precede only waits and reads of others' memory
-// (Collectives::wait_for_readers).
-[[gnu::always_inline]] inline void Nonblocking::carry_out(MadeCall& made) {
-  const Started started = made.algorithm->start(*made.stays, made.call);
+// Goes on with a call whose algorithm has started. The note comes after what peers wait for. That is early enough: it must
+// precede only waits and reads of others' memory (Collectives::wait_for_readers).
+[[gnu::always_inline]] inline void Nonblocking::follow(MadeCall& made, Started started) {
   if (made.last_use != nullptr) {
     if (board_ != nullptr)
       noted_ = &board_->note(inner_->rank_, made.number, CallNote{made.signature, made.call.tag});
@@ -292,7 +295,7 @@ void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
     made.keep_blocks(inner_->size());
   }
   made.valid = held_.empty() ? inner_->collectives().changes() : 0;  // what is held is this call's alone
-  carry_out(made);
+  follow(made, made.algorithm->start(*made.stays, made.call));
 }
 
 // The function's frames, where its blocks may be, are gone when the call goes on.
@@ -302,17 +305,22 @@ void MadeCall::keep_blocks(int ranks) {
 }
 
 [[gnu::always_inline]] inline void Nonblocking::make_again(MadeCall& made) {
-  if (made.last_use == nullptr) {
-    inner_->calls_.begin();
-  } else {
-    made.number = inner_->calls_.begin(made.signature, made.mark);
-    made.call.tag = inner_->calls_.tag();
-    *made.last_use = made.number;
-  }
-  carry_out(made);
+  made.call.tag = made.next_tag;
+  follow_again(made.algorithm->start(*made.stays, made.call));
 }
 
-// The call is noted in carry_out, and until it has ended.
+void Nonblocking::follow_again(Started started) {
+  first_->done = false;
+  unfinished_.store(1, std::memory_order_release);
+  MadeCall& made = first_->made;
+  if (made.last_use == nullptr)
+    inner_->calls_.begin();
+  else
+    *made.last_use = made.number = inner_->calls_.begin(made.signature, made.mark);
+  follow(made, started);
+}
+
+// The call is noted in follow(), and until it has ended.
 void Nonblocking::make_here(CollectiveRequest& request) {
   inner_->board_ = nullptr;
   starts_here_ = true;
@@ -329,20 +337,29 @@ void Nonblocking::make_here(CollectiveRequest& request) {
   put_back();
 }
 
-[[gnu::always_inline]] inline void Nonblocking::begin_here(const Shared& request) {
+/// Begins the first call by a function. Returns whether it could be begun without waiting.
+template <class Function>
+[[gnu::always_inline]] inline bool Nonblocking::begin_by(const Function& function) {
+  try {
+    function();
+    return true;
+  } catch (const NotYet&) {
+    stage_ = Stage::function;
+    return false;
+  } catch (...) {
+    fail_first();
+    end_first();
+    return true;
+  }
+}
+
+void Nonblocking::begin_here(const Shared& request) {
   if (first_ != request) first_ = request;
   unfinished_.store(1, std::memory_order_release);
   MadeCall& made = request->made;
-  try {
-    if (made.valid != 0 && made.valid == inner_->collectives_->changes()) return make_again(made);
-    return make_here(*request);
-  } catch (const NotYet&) {
-    stage_ = Stage::function;
-  } catch (...) {
-    fail_first();
-    return end_first();
-  }
-  move();
+  const bool known = made.valid != 0 && made.valid == inner_->collectives_->changes();
+  if (known) made.next_tag = inner_->calls_.tag_after(made.signature, made.mark);
+  if (!begin_by([&] { known ? make_again(made) : make_here(*request); })) move();
 }
 
 void Nonblocking::put_in_queue(const Shared& request) {
@@ -351,10 +368,23 @@ void Nonblocking::put_in_queue(const Shared& request) {
   if (ready()) move();
 }
 
+// Peers wait for what this rank stores first, so a call that is made over and over takes the shortest way there, and all
+// that can be done later comes between its stores and its first look.
 void Nonblocking::begin(const Shared& request) {
+  if (__builtin_expect(request.get() != again_ || held_by_call_ || work_.has_several_communicators(), 0))
+    return begin_anew(request);
+  held_by_call_ = true;
+  again_ = nullptr;
+  begin_by([&] { make_again(request->made); });  // first_, whose pointer would be loaded later
+  held_by_call_ = false;
+  if (request->error && request->done) std::rethrow_exception(std::exchange(request->error, nullptr));
+}
+
+void Nonblocking::begin_anew(const Shared& request) {
   {
     const Hold own(*this);
     if (__builtin_expect(!request->done, 0)) refuse_active();
+    again_ = nullptr;
     request->done = false;
     if (request->error) request->error = nullptr;
     if (request->is_single && !pending()) {
@@ -363,20 +393,44 @@ void Nonblocking::begin(const Shared& request) {
       put_in_queue(request);
     }
   }
-  if (request->done && request->error) std::rethrow_exception(std::exchange(request->error, nullptr));
+  if (request->error && request->done) std::rethrow_exception(std::exchange(request->error, nullptr));
 }
 
 // Meanwhile nothing of it is pending, so waits sleep instead of going on with it.
-[[gnu::always_inline]] inline void Nonblocking::complete_here(bool alone) {
+[[gnu::always_inline]] inline void Nonblocking::complete_first() {
   MadeCall& made = first_->made;
   stage_ = Stage::completing;
   unfinished_.store(queued(), std::memory_order_release);
-  if (!alone) outer_ = std::exchange(in_operator, this);
   try {
     in_call(made, [&] { made.algorithm->complete(*made.stays, made.call); });
   } catch (...) {
+    again_ = nullptr;
     fail_first();
   }
+}
+
+/// Whether the first call can be completed without a lock and leaves nothing behind. No other thread can change that.
+inline bool Nonblocking::ends_alone() const {
+  return !held_by_call_ && !work_.has_several_communicators() && queue_.empty() && held_.empty() &&
+         ended_.empty() && !first_->kept && first_.use_count() > 1;
+}
+
+// After the last look comes as little as in begin() before the first store.
+[[gnu::always_inline]] inline void Nonblocking::complete_alone() {
+  MadeCall& made = first_->made;
+  held_by_call_ = true;
+  if (made.valid == inner_->collectives_->changes()) {
+    again_ = first_.get();
+    made.next_tag = inner_->calls_.tag_after(made.signature, made.mark);
+  }
+  complete_first();
+  note_end();
+  held_by_call_ = false;
+}
+
+void Nonblocking::complete_here(bool alone) {
+  if (!alone) outer_ = std::exchange(in_operator, this);
+  complete_first();
   if (!alone) in_operator = outer_;
   end_first();
   if (!queue_.empty()) return move();
@@ -386,23 +440,22 @@ void Nonblocking::begin(const Shared& request) {
 void Nonblocking::wait(CollectiveRequest& request) {
   if (!request.done) {
     stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, inner_->calls()};
-    if (const Hold own{*this, Hold::try_once}) {
-      if (__builtin_expect(stage_ == Stage::half && first_.get() == &request, 1))
-        complete_here(own.alone());
-      else
-        look_in_place(request);
-    }
-    if (__builtin_expect(!request.done, 0)) wait_long(request);
+    if (__builtin_expect(stage_ == Stage::half && first_.get() == &request && ends_alone(), 1))
+      complete_alone();
+    else
+      wait_in_turn(request);
   }
   if (request.error) std::rethrow_exception(std::exchange(request.error, nullptr));
 }
 
-void Nonblocking::look_in_place(const CollectiveRequest& request) {
-  for (unsigned left = port_.looks_in_place(); left != 0 && !request.done; --left)
-    ready() ? move() : arch::look_gap();
-}
-
-void Nonblocking::wait_long(const CollectiveRequest& request) {
+void Nonblocking::wait_in_turn(CollectiveRequest& request) {
+  if (const Hold own{*this, Hold::try_once}) {
+    if (stage_ == Stage::half && first_.get() == &request)
+      complete_here(own.alone());
+    else
+      look_in_place(request);
+  }
+  if (request.done) return;
   NativePort::Patience patience;
   try {
     while (!request.done) port_.take_turn(patience);
@@ -411,6 +464,11 @@ void Nonblocking::wait_long(const CollectiveRequest& request) {
     if (inner_->control().broken()) end_all();
     throw;
   }
+}
+
+void Nonblocking::look_in_place(const CollectiveRequest& request) {
+  for (unsigned left = port_.looks_in_place(); left != 0 && !request.done; --left)
+    ready() ? move() : arch::look_gap();
 }
 
 Nonblocking::Shared Nonblocking::last() {

@@ -51,6 +51,7 @@ struct MadeCall {
   std::uint64_t number = 0;
   SignatureWord signature = 0;
   SignatureWord mark = 0;
+  std::uint64_t next_tag = 0;  ///< the call's tag if it is the next one
   Call call;
   OwnBlocks blocks;
   OwnBlocks send_blocks;
@@ -134,18 +135,26 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   void run_all();
   void run_first();
   void enter(Entered& by, NativePort& port, const Call* call);
+  [[gnu::noinline]] void begin_anew(const Shared& request);
   void begin_here(const Shared& request);
+  template <class Function>
+  bool begin_by(const Function& function);
   [[gnu::noinline]] void make_here(CollectiveRequest& request);
   void make_again(MadeCall& made);
-  void carry_out(MadeCall& made);
+  [[gnu::noinline]] void follow_again(Started started);
+  void follow(MadeCall& made, Started started);
   template <class Function>
   void in_call(MadeCall& made, const Function& function);
+  void complete_first();
+  bool ends_alone() const;
+  void complete_alone();
   void complete_here(bool alone);
   [[gnu::noinline]] void put_in_queue(const Shared& request);
-  [[gnu::noinline]] void look_in_place(const CollectiveRequest& request);
-  [[gnu::noinline]] void wait_long(const CollectiveRequest& request);
+  void look_in_place(const CollectiveRequest& request);
+  [[gnu::noinline]] void wait_in_turn(CollectiveRequest& request);
   [[gnu::noinline, gnu::cold]] void fail_first();
   [[gnu::noinline]] void put_aside();
+  void note_end();
   void end_first();
   std::size_t queued() const;
   bool is_outside() const;
@@ -166,6 +175,8 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   Stage stage_ = Stage::none;
   Shared first_;              // the call that was started, or the last call of all if the caller still has it
   std::deque<Shared> queue_;  // not started yet
+  // The last call of all, if it can be made again as it is: no call has been made on inner_ since. Otherwise null.
+  CollectiveRequest* again_ = nullptr;
   std::atomic<std::size_t> unfinished_{0};
   CallBoard::Noted* noted_ = nullptr;         // where the first call is noted, if it was made here
   std::vector<std::shared_ptr<void>> held_;   // kept by the first call itself

@@ -65,6 +65,12 @@ class CallHistory {
     chain_ = (chain_ + key) * multiplier;
     return begun_;
   }
+  /// What tag() will be if such a call is begun next.
+  std::uint64_t tag_after(SignatureWord signature, std::uint64_t mark) const {
+    const std::uint64_t key = signature + mark;
+    const bool goes_on = newest_->key == key && newest_->last == begun_;
+    return tag_of((chain_ + (goes_on ? 0 : (begun_ + 1) * position) + key) * multiplier);
+  }
   /// The signature of the last remembered call.
   struct Last {
     SignatureWord signature;

@@ -68,8 +68,8 @@ struct OneShotAllreduce : AlgorithmDefaults {
       return Started::half;
     }
     void complete(Port& port, const Call& call) {
-      if (call.bytes() != sizeof(std::uint64_t)) return complete_other(port, call);
-      take_words(port, call, read_value(port, call.send, sizeof(std::uint64_t)));
+      if (call.bytes() != sizeof(std::uint64_t) || ranks_ != 2) return complete_other(port, call);
+      take_other(port, call, read_value(port, call.send, sizeof(std::uint64_t)));
     }
 
    private:
@@ -79,9 +79,14 @@ struct OneShotAllreduce : AlgorithmDefaults {
     }
     void take_words(Port& port, const Call& call, std::uint64_t own) {
       if (ranks_ != 2) return take_many(port, call, own);
-      const std::uint64_t theirs = words_.take(port, 1 - rank_, call.tag);
-      const auto word_of = [&, own, theirs](int r) { return r == rank_ ? own : theirs; };
-      write_value(port, call.receive, combined_words(call, 2, word_of), call.bytes());
+      take_other(port, call, own);
+    }
+    // Of two ranks. What follows the other's word delays the result, so there is little of it.
+    void take_other(Port& port, const Call& call, std::uint64_t own) {
+      std::uint64_t values[2];
+      values[rank_] = own;
+      values[1 - rank_] = words_.take(port, 1 - rank_, call.tag);
+      combine_values(port, call.op, call.receive, values, call.count);
     }
     // Calls of their own, so that an exchange of two words saves few registers.
     [[gnu::noinline]] void take_many(Port& port, const Call& call, std::uint64_t own) {

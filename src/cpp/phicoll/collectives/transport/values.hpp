@@ -42,4 +42,11 @@ inline void write_value(Port&, Data to, std::uint64_t value, std::size_t bytes) 
     copy_odd_bytes(to.at, &value, bytes);
 }
 
+/// to[i] = values[0][i] op values[1][i], where each value holds `count` elements.
+template <class Port>
+inline void combine_values(Port&, const Operator& op, Data to, const std::uint64_t* values,
+                           std::size_t count) {
+  op.kernel(op.context, to.at, values, values + 1, count);
+}
+
 }  // namespace phicoll

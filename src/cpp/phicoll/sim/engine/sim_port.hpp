@@ -173,6 +173,12 @@ inline std::uint64_t read_value(SimPort& port, Data from, std::size_t bytes) {
 inline void write_value(SimPort& port, Data to, std::uint64_t value, std::size_t bytes) {
   port.write_value(to, value, bytes);
 }
+inline void combine_values(SimPort& port, const Operator& op, Data to, const std::uint64_t* values,
+                           std::size_t count) {
+  std::uint64_t result = 0;
+  op.kernel(op.context, &result, values, values + 1, count);
+  port.write_value(to, result, count * op.element_bytes);
+}
 
 }  // namespace sim
 }  // namespace phicoll
