@@ -105,6 +105,11 @@ def test_a_plain_call_gives_what_its_function_gives(ranks: int, mode: str) -> No
     phicoll.run(every_call, ranks=ranks, mode=mode, timeout=120)
 
 
+def look_until_ended(request: phicoll.Request) -> None:
+    while not request.Test():
+        pass
+
+
 def ask_requests(comm: phicoll.Comm) -> None:
     own, found, strided = np.full(4, comm.rank + 1.0), np.zeros(4), np.zeros(8)
     total = comm.size * (comm.size + 1) / 2
@@ -114,20 +119,35 @@ def ask_requests(comm: phicoll.Comm) -> None:
     for _ in range(3):
         found[:] = 0
         again.Start()
-        while not again.Test():
-            pass
+        look_until_ended(again)
         assert (found == total).all()
         assert again.Test()
     request = comm.Iallreduce(own, strided[::2])
-    while not request.Test():
-        pass
+    look_until_ended(request)
     assert not request
     assert (strided[::2] == total).all()
     request = comm.Ibarrier()
     assert request  # has a Python object now
-    while not request.Test():
-        pass
+    look_until_ended(request)
     assert not request
+    after, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    received, short = comm.Irecv(found, before, 1), comm.Irecv(np.zeros(2), before, 2)
+    object_received = comm.irecv(source=before, tag=3)
+    for tag in (1, 2):
+        comm.Isend(own, after, tag).Wait()
+    sent = comm.isend({"of": comm.rank}, after, 3)
+    look_until_ended(received)
+    assert not received
+    assert found[0] == before + 1
+    with pytest.raises(phicoll.ArgumentError):
+        look_until_ended(short)
+    assert not short
+    assert short.Test()
+    comm.Recv(found, before, 2)  # the message that did not fit
+    look_until_ended(object_received)
+    sent.Wait()
+    assert not object_received
+    assert not sent
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

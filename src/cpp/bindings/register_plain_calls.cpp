@@ -49,6 +49,7 @@ struct Known {
   Py_ssize_t core_slot = 0;  // where an instance of it keeps the core's communicator
   PyTypeObject* communicator = nullptr;
   PyTypeObject* collective_call = nullptr;
+  PyTypeObject* transfer = nullptr;
   PyTypeObject* request = nullptr;
   PyObject* ended = nullptr;
   PyObject* core = nullptr;  // interned names
@@ -80,6 +81,7 @@ struct Known {
     known.array = py::detail::npy_api::get().PyArray_Type_;
     known.communicator = reinterpret_cast<PyTypeObject*>(py::type::of<CommunicatorHandle>().ptr());
     known.collective_call = reinterpret_cast<PyTypeObject*>(py::type::of<CollectiveCall>().ptr());
+    known.transfer = reinterpret_cast<PyTypeObject*>(py::type::of<TransferHandle>().ptr());
     known.request =
         reinterpret_cast<PyTypeObject*>(kept(py::module_::import("phicoll.comm.requests").attr("Request")));
     known.ended = kept(py::cast(CollectiveCall::of_no_call()));
@@ -540,40 +542,48 @@ py::object start(PyObject* object) {
   return py::none();
 }
 
-// A collective call into the user's own buffers, waited for.
+/// What a request stands for, a collective call or message of the user's own buffers; null if its end takes more than that.
+BegunHandle* plain_begun(const RequestObject& request) {
+  if (request.deliver != nullptr && request.deliver != Py_None) return nullptr;
+  if (request.call) return request.call.get();
+  if (request.begun == nullptr) return nullptr;
+  if (Py_TYPE(request.begun) == Known::get().collective_call) return &core_of<CollectiveCall>(request.begun);
+  if (Py_TYPE(request.begun) != Known::get().transfer || request.is_object == Py_True) return nullptr;
+  return &core_of<TransferHandle>(request.begun);
+}
+
 py::object wait(PyObject* object) {
   RequestObject* const request = RequestObject::of(object);
   if (request == nullptr) return {};
+  BegunHandle* waited;
   std::shared_ptr<CollectiveCall> call;
   py::object begun;
   {
     // Null afterwards, whether it succeeds or not, and for other threads at once.
     const Critical own(object);
-    if (request->deliver != nullptr && request->deliver != Py_None) return {};
-    if (request->call)
-      call = std::exchange(request->call, nullptr);
-    else if (request->begun == nullptr || Py_TYPE(request->begun) != Known::get().collective_call)
-      return {};
-    else
-      begun = py::reinterpret_steal<py::object>(std::exchange(request->begun, nullptr));
+    waited = plain_begun(*request);
+    if (waited == nullptr) return {};
+    call = std::exchange(request->call, nullptr);
+    begun = py::reinterpret_steal<py::object>(std::exchange(request->begun, nullptr));
   }
-  (call ? *call : core_of<CollectiveCall>(begun.ptr())).wait();
+  waited->wait();
   return py::bool_(true);
 }
 
-// Whether such a call has ended; if so, the request is null afterwards. True for a null request.
+// If it has ended, the request is null afterwards. True for a null request.
 py::object test(PyObject* object) {
   RequestObject* const request = RequestObject::of(object);
   if (request == nullptr) return {};
+  BegunHandle* tested;
   std::shared_ptr<CollectiveCall> call;
   py::object begun;
   {
     const Critical own(object);
-    if (request->deliver != nullptr && request->deliver != Py_None) return {};
+    if (!request->call && request->begun == nullptr) return py::bool_(true);
+    tested = plain_begun(*request);
+    if (tested == nullptr) return {};
     call = request->call;
-    if (!call && request->begun == nullptr) return py::bool_(true);
-    if (!call && Py_TYPE(request->begun) != Known::get().collective_call) return {};
-    if (!call) begun = py::reinterpret_borrow<py::object>(request->begun);
+    begun = py::reinterpret_borrow<py::object>(request->begun);
   }
   // Another thread may have ended it meanwhile, and begun the next.
   const auto end = [&] {
@@ -584,7 +594,7 @@ py::object test(PyObject* object) {
       before = py::reinterpret_steal<py::object>(std::exchange(request->begun, nullptr));
   };
   try {
-    if (!(call ? *call : core_of<CollectiveCall>(begun.ptr())).test()) return py::bool_(false);
+    if (!tested->test()) return py::bool_(false);
   } catch (const ArgumentError&) {
     end();
     throw;
