@@ -1,8 +1,9 @@
 """`make bench`: calls from Python beside mpi4py over each MPI that is installed (`make mpis`), in the same rounds.
 
 A round starts each implementation once, in random order, on the same CPUs, and measures all calls. A ratio is
-phicoll's time over the best mpi4py's in the same round; the table has the median over rounds and, from six rounds on,
-its exact 95 % interval.
+phicoll's time over the best mpi4py's in the same round, where the best one of the odd rounds is compared on the even
+ones and the other way: the best of several in one round would be the luckiest. The table has the median over rounds
+and, from six rounds on, its exact 95 % interval.
 
     python benchmarks/python_calls.py [--ranks 1,2,4] [--rounds 7] [--seconds 4] [--placements compact]
         [--calls "16 MB|Barrier"] [--json FILE]
@@ -78,9 +79,7 @@ def rounds_of(
 def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
     names = [name for name in ("phicoll", *mpi_peers.NAMES) if name in rounds[0]]
     placements = [name for name in rounds[0] if name not in names]
-    print(
-        f"\n{ranks} rank{'s' if ranks > 1 else ''}, us a call; best: phicoll's over the best mpi4py's of the round"
-    )
+    print(f"\n{ranks} rank{'s' if ranks > 1 else ''}, us a call; best: phicoll's over the best mpi4py's")
     if placements:
         print(f"  {', '.join(placements)}: ranks placed so, over phicoll's own of the round")
     heads = "".join(f"{name:>21}" for name in ["best", *placements])
@@ -95,10 +94,7 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
             for name in names
         )
         compared = {name: [r[name][call] / r["phicoll"][call] for r in rounds] for name in placements}
-        if others := having[1:]:
-            best = [r["phicoll"][call] / min(r[name][call] for name in others) for r in rounds]
-        else:
-            best = []
+        best = ratios_to_best(rounds, call, having[1:])
         for name, each in {"best": best, **compared}.items():
             if each and not call.startswith(("copy of", "computing")):
                 ratios[name].append(median(each))
@@ -123,6 +119,15 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
             for name in names
         )
         print(f"  {f'copy / one way, {size}':32}{parts}")
+
+
+def ratios_to_best(rounds: list[dict[str, Times]], call: str, others: list[str]) -> list[float]:
+    """The ratio of each round to what was best in the odd ones if it is even, and the other way."""
+    if not others:
+        return []
+    halves = [rounds[half::2] or rounds for half in (0, 1)]
+    best = [min(others, key=lambda name: median([r[name][call] for r in half])) for half in halves]
+    return [r["phicoll"][call] / r[best[1 - i % 2]][call] for i, r in enumerate(rounds)]
 
 
 def ratio_text(each: list[float]) -> str:
