@@ -127,10 +127,10 @@ class Endpoint {
       wait_for(port, [&] { return transfer.done; });
     }
   }
-  /// Goes on with all that is under way. Returns whether anything moved.
+  /// Goes on with all that is under way. Returns whether anything moved. It receives first: of two ranks that exchange large
+  /// messages each then copies its own, and none waits until both have copied the other's.
   bool progress(Port& port) {
     bool any = false;
-    if (under_way_ != 0) any = push_all(port);
     if (under_way_ != 0 || !posted_.empty() || streams_ != 0) {
       // A rank that waits for its receivers takes in what they send, as they may wait for it in turn.
       const bool from_any =
@@ -139,6 +139,7 @@ class Endpoint {
       for (int from = 0; from < ranks_; ++from)
         if (from_any || expects(from)) any = take_all(port, from) || any;
     }
+    if (under_way_ != 0) any = push_all(port) || any;
     return any;
   }
   /// Withdraws a receive that no message has matched yet. Returns false if one has.
