@@ -19,7 +19,7 @@ namespace phicoll {
 
 struct AllReadsAll : AlgorithmDefaults {
   struct Parameters {
-    Transfer transfer = Transfer::put_get;
+    TransferWay transfer = TransferWay::put_get;
     int buffer = default_piece_bytes;
   };
 
@@ -38,7 +38,7 @@ struct AllReadsAll : AlgorithmDefaults {
     return std::vector<std::size_t>(1, static_cast<std::size_t>(p.buffer));
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    if (p.transfer == Transfer::put_get)
+    if (p.transfer == TransferWay::put_get)
       return put_boxes_footprint(shape.size(), capacities(p), 2, Credit::implied);
     return ScratchBuffers::footprint(shape.size(), static_cast<std::size_t>(p.buffer)) +
            shown_footprint(shape.size(), 1);

@@ -16,7 +16,7 @@ namespace phicoll {
 
 struct BruckAllreduce : AlgorithmDefaults {
   struct Parameters {
-    Transfer transfer = Transfer::load_store;
+    TransferWay transfer = TransferWay::load_store;
     int buffer = default_piece_bytes;
     YesNo bit_identical = YesNo::yes;
   };

@@ -27,14 +27,14 @@ struct DoublingStep {
 struct DoublingExchangeMemory {
   static int slots(int ranks) { return Fold(ranks).steps() + 1; }
   /// Buffers a rank, for limit_buffer.
-  static int buffers(Transfer transfer, int ranks) {
-    return transfer == Transfer::put_get ? 2 * slots(ranks) : 2;
+  static int buffers(TransferWay transfer, int ranks) {
+    return transfer == TransferWay::put_get ? 2 * slots(ranks) : 2;
   }
   static std::vector<std::size_t> capacities(int ranks, std::size_t bytes) {
     return std::vector<std::size_t>(static_cast<std::size_t>(slots(ranks)), bytes);
   }
-  static std::size_t footprint(Transfer transfer, int ranks, std::size_t bytes) {
-    if (transfer == Transfer::put_get)
+  static std::size_t footprint(TransferWay transfer, int ranks, std::size_t bytes) {
+    if (transfer == TransferWay::put_get)
       return put_boxes_footprint(ranks, capacities(ranks, bytes), 2, Credit::implied);
     return ScratchBuffers::footprint(ranks, bytes) + shown_footprint(ranks, slots(ranks));
   }

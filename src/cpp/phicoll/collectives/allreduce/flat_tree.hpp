@@ -19,7 +19,7 @@ namespace phicoll {
 
 struct FlatTreeAllreduce : AlgorithmDefaults {
   struct Parameters {
-    Transfer transfer = Transfer::load_store;
+    TransferWay transfer = TransferWay::load_store;
     int buffer = default_piece_bytes;
   };
 
@@ -34,13 +34,13 @@ struct FlatTreeAllreduce : AlgorithmDefaults {
     describe_buffer(visitor, p.buffer);
   }
   static void limit(Parameters& p, const Shape& shape) {
-    limit_buffer(p.buffer, shape.size(), p.transfer == Transfer::put_get ? 4 : 2);
+    limit_buffer(p.buffer, shape.size(), p.transfer == TransferWay::put_get ? 4 : 2);
   }
   static std::vector<std::size_t> capacities(const Parameters& p) {
     return std::vector<std::size_t>(2, static_cast<std::size_t>(p.buffer));
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    if (p.transfer == Transfer::put_get)
+    if (p.transfer == TransferWay::put_get)
       return put_boxes_footprint(shape.size(), capacities(p), 2, Credit::implied);
     return ScratchBuffers::footprint(shape.size(), static_cast<std::size_t>(p.buffer)) +
            shown_footprint(shape.size(), 1);

@@ -14,7 +14,7 @@ namespace phicoll {
 struct Paper003Allreduce : AlgorithmDefaults {
   struct Parameters {
     int threshold = 4096;
-    Transfer transfer = Transfer::load_store;
+    TransferWay transfer = TransferWay::load_store;
     int buffer = default_piece_bytes;
   };
 
@@ -41,7 +41,7 @@ struct Paper003Allreduce : AlgorithmDefaults {
   static Rabenseifner::Parameters large(const Parameters& p) {
     Rabenseifner::Parameters l;
     l.transfer = p.transfer;
-    l.left_computes = p.transfer == Transfer::load_store ? YesNo::yes : YesNo::no;
+    l.left_computes = p.transfer == TransferWay::load_store ? YesNo::yes : YesNo::no;
     l.buffer = p.buffer;
     return l;
   }

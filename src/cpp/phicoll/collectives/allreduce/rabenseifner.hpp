@@ -31,7 +31,7 @@ namespace phicoll {
 
 struct Rabenseifner : AlgorithmDefaults {
   struct Parameters {
-    Transfer transfer = Transfer::load_store;
+    TransferWay transfer = TransferWay::load_store;
     YesNo merge_middle = YesNo::yes;
     YesNo left_computes = YesNo::no;
     int buffer = default_piece_bytes;
@@ -52,13 +52,14 @@ struct Rabenseifner : AlgorithmDefaults {
     describe_buffer(visitor, p.buffer);
   }
   static const char* refuse(const Parameters& p) {
-    return p.left_computes == YesNo::yes && (p.transfer == Transfer::put_get || p.merge_middle == YesNo::no)
+    return p.left_computes == YesNo::yes &&
+                   (p.transfer == TransferWay::put_get || p.merge_middle == YesNo::no)
                ? "left_computes=yes with transfer=load-store and merge_middle=yes only"
                : nullptr;
   }
   static void limit(Parameters& p, const Shape& shape) {
     // Put and get have boxes: a message per phase and one for the fold, in two cells; the rest is for what rounding adds.
-    if (p.transfer == Transfer::put_get)
+    if (p.transfer == TransferWay::put_get)
       limit_buffer(p.buffer, shape.size(), 10);
     else
       limit_buffer(p.buffer, shape.size(), 2, what_is_shown(shape.size()));
@@ -81,7 +82,7 @@ struct Rabenseifner : AlgorithmDefaults {
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     const int ranks = shape.size();
-    if (p.transfer == Transfer::put_get)
+    if (p.transfer == TransferWay::put_get)
       return put_boxes_footprint(ranks, capacities(p, ranks), 2, Credit::implied);
     return ScratchBuffers::footprint(ranks, static_cast<std::size_t>(p.buffer)) + what_is_shown(ranks);
   }

@@ -19,7 +19,7 @@ namespace phicoll {
 
 struct RecursiveDoubling : AlgorithmDefaults {
   struct Parameters {
-    Transfer transfer = Transfer::load_store;
+    TransferWay transfer = TransferWay::load_store;
     YesNo left_computes = YesNo::no;
     int buffer = default_piece_bytes;
   };
@@ -37,7 +37,7 @@ struct RecursiveDoubling : AlgorithmDefaults {
     describe_buffer(visitor, p.buffer);
   }
   static const char* refuse(const Parameters& p) {
-    return p.left_computes == YesNo::yes && p.transfer == Transfer::put_get
+    return p.left_computes == YesNo::yes && p.transfer == TransferWay::put_get
                ? "left_computes=yes with transfer=load-store only"
                : nullptr;
   }

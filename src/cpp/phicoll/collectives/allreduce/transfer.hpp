@@ -19,11 +19,11 @@ namespace phicoll {
 
 /// put_get copies data into buffers of the receiver, which reads it there (sections 5.1.1 to 5.1.4);
 /// load_store reads and writes a peer's array where it lies (shmem_ptr, section 5.2).
-enum class Transfer : unsigned char { put_get, load_store };
+enum class TransferWay : unsigned char { put_get, load_store };
 enum class YesNo : unsigned char { no, yes };
 
 template <class Visitor>
-void describe_transfer(Visitor& visitor, Transfer& transfer) {
+void describe_transfer(Visitor& visitor, TransferWay& transfer) {
   visitor.choice("transfer", transfer, {"put-get", "load-store"},
                  "data is copied into the receiver's buffer, or the peer's array is read where it lies");
 }
@@ -66,7 +66,7 @@ struct PieceArrays {
 /// Takes calls through an algorithm in pieces of at most a buffer, by one of the ways of transfer.
 class TransferPieces {
  public:
-  TransferPieces(Transfer transfer, int buffer, int ranks)
+  TransferPieces(TransferWay transfer, int buffer, int ranks)
       : bytes_(static_cast<std::size_t>(buffer)), transfer_(transfer), alone_(ranks == 1) {}
 
   /// put_get(operator, send, receive, elements, number of the piece, from 0 on, over all calls) or load_store(operator,
@@ -76,7 +76,7 @@ class TransferPieces {
     if (alone_) return move_some(port, call.receive, call.send, call.bytes());
     const std::size_t size = call.op.element_bytes;
     const std::size_t most = bytes_ / size;
-    const bool stored = transfer_ == Transfer::load_store;
+    const bool stored = transfer_ == TransferWay::load_store;
     const bool send_direct = stored && port.reachable(call.send, call.bytes());
     const bool receive_direct =
         stored && (call.receive == call.send ? send_direct : port.reachable(call.receive, call.bytes()));
@@ -96,7 +96,7 @@ class TransferPieces {
  private:
   std::uint64_t pieces_ = 0;
   std::size_t bytes_;
-  Transfer transfer_;
+  TransferWay transfer_;
   bool alone_;
 };
 

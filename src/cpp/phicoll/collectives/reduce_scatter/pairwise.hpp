@@ -19,7 +19,7 @@ namespace phicoll {
 
 struct PairwiseReduceScatter : AlgorithmDefaults {
   struct Parameters {
-    Transfer transfer = Transfer::load_store;
+    TransferWay transfer = TransferWay::load_store;
     int buffer = default_piece_bytes;
   };
 
@@ -60,7 +60,8 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
       const std::size_t all = call.block_at(ranks_ - 1) + call.block_count(ranks_ - 1);
       const bool apart = call.receive.at + call.block_count(rank_) * size <= call.send.at ||
                          call.send.at + all * size <= call.receive.at;
-      const bool direct = transfer_ == Transfer::load_store && apart && port.reachable(call.send, all * size);
+      const bool direct =
+          transfer_ == TransferWay::load_store && apart && port.reachable(call.send, all * size);
       for_portions(call, ranks_, bytes_ / size,
                    [&, direct](const BlockPortion& portion) { exchange(port, call, portion, direct); });
     }
@@ -113,7 +114,7 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
     int rank_;
     int ranks_;
     std::size_t bytes_;
-    Transfer transfer_;
+    TransferWay transfer_;
   };
 };
 
