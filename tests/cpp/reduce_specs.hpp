@@ -45,6 +45,11 @@ const char* const ordered_specs[] = {
     "sliced:chunk=1100:cells=6",
     "hierarchical",
     "hierarchical:piece=256:pieces=2",
+    "rabenseifner:buffer=256",
+    "rabenseifner:least=8",
+    "rabenseifner:least=8:buffer=256",
+    "rabenseifner:least=64:buffer=512",
+    "rabenseifner:least=16777216",
 };
 
 inline std::vector<std::string> all_reduce_specs() {

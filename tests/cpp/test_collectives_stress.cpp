@@ -19,6 +19,7 @@
 #include "phicoll/collectives/broadcast/single_copy.hpp"
 #include "phicoll/collectives/gather/registry.hpp"
 #include "phicoll/collectives/reduce/mailbox.hpp"
+#include "phicoll/collectives/reduce/rabenseifner.hpp"
 #include "phicoll/collectives/reduce/sliced.hpp"
 #include "phicoll/collectives/reduce_scatter/one_shot.hpp"
 #include "phicoll/collectives/registry/make_from.hpp"
@@ -72,7 +73,8 @@ std::unique_ptr<AnyCollective<DelayPort>> make(Operation operation, const Algori
     case Operation::broadcast:
       return make_from<DelayPort>(AlgorithmList<RingBroadcast, SingleCopyBroadcast>{}, spec, setup);
     case Operation::reduce:
-      return make_from<DelayPort>(AlgorithmList<MailboxReduce, SlicedReduce>{}, spec, setup);
+      return make_from<DelayPort>(AlgorithmList<MailboxReduce, SlicedReduce, RabenseifnerReduce>{}, spec,
+                                  setup);
     case Operation::allreduce:
       return make_from<DelayPort>(AlgorithmList<OneShotAllreduce, SlicedAllreduce>{}, spec, setup);
     case Operation::gather:
@@ -270,6 +272,8 @@ constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slo
                                 {Operation::reduce, "sliced:chunk=1024:cells=4"},
                                 {Operation::reduce, "sliced:chunk=1024:cells=6"},
                                 {Operation::reduce, "sliced:chunk=1024:cells=4:direct=200"},
+                                {Operation::reduce, "rabenseifner:least=8:buffer=1024"},
+                                {Operation::reduce, "rabenseifner:least=512:buffer=1024"},
                                 {Operation::allreduce, "one-shot:cell=256:cells=2"},
                                 {Operation::allreduce, "one-shot:cell=256:cells=1"},
                                 {Operation::allreduce, "one-shot:cell=256:cells=1:direct=200"},

@@ -159,6 +159,22 @@ TEST(CountCollectives, RabenseifnerTakesTwiceTheLogarithmAndOneLessWhenMerged) {
   }
 }
 
+// Its reduce: each rank combines a part and stores it to the root, one step after those of the reduce-scatter. Not halved,
+// it is a tree.
+TEST(CountCollectives, RabenseifnersReduceIsSharedAmongAllRanksOrATree) {
+  const std::size_t bytes = 64 * kib;
+  for (const int ranks : {2, 4, 8, 16}) {
+    const auto others = static_cast<std::int64_t>(bytes) * (ranks - 1);
+    const Counts shared = count(Operation::reduce, "rabenseifner:least=4", ranks, bytes);
+    EXPECT_EQ(shared.steps, ceil_log(2, ranks) + 1) << ranks;
+    EXPECT_EQ(shared.bytes_between, others + others / ranks) << ranks;
+    const Counts tree = count(Operation::reduce, "rabenseifner:least=65536", ranks, bytes);
+    EXPECT_EQ(tree.steps, ceil_log(2, ranks)) << ranks;
+    EXPECT_EQ(tree.bytes_between, others) << ranks;
+    for (const Counts& c : {shared, tree}) EXPECT_EQ(c.combined, others / 4) << ranks;
+  }
+}
+
 // 002-25: AG issues P+1 DMAs a piece in a reduction: P operands in, the result out.
 TEST(CountCollectives, PiecePerRankReduceMovesEachPieceInPPlusOneTransfers) {
   for (const int ranks : {2, 4, 8}) {

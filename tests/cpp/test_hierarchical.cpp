@@ -312,7 +312,8 @@ TEST(Choosing, ManyRanksShareTheWork) {
   };
   const Shape nine = Shape::unknown(9);
   for (const bool commutative : {true, false}) {
-    EXPECT_EQ(chosen(Operation::reduce, nine, 8, commutative).spec.name, "send-receive-tree");
+    EXPECT_EQ(chosen(Operation::reduce, nine, 1023, commutative).spec.name, "send-receive-tree");
+    EXPECT_EQ(chosen(Operation::reduce, nine, 1024, commutative).spec.name, "rabenseifner");
     EXPECT_EQ(chosen(Operation::allreduce, nine, 255, commutative).spec.name, "recursive-doubling");
     EXPECT_EQ(parameter(chosen(Operation::allreduce, nine, 256, commutative).spec, "transfer"), "put-get");
     EXPECT_EQ(parameter(chosen(Operation::allreduce, nine, 2048, commutative).spec, "transfer"),
@@ -330,8 +331,6 @@ TEST(Choosing, ManyRanksShareTheWork) {
   EXPECT_EQ(chosen(Operation::reduce_scatter, packages, 8191).spec.name, "recursive-halving");
   EXPECT_EQ(chosen(Operation::reduce_scatter, Shape::unknown(32), 1023).spec.name, "recursive-halving");
   EXPECT_EQ(chosen(Operation::reduce_scatter, Shape::unknown(32), 1024).spec.name, "one-shot");
-  EXPECT_EQ(chosen(Operation::reduce, nine, 16 << 10).spec.name, "sliced");
-  EXPECT_EQ(chosen(Operation::reduce, Shape::unknown(65), 16 << 10).spec.name, "send-receive-tree");
   // Eight ranks, and ranks that share CPUs, have rules of their own.
   EXPECT_EQ(chosen(Operation::allreduce, Shape::unknown(8), 8).spec.name, "one-shot");
   EXPECT_EQ(chosen(Operation::allreduce, Shape::unknown(9, true), 8).spec.name, "one-shot");

@@ -419,6 +419,7 @@ TEST(Mismatch, OfOperatorsWhereOnlyTheTagsOfMessagesDiffer) {
                               {Operation::allreduce, "bruck:transfer=load-store:buffer=256:bit_identical=no"},
                               {Operation::allreduce, "flat-tree:transfer=put-get:buffer=256"},
                               {Operation::allreduce, "flat-tree:transfer=load-store:buffer=256"},
+                              {Operation::reduce, "rabenseifner:least=1:buffer=256"},
                               {Operation::scan, "recursive-doubling:buffer=256"},
                               {Operation::scan, "linear:buffer=256"},
                               {Operation::reduce_scatter, "recursive-halving:buffer=256"},
@@ -438,6 +439,8 @@ TEST(Mismatch, OfOperatorsWhereOnlyTheTagsOfMessagesDiffer) {
                               find_operator(Type::float64, i == 4 && all.rank() == 0 ? Op::max : Op::sum);
                           if (subject.operation == Operation::allreduce)
                             all.allreduce(own.data(), result.data(), count, op, &spec);
+                          else if (subject.operation == Operation::reduce)
+                            all.reduce(own.data(), result.data(), count, op, 0, &spec);
                           else if (subject.operation == Operation::scan)
                             all.scan(own.data(), result.data(), count, op, &spec);
                           else

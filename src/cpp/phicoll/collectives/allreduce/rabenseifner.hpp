@@ -16,16 +16,14 @@
 // put/get: halves are copied into boxes of the receiver, one for each step and phase, two cells deep. Implied
 // credit: no rank ends a piece before all have begun it (PutBoxes).
 //
-// load/store: a rank's array is the caller's receive buffer (send in the first step) or, where peers cannot
-// reach that, a buffer in shared memory. In the first phase each rank reads its half in the partner's array
-// and combines it into its own: into the half that the partner does not read, so nothing is copied. In the
-// second phase it stores its range into the partner's array, where it read in the same step of the first
-// phase and no other rank ever does, and says so by `done` (release). That signal tells two things: what the
-// partner lacked is there, and its first-phase data was read. So a rank that was told in all its steps has
-// all, and no rank touches its arrays any more. Where both ranks combine the middle range, the results lie in
-// a second buffer until both have read, unless what they read is the send buffers.
+// load/store (halving.hpp): a rank's array is the caller's receive buffer or, where peers cannot reach that, a
+// buffer in shared memory. In the second phase it stores its range into the partner's array, where it read in
+// the same step of the first phase and no other rank ever does, and says so by `done`. That signal tells two
+// things: what the partner lacked is there, and its first-phase data was read. So a rank that was told in all
+// its steps has all, and no rank touches its arrays any more. Where both ranks combine the middle range, the
+// results lie in a second buffer until both have read, unless what they read is the send buffers.
 
-#include "phicoll/collectives/allreduce/transfer.hpp"
+#include "phicoll/collectives/allreduce/halving.hpp"
 
 namespace phicoll {
 
@@ -62,7 +60,7 @@ struct Rabenseifner : AlgorithmDefaults {
     if (p.transfer == TransferWay::put_get)
       limit_buffer(p.buffer, shape.size(), 10);
     else
-      limit_buffer(p.buffer, shape.size(), 2, what_is_shown(shape.size()));
+      limit_buffer(p.buffer, shape.size(), 2, HalvingMemory::what_is_shown(shape.size()));
   }
 
   // Boxes of the first phase, of the second, of the fold. A half of m elements' range in step s has at most
@@ -84,31 +82,24 @@ struct Rabenseifner : AlgorithmDefaults {
     const int ranks = shape.size();
     if (p.transfer == TransferWay::put_get)
       return put_boxes_footprint(ranks, capacities(p, ranks), 2, Credit::implied);
-    return ScratchBuffers::footprint(ranks, static_cast<std::size_t>(p.buffer)) + what_is_shown(ranks);
+    return HalvingMemory::footprint(ranks, static_cast<std::size_t>(p.buffer), 2);
   }
-  static std::size_t what_is_shown(int ranks) { return shown_footprint(ranks, Fold(ranks).steps() + 1); }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : fold_(setup.size()),
+        : halving_(setup, static_cast<std::size_t>(p.buffer), 2),
+          write_(static_cast<std::size_t>(halving_.fold.steps())),
           boxes_(setup, 0, capacities(p, setup.size()), 2, Credit::implied),
-          scratch_(setup, 0, static_cast<std::size_t>(p.buffer)),
-          shown_(setup, ScratchBuffers::footprint(setup.size(), static_cast<std::size_t>(p.buffer)),
-                 fold_.steps() + 1),
-          steps_(static_cast<std::size_t>(fold_.steps())),
           pieces_(p.transfer, p.buffer, setup.size()),
           rank_(setup.rank),
           merge_middle_(p.merge_middle == YesNo::yes),
-          left_computes_(p.left_computes == YesNo::yes) {
-      if (fold_.folded(rank_)) return;
-      for (int s = 0; s < fold_.steps(); ++s) step(s).peer = fold_.rank(fold_.core(rank_) ^ (1 << s));
-    }
+          left_computes_(p.left_computes == YesNo::yes) {}
 
     void operator()(Port& port, const Call& call) {
       boxes_.begin(call);
-      shown_.begin(call);
+      halving_.shown.begin(call);
       pieces_(
           port, call,
           [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
@@ -118,48 +109,30 @@ struct Rabenseifner : AlgorithmDefaults {
     }
 
    private:
-    /// Elements [begin, end).
-    struct Range {
-      std::size_t begin;
-      std::size_t end;
-      std::size_t count() const { return end - begin; }
-    };
-    struct Step {
-      int peer = -1;
-      Range common{0, 0};  // of both ranks, before the step
-      Data write;          // the peer's array
-    };
-
-    Step& step(int s) { return steps_.data()[static_cast<std::size_t>(s)]; }
-    // The parts of a step's common range that this rank and its peer go on with.
-    Range kept(const Step& s, bool own) const {
-      const std::size_t middle = s.common.begin + s.common.count() / 2;
-      return (rank_ < s.peer) == own ? Range{s.common.begin, middle} : Range{middle, s.common.end};
-    }
     // The steps that halve; the middle stage, if there is one, comes after them.
-    int halving_steps() const { return merge_middle_ ? fold_.steps() - 1 : fold_.steps(); }
+    int halving_steps() const { return halving_.fold.steps() - (merge_middle_ ? 1 : 0); }
 
     void put_get(Port& port, const Operator& op, Data send, Data receive, std::size_t count,
                  std::uint64_t n) {
       const std::size_t size = op.element_bytes;
-      const int side = 2 * fold_.steps();
-      if (fold_.folded(rank_)) {
+      const int side = 2 * halving_.fold.steps();
+      if (halving_.fold.folded(rank_)) {
         boxes_.put(port, rank_ + 1, side, n, send, count * size);
         port.move(receive, boxes_.await(port, rank_, side, n, rank_ + 1), count * size);
         return;
       }
       Data mine = send;
-      if (fold_.carries(rank_)) {
+      if (halving_.fold.carries(rank_)) {
         port.combine(op, receive, boxes_.await(port, rank_, side, n, rank_ - 1), mine, count);
         mine = receive;
       }
-      Range range{0, count};
-      for (int s = 0; s < fold_.steps(); ++s) {
-        Step& now = step(s);
+      ElementRange range{0, count};
+      for (int s = 0; s < halving_.fold.steps(); ++s) {
+        HalvingStep& now = halving_.step(s);
         now.common = range;
         const bool middle = s >= halving_steps();
-        const Range given = middle ? range : kept(now, false);
-        if (!middle) range = kept(now, true);
+        const ElementRange given = middle ? range : halving_.kept(now, false);
+        if (!middle) range = halving_.kept(now, true);
         boxes_.put(port, now.peer, s, n, mine + given.begin * size, given.count() * size);
         const Data theirs = boxes_.await(port, rank_, s, n, now.peer);
         const std::size_t at = range.begin * size;
@@ -167,104 +140,80 @@ struct Rabenseifner : AlgorithmDefaults {
         mine = receive;
       }
       for (int s = halving_steps() - 1; s >= 0; --s) {
-        Step& now = step(s);
-        const int box = fold_.steps() + s;
+        HalvingStep& now = halving_.step(s);
+        const int box = halving_.fold.steps() + s;
         boxes_.put(port, now.peer, box, n, receive + range.begin * size, range.count() * size);
-        const Range other = kept(now, false);
+        const ElementRange other = halving_.kept(now, false);
         const Data theirs = boxes_.await(port, rank_, box, n, now.peer);
         move_some(port, receive + other.begin * size, theirs, other.count() * size);
         range = now.common;
       }
-      if (fold_.carries(rank_)) boxes_.put(port, rank_ - 1, side, n, receive, count * size);
+      if (halving_.fold.carries(rank_)) boxes_.put(port, rank_ - 1, side, n, receive, count * size);
     }
 
     void load_store(Port& port, const Operator& op, const PieceArrays& a) {
-      const std::size_t size = op.element_bytes;
-      const int side = fold_.steps();
-      const Data buffer = scratch_.get(port, 0);
-      if (fold_.folded(rank_)) return load_store_folded(port, shown_, side, a, buffer, rank_ + 1);
+      const int side = halving_.fold.steps();
+      const Data buffer = halving_.scratch.get(port, 0);
+      if (halving_.fold.folded(rank_))
+        return load_store_folded(port, halving_.shown, side, a, buffer, rank_ + 1);
       const Data home = a.receive_direct ? a.receive : buffer;
       Data mine = a.send;
       ShownPlaces aside;
-      if (fold_.carries(rank_)) {
-        aside = shown_.look(port, rank_ - 1, side, a.number);
+      if (halving_.fold.carries(rank_)) {
+        aside = halving_.shown.look(port, rank_ - 1, side, a.number);
         port.combine(op, home, aside.read, mine, a.count);
         mine = home;
       }
-      Range range{0, a.count};
-      for (int s = 0; s < halving_steps(); ++s) {
-        Step& now = step(s);
-        now.common = range;
-        const Range given = kept(now, false);
-        range = kept(now, true);
-        show(port, s, a, mine, home, given, size);
-        const ShownPlaces partner = shown_.look(port, now.peer, s, a.number);
-        now.write = partner.write;
-        const std::size_t at = range.begin * size;
-        combine_sides(port, op, home + at, mine + at, partner.read + at, now.peer < rank_, range.count());
-        mine = home;
-      }
+      ElementRange range =
+          halving_.halve(port, op, a, mine, home, home, halving_steps(),
+                         [&](int s, Data write) { write_.data()[static_cast<std::size_t>(s)] = write; });
       if (merge_middle_) middle(port, op, a, mine, home, range);
       for (int s = halving_steps() - 1; s >= 0; --s) {
-        Step& now = step(s);
-        const std::size_t at = range.begin * size;
-        move_some(port, now.write + at, home + at, range.count() * size);
-        shown_.done(port, now.peer, s, a.number);
-        shown_.await_done(port, s, a.number, now.peer);
+        const HalvingStep& now = halving_.step(s);
+        give(port, s, a.number, write_.data()[static_cast<std::size_t>(s)], home, range, op.element_bytes);
+        halving_.shown.await_done(port, s, a.number, now.peer);
         range = now.common;
       }
       move_some(port, a.receive, home, a.bytes);
-      if (fold_.carries(rank_)) {
+      if (halving_.fold.carries(rank_)) {
         port.move(aside.write, a.receive, a.bytes);
-        shown_.done(port, rank_ - 1, side, a.number);
+        halving_.shown.done(port, rank_ - 1, side, a.number);
       }
     }
 
-    // The peer reads `range` of `mine` and writes `home`. An operand in a send buffer that peers cannot reach must
-    // first be brought to where they can.
-    void show(Port& port, int s, const PieceArrays& a, Data mine, Data home, Range range, std::size_t size) {
-      Data read = mine;
-      if (mine == a.send && !a.send_direct) {
-        const std::size_t at = range.begin * size;
-        move_some(port, home + at, mine + at, range.count() * size);
-        read = home;
-      }
-      shown_.show(port, s, a.number, read, home);
+    void give(Port& port, int s, std::uint64_t number, Data write, Data home, ElementRange range,
+              std::size_t size) {
+      const std::size_t at = range.begin * size;
+      move_some(port, write + at, home + at, range.count() * size);
+      halving_.shown.done(port, halving_.step(s).peer, s, number);
     }
 
-    void middle(Port& port, const Operator& op, const PieceArrays& a, Data mine, Data home, Range range) {
-      const int s = fold_.steps() - 1;
-      const int peer = step(s).peer;
+    void middle(Port& port, const Operator& op, const PieceArrays& a, Data mine, Data home,
+                ElementRange range) {
+      const int s = halving_.fold.steps() - 1;
+      const int peer = halving_.step(s).peer;
       const std::size_t at = range.begin * op.element_bytes;
-      const std::size_t bytes = range.count() * op.element_bytes;
-      const bool left = rank_ < peer;
-      if (left_computes_ && left) {
-        const ShownPlaces partner = shown_.look(port, peer, s, a.number);
-        combine_sides(port, op, home + at, mine + at, partner.read + at, false, range.count());
-        move_some(port, partner.write + at, home + at, bytes);
-        shown_.done(port, peer, s, a.number);
-        return;
+      if (left_computes_ && rank_ < peer) {
+        const Data write = halving_.combine_shown(port, op, s, a.number, home, mine, range).write;
+        return give(port, s, a.number, write, home, range, op.element_bytes);
       }
-      show(port, s, a, mine, home, range, op.element_bytes);
+      halving_.show(port, s, a, mine, home, home, range, op.element_bytes);
       if (!left_computes_) {
-        const ShownPlaces partner = shown_.look(port, peer, s, a.number);
         // Home may be written at once where the peer reads this rank's send buffer instead.
         const bool apart = mine != home && a.send_direct;
-        const Data value = apart ? home + at : scratch_.get(port, 1);
-        combine_sides(port, op, value, mine + at, partner.read + at, !left, range.count());
-        shown_.done(port, peer, s, a.number);
-        shown_.await_done(port, s, a.number, peer);
-        move_some(port, home + at, value, bytes);
-        return;
+        const Data value = apart ? home + at : halving_.scratch.get(port, 1);
+        const ShownPlaces partner = halving_.shown.look(port, peer, s, a.number);
+        combine_sides(port, op, value, mine + at, partner.read + at, peer < rank_, range.count());
+        halving_.shown.done(port, peer, s, a.number);
+        halving_.shown.await_done(port, s, a.number, peer);
+        return move_some(port, home + at, value, range.count() * op.element_bytes);
       }
-      shown_.await_done(port, s, a.number, peer);
+      halving_.shown.await_done(port, s, a.number, peer);
     }
 
-    Fold fold_;
+    Halving<Port> halving_;
+    AlignedVector<Data> write_;  // the peers' arrays, by step
     PutBoxes<Port> boxes_;
-    ScratchBuffers scratch_;
-    Shown<Port> shown_;
-    AlignedVector<Step> steps_;
     TransferPieces pieces_;
     int rank_;
     bool merge_middle_;

@@ -73,23 +73,27 @@ class TransferPieces {
   /// arrays) for each piece; a rank alone copies.
   template <class Port, class PutGet, class LoadStore>
   void operator()(Port& port, const Call& call, PutGet put_get, LoadStore load_store) {
+    if (transfer_ == TransferWay::load_store) return where_it_lies(port, call, load_store);
     if (alone_) return move_some(port, call.receive, call.send, call.bytes());
     const std::size_t size = call.op.element_bytes;
     const std::size_t most = bytes_ / size;
-    const bool stored = transfer_ == TransferWay::load_store;
-    const bool send_direct = stored && port.reachable(call.send, call.bytes());
+    for (std::size_t at = 0; at < call.count; at += most)
+      put_get(call.op, call.send + at * size, call.receive + at * size, std::min(most, call.count - at),
+              pieces_++);
+  }
+  /// The same for an algorithm that only loads and stores.
+  template <class Port, class LoadStore>
+  void where_it_lies(Port& port, const Call& call, LoadStore load_store) {
+    if (alone_) return move_some(port, call.receive, call.send, call.bytes());
+    const std::size_t size = call.op.element_bytes;
+    const std::size_t most = bytes_ / size;
+    const bool send_direct = port.reachable(call.send, call.bytes());
     const bool receive_direct =
-        stored && (call.receive == call.send ? send_direct : port.reachable(call.receive, call.bytes()));
+        call.receive == call.send ? send_direct : port.reachable(call.receive, call.bytes());
     for (std::size_t at = 0; at < call.count; at += most) {
       const std::size_t count = std::min(most, call.count - at);
-      const Data send = call.send + at * size;
-      const Data receive = call.receive + at * size;
-      const std::uint64_t number = pieces_++;
-      if (stored)
-        load_store(call.op,
-                   PieceArrays{send, receive, count, count * size, send_direct, receive_direct, number + 1});
-      else
-        put_get(call.op, send, receive, count, number);
+      load_store(call.op, PieceArrays{call.send + at * size, call.receive + at * size, count, count * size,
+                                      send_direct, receive_direct, ++pieces_});
     }
   }
 
@@ -100,14 +104,14 @@ class TransferPieces {
   bool alone_;
 };
 
-/// Two buffers per rank in shared memory, for data that peers cannot reach where it lies and for data under way.
+/// A rank's buffers in shared memory, for data that peers cannot reach where it lies and for data under way.
 class ScratchBuffers {
  public:
-  static std::size_t footprint(int ranks, std::size_t bytes) {
-    return static_cast<std::size_t>(ranks) * 2 * arch::whole_strides(bytes);
+  static std::size_t footprint(int ranks, std::size_t bytes, int buffers = 2) {
+    return static_cast<std::size_t>(ranks) * static_cast<std::size_t>(buffers) * arch::whole_strides(bytes);
   }
-  ScratchBuffers(const Setup& setup, std::size_t offset, std::size_t bytes)
-      : first_(setup.memory + offset + static_cast<std::size_t>(setup.rank) * 2 * arch::whole_strides(bytes)),
+  ScratchBuffers(const Setup& setup, std::size_t offset, std::size_t bytes, int buffers = 2)
+      : first_(setup.memory + offset + footprint(setup.rank, bytes, buffers)),
         stride_(arch::whole_strides(bytes)) {}
   template <class Port>
   Data get(Port& port, int i) const {

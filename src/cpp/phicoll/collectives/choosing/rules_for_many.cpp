@@ -16,9 +16,9 @@ using namespace because;
 using H = HostNumbers;
 
 AlgorithmChoice reduce(const Choosing& at) {
-  const Rule tree = {0, "send-receive-tree:degree=2", "no rank receives from more than log P others"};
-  if (at.shape.size() > 64) return at.by_size({tree});
-  return at.by_size({tree, {16 << 10, "sliced:chunk=65536:cells=32", root_takes}});
+  return at.by_size({{0, "send-receive-tree:degree=2", "no rank receives from more than log P others"},
+                     {1 << 10, "rabenseifner", halving},
+                     {32 << 10, "rabenseifner:least=1024", halving}});
 }
 
 AlgorithmChoice allreduce(const Choosing& at) {

@@ -9,6 +9,7 @@
 #include "phicoll/collectives/reduce/model_tree.hpp"
 #include "phicoll/collectives/reduce/paper_002.hpp"
 #include "phicoll/collectives/reduce/piece_per_rank.hpp"
+#include "phicoll/collectives/reduce/rabenseifner.hpp"
 #include "phicoll/collectives/reduce/send_receive_tree.hpp"
 #include "phicoll/collectives/reduce/sliced.hpp"
 #include "phicoll/collectives/reduce/tree_reconstructed.hpp"
@@ -17,9 +18,9 @@ namespace phicoll {
 
 template <>
 struct Registry<Operation::reduce> {
-  using List =
-      AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce, ModelTreeReduce,
-                    TreeReconstructedReduce, Paper002Reduce, MailboxReduce, SlicedReduce, HierarchicalReduce>;
+  using List = AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce, ModelTreeReduce,
+                             TreeReconstructedReduce, Paper002Reduce, MailboxReduce, SlicedReduce,
+                             RabenseifnerReduce, HierarchicalReduce>;
 };
 
 }  // namespace phicoll
