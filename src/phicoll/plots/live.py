@@ -73,11 +73,15 @@ def page(figure: Figure, title: str) -> str:
 
 def live(figure: Figure, alt: str) -> str:
     """The figure in HTML: the picture, and the live figure that replaces it where :func:`scripts` run."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")
-    picture = base64.b64encode(buffer.getvalue()).decode("ascii")
     # In a script "</" would end it.
     data = json.dumps(describe(figure), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    buffer = io.BytesIO()
+    # The panels lie where they were described: Matplotlib would find their places again, which takes as long as to draw.
+    layout = figure.get_layout_engine()
+    figure.set_layout_engine("none")
+    figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")
+    figure.set_layout_engine(layout or "none")
+    picture = base64.b64encode(buffer.getvalue()).decode("ascii")
     return (
         f'<div class="live"><script type="application/json">{data}</script></div>'
         f'<img src="data:image/png;base64,{picture}" alt="{html.escape(alt)}" style="max-width:{pixels(figure)[0]}px">'

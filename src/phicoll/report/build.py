@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 from phicoll.plots.live import POLICY, STYLE, scripts
@@ -28,8 +29,14 @@ SECTIONS = (summary, barriers, data, places, counts, simulated, claims, machine,
 
 def build(evidence: Evidence) -> str:
     """The whole report as one self-contained HTML text."""
-    bodies = [(section.TITLE, section.ANCHOR, section.body(evidence)) for section in SECTIONS]
-    present = [(title, anchor, body) for title, anchor, body in bodies if body]
+    # Counting lets go of the interpreter's lock: what the claims need is counted while the figures are drawn.
+    waiting = (summary, claims)
+    with ThreadPoolExecutor(1) as beside:
+        counted = beside.submit(lambda: evidence.findings)
+        bodies = {section: section.body(evidence) for section in SECTIONS if section not in waiting}
+        counted.result()
+    bodies.update({section: section.body(evidence) for section in waiting})
+    present = [(section.TITLE, section.ANCHOR, bodies[section]) for section in SECTIONS if bodies[section]]
     host = evidence.context.get("host") or {}
     style = files("phicoll.report").joinpath("style.css").read_text(encoding="utf-8")
     contents = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for title, anchor, _ in present[1:])
