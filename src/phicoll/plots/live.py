@@ -76,7 +76,7 @@ def live(figure: Figure, alt: str) -> str:
     # In a script "</" would end it.
     data = json.dumps(describe(figure), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     buffer = io.BytesIO()
-    # The panels lie where they were described: Matplotlib would find their places again, which takes as long as to draw.
+    # The panels stay where they were described: to find their places again takes as long as to draw.
     layout = figure.get_layout_engine()
     figure.set_layout_engine("none")
     figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")
