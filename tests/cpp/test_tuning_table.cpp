@@ -255,7 +255,8 @@ TEST(Automatic, FollowsTheHostsNumbersAndNamesThoseThatDecide) {
   AlgorithmChoice choice = automatic_choice(plain, facts);
   EXPECT_EQ(choice.numbers, "rotate=24576");
   EXPECT_EQ(text_of(choice, "cell"), "65536");
-  const Shape other = tuned(plain, head + "number cell 32768\nnumber ring 524288\nnumber rotate 8192\n");
+  const Shape other = tuned(
+      plain, head + "number cell 32768\nnumber ring 524288\nnumber rotate 8192\nnumber pair-wide 524288\n");
   choice = automatic_choice(other, facts);
   EXPECT_EQ(choice.numbers, "rotate=8192");
   EXPECT_EQ(choice.least, 8192u);

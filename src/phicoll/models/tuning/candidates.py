@@ -64,7 +64,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
     ),
     "allreduce": (
         ("one-shot", {"cell": (2 * KB, 8 * KB, 64 * KB), "cells": (8, 32, 128)}),
-        ("one-shot", {"cell": (256 * KB,), "cells": (1,)}),
+        ("one-shot", {"cell": (512 * KB,), "cells": (1,)}),
         ("sliced", {"chunk": (16 * KB, 64 * KB, 256 * KB), "cells": (8, 32, 128)}),
         ("hierarchical", {"group": ("cpu", "nested"), "piece": (16 * KB, 64 * KB)}),
         ("recursive-doubling", {"transfer": ("load-store", "put-get")}),
@@ -83,12 +83,12 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
     ),
     "allgather": (
         ("one-shot", {"cell": (4 * KB, 16 * KB, 64 * KB, 256 * KB, 1024 * KB), "cells": (2, 8, 32, 128)}),
-        ("one-shot", {"cell": (256 * KB,), "cells": (1,)}),
+        ("one-shot", {"cell": (512 * KB,), "cells": (1,)}),
         ("single-copy", {"piece": (64 * KB, 1024 * KB)}),
     ),
     "alltoall": (
         ("one-shot", {"cell": (4 * KB, 16 * KB, 64 * KB, 256 * KB, 1024 * KB), "cells": (2, 8, 32, 128)}),
-        ("one-shot", {"cell": (256 * KB,), "cells": (1,)}),
+        ("one-shot", {"cell": (512 * KB,), "cells": (1,)}),
         ("mailbox", {"cell": (4 * KB, 16 * KB)}),
         ("single-copy", {"piece": (64 * KB, 1024 * KB)}),
     ),

@@ -77,7 +77,7 @@ bool in_several_parts(const Shape& shape);
 bool are_many(const Shape& shape);
 
 /// One exchange of two ranks, each with one cell (collectives/transport/cells.hpp).
-constexpr const char* two_cells = "one-shot:cell=262144:cells=1";
+constexpr const char* two_cells = "one-shot:cell=524288:cells=1";
 
 /// The rules of an operation.
 using Choose = AlgorithmChoice (*)(const Choosing&);
