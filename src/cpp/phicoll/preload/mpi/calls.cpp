@@ -16,11 +16,8 @@ int fail(const Comm& comm, Row row) {
   return MPI_ERR_OTHER;
 }
 
-/// The communicator if its calls are phicoll's, or null.
-Comm* ours(MPI_Comm handle, Row row) {
-  Comm* const comm = find(handle);
-  __atomic_store_n(&calls_begun, calls_begun + 1, __ATOMIC_RELAXED);
-  if (__builtin_expect(comm != nullptr && comm->ranks != nullptr, 1)) return comm;
+/// Of a communicator that is not known to have all its ranks in phicoll.
+[[gnu::noinline]] Comm* ours_otherwise(Comm* comm, Row row) {
   if (comm != nullptr && comm->why == Why::early) {
     count_call(comm);
     if (comm->ranks != nullptr) return comm;
@@ -28,6 +25,14 @@ Comm* ours(MPI_Comm handle, Row row) {
   if (comm != nullptr && comm->nodes != nullptr && spreads(row)) return comm;
   note_passed(row, comm != nullptr ? comm->why : Why::inactive);
   return nullptr;
+}
+
+/// The communicator if its calls are phicoll's, or null.
+[[gnu::always_inline]] inline Comm* ours(MPI_Comm handle, Row row) {
+  Comm* const comm = find(handle);
+  __atomic_store_n(&calls_begun, calls_begun + 1, __ATOMIC_RELAXED);
+  if (__builtin_expect(comm != nullptr && comm->ranks != nullptr, 1)) return comm;
+  return ours_otherwise(comm, row);
 }
 
 /// The same for calls that move data of any type.
@@ -251,24 +256,23 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm handl
   return ended(*comm, timed, result, pass);
 }
 
-/// A reduction's operator if it is phicoll's, or the program's own, in `own`. As all ranks give the same operator and type,
-/// all find the same.
-const PhicollOperator* operator_for(const Comm& comm, Row row, MPI_Datatype type, MPI_Op op,
-                                    OwnOperator* own) {
-  const PhicollOperator* found = operator_of(type, op);
-  if (__builtin_expect(found == nullptr, 0)) found = own->make(type, op);
+[[gnu::noinline]] const Reducing* find_or_make(Comm& comm, Row row, MPI_Datatype type, MPI_Op op,
+                                               OwnOperator* own) {
+  const Reducing* const found =
+      find_operator(type, op, &comm.reducing) ? &comm.reducing : own->make(type, op);
   const bool ordered = whole(comm) || keeps_order(comm, op);
-  if (__builtin_expect(found == nullptr || !ordered, 0))
-    note_passed(row, ordered ? Why::operation : Why::nodes);
+  if (found == nullptr || !ordered) note_passed(row, ordered ? Why::operation : Why::nodes);
   return ordered ? found : nullptr;
 }
 
-/// A reduction's operand lies in memory as it is sent, including the gaps in pairs, which are part of phicoll's
-/// elements.
-size_t operand_bytes(MPI_Datatype type, size_t count) {
-  TypeFacts facts = {true, 0, 0};
-  facts_of(type, &facts);
-  return count * static_cast<size_t>(facts.extent);
+/// A reduction's operator if it is phicoll's, or the program's own, in `own`. As all ranks give the same operator and type,
+/// all find the same.
+[[gnu::always_inline]] inline const Reducing* operator_for(Comm& comm, Row row, MPI_Datatype type, MPI_Op op,
+                                                           OwnOperator* own) {
+  const Reducing& last = comm.reducing;
+  if (__builtin_expect(last.with != nullptr && last.type == type && last.op == op && whole(comm), 1))
+    return &last;
+  return find_or_make(comm, row, type, op, own);
 }
 
 template <class Count, class Pass>
@@ -278,8 +282,8 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   OwnOperator own;
-  const PhicollOperator* const with = operator_for(*comm, row, type, op, &own);
-  if (with == nullptr) return pass();
+  const Reducing* const reducing = operator_for(*comm, row, type, op, &own);
+  if (reducing == nullptr) return pass();
   const bool at_root = comm->rank == root;
   const bool in_place = at_root && send == MPI_IN_PLACE;
   if (count < 0 || !is_rank(*comm, root) || (!at_root && send == MPI_IN_PLACE))
@@ -288,17 +292,18 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   if (!whole(*comm) && !fits_counts(*comm, static_cast<size_t>(count))) PHICOLL_PASS(row, Why::nodes);
   if ((send == nullptr && !in_place) || (at_root && receive == nullptr)) PHICOLL_PASS(row, Why::argument);
   const size_t elements = static_cast<size_t>(count);
-  const size_t bytes = operand_bytes(type, elements);
+  const size_t bytes = elements * reducing->extent;
   Timed timed(row, bytes);
   Scratch apart;
   const void* from = in_place ? nullptr : send;
   if (at_root && from != nullptr && from != receive && overlap(from, bytes, receive, bytes))
     from = memcpy(apart.take(bytes), send, bytes);
-  return ended(*comm, timed,
-               whole(*comm)
-                   ? phicoll_preload_reduce(comm->ranks, from, receive, elements, with, root)
-                   : nodes_reduce(*comm, from, receive, elements, bytes, with, MpiOperator{type, op}, root),
-               pass);
+  return ended(
+      *comm, timed,
+      whole(*comm)
+          ? phicoll_preload_reduce(comm->ranks, from, receive, elements, reducing->with, root)
+          : nodes_reduce(*comm, from, receive, elements, bytes, reducing->with, MpiOperator{type, op}, root),
+      pass);
 }
 
 using Reduction = PhicollResult (*)(PhicollComm*, const void*, void*, size_t, const PhicollOperator*);
@@ -310,13 +315,13 @@ int reduce_everywhere(Row row, Reduction reduction, bool blocks, const void* sen
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   OwnOperator own;
-  const PhicollOperator* const with = operator_for(*comm, row, type, op, &own);
-  if (with == nullptr) return pass();
+  const Reducing* const reducing = operator_for(*comm, row, type, op, &own);
+  if (reducing == nullptr) return pass();
   if (count < 0) PHICOLL_PASS(row, Why::argument);
   if (count == 0) return MPI_SUCCESS;
   if (send == nullptr || receive == nullptr) PHICOLL_PASS(row, Why::argument);
   const size_t elements = static_cast<size_t>(count);
-  const size_t bytes = operand_bytes(type, elements);
+  const size_t bytes = elements * reducing->extent;
   Timed timed(row, bytes);
   Scratch apart;
   const void* from = send == MPI_IN_PLACE ? nullptr : send;
@@ -324,9 +329,9 @@ int reduce_everywhere(Row row, Reduction reduction, bool blocks, const void* sen
   if (from != nullptr && (blocks || from != receive) && overlap(from, operands, receive, bytes))
     from = memcpy(apart.take(operands), send, operands);
   return ended(*comm, timed,
-               whole(*comm)
-                   ? reduction(comm->ranks, from, receive, elements, with)
-                   : nodes_allreduce(*comm, from, receive, elements, bytes, with, MpiOperator{type, op}),
+               whole(*comm) ? reduction(comm->ranks, from, receive, elements, reducing->with)
+                            : nodes_allreduce(*comm, from, receive, elements, bytes, reducing->with,
+                                              MpiOperator{type, op}),
                pass);
 }
 
@@ -337,8 +342,8 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   OwnOperator own;
-  const PhicollOperator* const with = operator_for(*comm, row, type, op, &own);
-  if (with == nullptr) return pass();
+  const Reducing* const reducing = operator_for(*comm, row, type, op, &own);
+  if (reducing == nullptr) return pass();
   if (counts == nullptr || send == nullptr) PHICOLL_PASS(row, Why::argument);
   Scratch table;
   size_t* const elements =
@@ -351,14 +356,14 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   }
   if (total == 0) return MPI_SUCCESS;
   if (receive == nullptr && elements[comm->rank] != 0) PHICOLL_PASS(row, Why::argument);
-  const size_t bytes = operand_bytes(type, total);
+  const size_t bytes = total * reducing->extent;
   Timed timed(row, bytes);
   Scratch apart;
   const void* from = send == MPI_IN_PLACE ? nullptr : send;
-  if (from != nullptr && overlap(from, bytes, receive, operand_bytes(type, elements[comm->rank])))
+  if (from != nullptr && overlap(from, bytes, receive, elements[comm->rank] * reducing->extent))
     from = memcpy(apart.take(bytes), send, bytes);
-  return ended(*comm, timed, phicoll_preload_reduce_scatter(comm->ranks, from, receive, elements, with),
-               pass);
+  return ended(*comm, timed,
+               phicoll_preload_reduce_scatter(comm->ranks, from, receive, elements, reducing->with), pass);
 }
 
 /// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's block; `set` describes all of

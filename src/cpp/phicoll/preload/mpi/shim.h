@@ -13,8 +13,12 @@
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "phicoll/preload/engine.hpp"
+
+// The program has no need of these names, and they are reached faster if it cannot have them.
+#pragma GCC visibility push(hidden)
 
 namespace phicoll_mpi {
 
@@ -59,6 +63,14 @@ struct Nodes {
   int* members;        ///< the node's ranks in the node's group
 };
 
+/// phicoll's operator for a type and an operator of the MPI's.
+struct Reducing {
+  MPI_Datatype type;
+  MPI_Op op;
+  const PhicollOperator* with;
+  size_t extent;  ///< bytes from an element to the next; the gaps in pairs are part of phicoll's elements
+};
+
 /// A communicator as phicoll knows it.
 struct Comm {
   PhicollComm* ranks;   ///< null: its calls pass through, or run by `nodes`
@@ -68,7 +80,8 @@ struct Comm {
   int rank, size;
   unsigned calls;  ///< collective ones so far, while `why` is `early`
   MPI_Comm handle;
-  Comm* next;  ///< in its bucket
+  Reducing reducing;  ///< of its last reduction by one of phicoll's operators; `with` is null before
+  Comm* next;         ///< in its bucket
 };
 
 // --- world.cpp: the program's ranks, and which of them is on which node
@@ -162,26 +175,26 @@ struct TypeFacts {
 void start_types();
 /// Returns false for a datatype that the MPI will refuse.
 bool facts_of(MPI_Datatype type, TypeFacts* facts);
-/// phicoll's operator, or null where it has none.
-const PhicollOperator* operator_of(MPI_Datatype type, MPI_Op op);
+/// Finds phicoll's operator. Returns false, and leaves `reducing` as it was, where it has none.
+bool find_operator(MPI_Datatype type, MPI_Op op, Reducing* reducing);
 
 /// An operator that the program has made, for one call.
 class OwnOperator {
  public:
   OwnOperator() = default;
-  ~OwnOperator();
+  ~OwnOperator() {
+    if (__builtin_expect(made_ != nullptr, 0)) phicoll_preload_free_operator(made_);
+  }
   OwnOperator(const OwnOperator&) = delete;
   OwnOperator& operator=(const OwnOperator&) = delete;
   /// Null where the operator is not the program's, or elements have gaps or more than 256 bytes.
-  const PhicollOperator* make(MPI_Datatype type, MPI_Op op);
+  const Reducing* make(MPI_Datatype type, MPI_Op op);
 
  private:
   static void combine(void* self, void* to, const void* left, const void* right, size_t count);
 
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;
-  MPI_Op op_ = MPI_OP_NULL;
-  size_t bytes_ = 0;
   PhicollOperator* made_ = nullptr;
+  Reducing reducing_;  // set if made_ is
 };
 /// Whether the MPI's pack gives the bare bytes of the data; if not, phicoll serves only predefined types.
 extern bool packs_plainly;
@@ -190,7 +203,9 @@ extern bool packs_plainly;
 class Scratch {
  public:
   Scratch() = default;
-  ~Scratch();
+  ~Scratch() {
+    if (__builtin_expect(memory_ != nullptr, 0)) free(memory_);
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   unsigned char* take(size_t bytes);
@@ -233,3 +248,5 @@ class Timed {
 };
 
 }  // namespace phicoll_mpi
+
+#pragma GCC visibility pop

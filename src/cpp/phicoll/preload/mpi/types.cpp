@@ -86,10 +86,14 @@ void add_fortran(MPI_Datatype integer_type, MPI_Datatype real_type, MPI_Datatype
 }
 
 const Predefined* find_predefined(MPI_Datatype type) {
-  static __thread const Predefined* latest_type = nullptr;
-  if (latest_type != nullptr && latest_type->type == type) return latest_type;
+  static const Predefined* latest = nullptr;  // of whichever thread
+  const Predefined* const known = __atomic_load_n(&latest, __ATOMIC_RELAXED);
+  if (known != nullptr && known->type == type) return known;
   for (int i = 0; i < predefined_count; ++i)
-    if (predefined[i].type == type) return latest_type = &predefined[i];
+    if (predefined[i].type == type) {
+      __atomic_store_n(&latest, &predefined[i], __ATOMIC_RELAXED);
+      return &predefined[i];
+    }
   return nullptr;
 }
 
@@ -213,27 +217,19 @@ bool facts_of(MPI_Datatype type, TypeFacts* facts) {
   return packs_plainly;
 }
 
-const PhicollOperator* operator_of(MPI_Datatype type, MPI_Op op) {
-  static __thread MPI_Op latest_op;
-  static __thread MPI_Datatype latest_type;
-  static __thread const PhicollOperator* latest = nullptr;
-  if (latest != nullptr && latest_op == op && latest_type == type) return latest;
+bool find_operator(MPI_Datatype type, MPI_Op op, Reducing* reducing) {
   const Predefined* const known = find_predefined(type);
-  if (known == nullptr) return nullptr;
+  if (known == nullptr) return false;
   for (int o = 0; o < named_ops; ++o)
     if (ops[o].op == op) {
-      latest_op = op;
-      latest_type = type;
-      return latest = operators[known - predefined][o];
+      const PhicollOperator* const with = operators[known - predefined][o];
+      if (with != nullptr) *reducing = {type, op, with, static_cast<size_t>(known->facts.extent)};
+      return with != nullptr;
     }
-  return nullptr;
+  return false;
 }
 
-OwnOperator::~OwnOperator() {
-  if (made_ != nullptr) phicoll_preload_free_operator(made_);
-}
-
-const PhicollOperator* OwnOperator::make(MPI_Datatype type, MPI_Op op) {
+const Reducing* OwnOperator::make(MPI_Datatype type, MPI_Op op) {
   if (op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP || type == MPI_DATATYPE_NULL) return nullptr;
   for (const NamedOp& named : ops)
     if (named.op == op) return nullptr;
@@ -249,16 +245,15 @@ const PhicollOperator* OwnOperator::make(MPI_Datatype type, MPI_Op op) {
     return nullptr;
   if (lower != 0 || first != 0 || extent != size || span != size) return nullptr;
   if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return nullptr;
-  type_ = type;
-  op_ = op;
-  bytes_ = static_cast<size_t>(size);
-  return made_ = phicoll_preload_own_operator(bytes_, commutes, &combine, this);
+  made_ = phicoll_preload_own_operator(static_cast<size_t>(size), commutes, &combine, this);
+  reducing_ = {type, op, made_, static_cast<size_t>(size)};
+  return made_ != nullptr ? &reducing_ : nullptr;
 }
 
 // The MPI calls the program's function, since it knows the language that this is written in.
 void OwnOperator::combine(void* self, void* to, const void* left, const void* right, size_t count) {
-  const OwnOperator& own = *static_cast<OwnOperator*>(self);
-  const size_t bytes = count * own.bytes_;
+  const Reducing& own = static_cast<OwnOperator*>(self)->reducing_;
+  const size_t bytes = count * own.extent;
   Scratch scratch;
   void* result = to;
   if (to == left) result = scratch.take(bytes);
@@ -267,16 +262,12 @@ void OwnOperator::combine(void* self, void* to, const void* left, const void* ri
   const unsigned char* lefts = static_cast<const unsigned char*>(left);
   while (count != 0) {
     const size_t elements = count < INT_MAX ? count : INT_MAX;
-    PMPI_Reduce_local(lefts, at, static_cast<int>(elements), own.type_, own.op_);
-    lefts += elements * own.bytes_;
-    at += elements * own.bytes_;
+    PMPI_Reduce_local(lefts, at, static_cast<int>(elements), own.type, own.op);
+    lefts += elements * own.extent;
+    at += elements * own.extent;
     count -= elements;
   }
   if (result != to) memcpy(to, result, bytes);
-}
-
-Scratch::~Scratch() {
-  free(memory_);
 }
 
 unsigned char* Scratch::take(size_t bytes) {
