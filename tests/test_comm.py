@@ -697,6 +697,19 @@ def test_a_variable_that_would_be_ignored_is_refused(monkeypatch, wrong, right):
             )
 
 
+def test_an_empty_variable_is_as_good_as_none(monkeypatch):
+    for name in ("PHICOLL_BROADCAST", "PHICOLL_BARRIER", "PHICOLL_BCAST"):
+        monkeypatch.setenv(name, "")
+
+    def check(comm):
+        comm.Barrier()
+        return comm.bcast(5), comm.why("broadcast", 8), comm.why("barrier")
+
+    for got, *why in phicoll.run(check, ranks=2, mode="threads"):
+        assert got == 5
+        assert not any("in the environment" in told for told in why)
+
+
 def test_other_variables_are_left_alone(monkeypatch):
     for name in ("TUNING", "WAIT", "QUICK", "TEST_LONG", "TEST_SEED", "BENCH", "RANK_OF_MINE", "SCALE"):
         monkeypatch.setenv(f"PHICOLL_{name}", "none")

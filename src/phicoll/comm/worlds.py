@@ -84,7 +84,7 @@ def launched() -> Any:
     """The core's communicator if a launcher started this program, else None."""
     if "PHICOLL_GROUP_FD" not in os.environ:
         return None
-    core = _core.join_from_environment(os.environ.get("PHICOLL_WAIT", "adaptive"))
+    core = _core.join_from_environment(os.environ.get("PHICOLL_WAIT") or "adaptive")
     del os.environ["PHICOLL_GROUP_FD"]  # programs that this one starts are not ranks
     before = sys.excepthook
 

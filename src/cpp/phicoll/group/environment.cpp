@@ -51,13 +51,13 @@ const std::pair<const char*, CallFacts>* meant(const std::string& name) {
 
 }  // namespace
 
-// Most of a program's some fifty variables are not phicoll's.
+// Most of a program's some fifty variables are not phicoll's. An empty one is as good as none, whatever its name.
 void check_environment() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     if (std::strncmp(*entry, prefix, std::strlen(prefix)) != 0) continue;
     const std::string setting = *entry;
     const std::size_t end = setting.find('=');
-    if (end == std::string::npos) continue;
+    if (end == std::string::npos || end + 1 == setting.size()) continue;
     const std::string variable = setting.substr(0, end);
     const auto* const named = meant(variable.substr(std::strlen(prefix)));
     if (named == nullptr || variable == variable_of(named->second.operation)) continue;
@@ -71,7 +71,7 @@ EnvironmentChoice environment_choice(Operation operation) {
   EnvironmentChoice choice;
   const std::string variable = variable_of(operation);
   const char* const text = std::getenv(variable.c_str());
-  if (text == nullptr) return choice;
+  if (text == nullptr || *text == '\0') return choice;
   try {
     choice.spec = family(operation).parse(text);
   } catch (const ArgumentError& error) {

@@ -92,10 +92,11 @@ uint64_t mixed_link(uint64_t hash, const char* path) {
 }
 
 /// The same for processes that can meet at an abstract socket and send each other a descriptor: of one boot of one kernel, in one
-/// network namespace. PHICOLL_NODE stands for it where it is set.
+/// network namespace. PHICOLL_NODE stands for it where it is set and not empty.
 uint64_t node_identity() {
   uint64_t hash = 0xcbf29ce484222325u;
-  if (const char* const name = getenv("PHICOLL_NODE")) return mixed(hash, name, strlen(name));
+  const char* const name = getenv("PHICOLL_NODE");
+  if (name != nullptr && *name != '\0') return mixed(hash, name, strlen(name));
   char host[256] = {};
   gethostname(host, sizeof host - 1);
   hash = mixed(hash, host, strlen(host));
@@ -118,11 +119,10 @@ constexpr unsigned usual_first_calls_with_threads = 63;
 
 int32_t asked_first_calls() {
   const char* const text = getenv("PHICOLL_MPI_FIRST_CALLS");
-  if (text == nullptr) return -1;
+  if (text == nullptr || *text == '\0') return -1;
   char* end = nullptr;
   const long number = strtol(text, &end, 10);
-  if (*text != '\0' && *end == '\0' && number >= 0 && number <= INT32_MAX)
-    return static_cast<int32_t>(number);
+  if (*end == '\0' && number >= 0 && number <= INT32_MAX) return static_cast<int32_t>(number);
   if (world.rank == 0)
     say("PHICOLL_MPI_FIRST_CALLS: got '%s'; allowed: a whole number from 0; the default is taken", text);
   return -1;
