@@ -134,6 +134,49 @@ TEST_P(WhicheverIsFaster, Threads) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverIsFaster, ::testing::Values(2, 3, 5));
 
+// The same of a gather and a scatter between two ranks, whose readers choose; the larger blocks are in pieces.
+void whichever_the_reader_wants(Communicator& comm) {
+  const AlgorithmSpec gather = family(Operation::gather).parse("mailbox:cell=65536:cells=16:once=1");
+  const AlgorithmSpec scatter = family(Operation::scatter).parse("mailbox:cell=65536:cells=16:once=1");
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  for (const std::size_t bytes : {(std::size_t{1} << 20) + 13, std::size_t{3} << 20}) {
+    std::vector<unsigned char> block(bytes), all(ranks * bytes);
+    for (int turn = 0; turn < 48; ++turn) {
+      const std::string what = std::to_string(bytes) + " bytes, turn " + std::to_string(turn) + ", rank " +
+                               std::to_string(comm.rank());
+      const int root = turn % 3 % comm.size();
+      const bool in_place = comm.rank() == root && turn % 5 == 4;
+      unsigned char* const own = all.data() + static_cast<std::size_t>(comm.rank()) * bytes;
+      fill(in_place ? own : block.data(), bytes, comm.rank(), turn);
+      comm.gather(in_place ? nullptr : block.data(), comm.rank() == root ? all.data() : nullptr, bytes, root,
+                  &gather);
+      for (int r = 0; comm.rank() == root && r < comm.size(); ++r)
+        check(all.data() + static_cast<std::size_t>(r) * bytes, bytes, r, turn, "gather, " + what);
+      for (int r = 0; comm.rank() == root && r < comm.size(); ++r)
+        fill(all.data() + static_cast<std::size_t>(r) * bytes, bytes, r, turn + 100);
+      comm.scatter(comm.rank() == root ? all.data() : nullptr, in_place ? nullptr : block.data(), bytes, root,
+                   &scatter);
+      check(in_place ? own : block.data(), bytes, comm.rank(), turn + 100, "scatter, " + what);
+    }
+  }
+}
+
+class WhicheverTheReaderWants : public ::testing::TestWithParam<int> {};
+
+TEST_P(WhicheverTheReaderWants, Processes) {
+  fork_and_run(GetParam(), GroupOptions(), whichever_the_reader_wants);
+}
+TEST_P(WhicheverTheReaderWants, ProcessesThatTheKernelRefuses) {
+  GroupOptions options;
+  options.cross_copies = false;
+  fork_and_run(GetParam(), options, whichever_the_reader_wants);
+}
+TEST_P(WhicheverTheReaderWants, Threads) {
+  ThreadGroup group(GetParam(), GroupOptions());
+  group.run(whichever_the_reader_wants);
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheReaderWants, ::testing::Values(2, 3));
+
 // The second call of a size is copied once; the ranks that are there take pieces from each other.
 TEST(LargeCalls, ABroadcastsRootDoesNotWaitForALateRank) {
   fork_and_run(3, GroupOptions(), [](Communicator& comm) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "phicoll/collectives/choosing/rules.hpp"
+#include "phicoll/collectives/transport/copy_ways.hpp"
 
 namespace phicoll {
 namespace rules {
@@ -112,7 +113,8 @@ AlgorithmChoice gather(const Choosing& at) {
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_waits}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox", root_waits},
-                     {at.host.at(&H::rotate), at.wide_cells("mailbox:cell=", at.ring), rotating},
+                     {at.host.at(&H::rotate), at.wide_cells("mailbox:once=1:cell=", at.ring), rotating},
+                     {CopyWays::least_block, at.wide_cells("mailbox:once=1:cell=", at.ring), faster},
                      {at.host.at(&H::single), "single-copy", single}});
 }
 
@@ -128,7 +130,8 @@ AlgorithmChoice scatter(const Choosing& at) {
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox:cell=16384:cells=128", root_ahead},
-                     {at.host.at(&H::rotate), at.cells("mailbox:cell=", at.ring), rotating},
+                     {at.host.at(&H::rotate), at.cells("mailbox:once=1:cell=", at.ring), rotating},
+                     {CopyWays::least_block, at.cells("mailbox:once=1:cell=", at.ring), faster},
                      {at.host.at(&H::single), "single-copy", single}});
 }
 

@@ -8,6 +8,7 @@
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
+#include "phicoll/collectives/transport/faster_copy.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
 
@@ -17,6 +18,7 @@ struct MailboxGather : AlgorithmDefaults {
   struct Parameters {
     int cell = 16384;
     int cells = 128;
+    int once = 0;
     DirectParameters direct;
   };
 
@@ -28,15 +30,20 @@ struct MailboxGather : AlgorithmDefaults {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 4096, "pieces that a rank may be ahead of the root");
+    describe_once(visitor, p.once);
     describe_direct(visitor, p.direct);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
+    if (shape.size() != 2) p.once = 0;
     limit_mailbox(shape.size(), p.cells, p.cell, 2, rings_most);
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return mailbox_footprint(shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+    return copies_at(p, shape.size()) + faster_copy_footprint(shape.size(), p.once);
+  }
+  static std::size_t copies_at(const Parameters& p, int ranks) {
+    return mailbox_footprint(ranks, p.cells, static_cast<std::size_t>(p.cell));
   }
 
   template <class Port>
@@ -46,7 +53,8 @@ struct MailboxGather : AlgorithmDefaults {
         : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell), p.direct),
           order_(setup),
           rank_(setup.rank),
-          ranks_(setup.size()) {}
+          ranks_(setup.size()),
+          faster_(setup, copies_at(p, setup.size()), p.once, true) {}
 
     void operator()(Port& port, const Call& call) {
       if (!call.vector && call.count <= sizeof(std::uint64_t))
@@ -61,7 +69,7 @@ struct MailboxGather : AlgorithmDefaults {
     Started start(Port& port, const Call& call) {
       if (ranks_ == 1 || call.count == 0) return Started::no;
       if (rank_ == call.root) return Started::half;
-      if (call.count > mailbox_.bytes() || !mailbox_.opens(port, 0) ||
+      if (call.count > mailbox_.bytes() || faster_.chooses(call.count) || !mailbox_.opens(port, 0) ||
           mailbox_.direct(port, call.send, call.count, call.count))
         return Started::no;
       (*this)(port, call);
@@ -82,6 +90,12 @@ struct MailboxGather : AlgorithmDefaults {
     }
     [[gnu::noinline]] void send(Port& port, const Call& call) {
       const std::uint64_t tag = counted(call, call.count);
+      if (faster_.once(port, call.send, call.count)) {
+        mailbox_.send_direct(port, 0, tag, call.send);
+        faster_.exchange(port, call.tag, call.root, call.send, call.count);
+        return mailbox_.settle(port);
+      }
+      if (faster_.chooses(call.count)) faster_.skip();
       const bool direct = mailbox_.direct(port, call.send, call.count, call.count);
       std::uint64_t m = 0;
       std::size_t at = 0;
@@ -93,17 +107,37 @@ struct MailboxGather : AlgorithmDefaults {
       mailbox_.settle(port);
     }
 
-    // Piece by piece from all, so that all can go on filling their rings.
-    [[gnu::noinline]] void collect(Port& port, const Call& call) {
-      std::size_t most = 0;
-      for (int r = 0; r < ranks_; ++r) {
-        if (r == rank_) {
-          const Data own = call.receive + call.block_at(r);
-          if (own != call.send) move_some(port, own, call.send, call.block_count(r));
-        } else {
-          most = std::max(most, call.block_count(r));
-        }
+    void take_own(Port& port, const Call& call) {
+      move_some(port, call.receive + call.block_at(rank_), call.send, call.block_count(rank_));
+    }
+    // The other of two ranks can copy its block while this one copies its own, or fill its ring.
+    [[gnu::noinline]] void collect_large(Port& port, const Call& call) {
+      const int from = 1 - rank_;
+      const std::size_t count = call.block_count(from);
+      const Data block = call.receive + call.block_at(from);
+      faster_.begin_root(port, call.tag, block, count);
+      take_own(port, call);
+      mailbox_.await(port, from, 0, counted(call, count), std::min(mailbox_.bytes(), count));
+      const std::int64_t begun = port.now();
+      const bool once = mailbox_.beyond_reach();
+      if (once) {
+        faster_.end_root(port, block, count);
+        mailbox_.finish(port, from, 0);
+      } else {
+        take_pieces(port, call, count);
       }
+      faster_.took(port, once, count, port.now() - begun);
+    }
+    [[gnu::noinline]] void collect(Port& port, const Call& call) {
+      if (ranks_ == 2 && faster_.chooses(call.block_count(1 - rank_))) return collect_large(port, call);
+      take_own(port, call);
+      std::size_t most = 0;
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_) most = std::max(most, call.block_count(r));
+      take_pieces(port, call, most);
+    }
+    // Piece by piece from all, so that all can go on filling their rings.
+    void take_pieces(Port& port, const Call& call, std::size_t most) {
       std::uint64_t m = 0;
       std::size_t at = 0;
       do {
@@ -124,6 +158,7 @@ struct MailboxGather : AlgorithmDefaults {
     PeerOrder order_;
     int rank_;
     int ranks_;
+    FasterCopy<Port> faster_;
   };
 };
 

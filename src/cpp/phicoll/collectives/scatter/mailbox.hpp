@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/transport/faster_copy.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
 
@@ -16,6 +17,7 @@ struct MailboxScatter : AlgorithmDefaults {
   struct Parameters {
     int cell = 16384;
     int cells = 64;
+    int once = 0;
     DirectParameters direct;
   };
 
@@ -27,15 +29,20 @@ struct MailboxScatter : AlgorithmDefaults {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 1024, "pieces under way from a root");
+    describe_once(visitor, p.once);
     describe_direct(visitor, p.direct);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
+    if (shape.size() != 2) p.once = 0;
     limit_mailbox(shape.size(), p.cells, p.cell, 2 * shape.size(), rings_most);
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return mailbox_footprint(shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+    return copies_at(p, shape.size()) + faster_copy_footprint(shape.size(), p.once);
+  }
+  static std::size_t copies_at(const Parameters& p, int ranks) {
+    return mailbox_footprint(ranks, p.cells, static_cast<std::size_t>(p.cell));
   }
 
   template <class Port>
@@ -44,7 +51,8 @@ struct MailboxScatter : AlgorithmDefaults {
     Rank(const Parameters& p, const Setup& setup)
         : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell), p.direct),
           rank_(setup.rank),
-          ranks_(setup.size()) {}
+          ranks_(setup.size()),
+          faster_(setup, copies_at(p, setup.size()), p.once, false) {}
 
     void operator()(Port& port, const Call& call) {
       if (!call.vector && call.count <= sizeof(std::uint64_t))
@@ -59,7 +67,7 @@ struct MailboxScatter : AlgorithmDefaults {
     Started start(Port& port, const Call& call) {
       if (ranks_ == 1 || call.count == 0) return Started::no;
       if (rank_ != call.root) return Started::half;
-      if (call.vector || call.count > mailbox_.bytes()) return Started::no;
+      if (call.vector || call.count > mailbox_.bytes() || faster_.chooses(call.count)) return Started::no;
       for (int step = 1; step < ranks_; ++step)
         if (!mailbox_.opens(port, message(0, step))) return Started::no;
       for (int r = 0; r < ranks_; ++r)
@@ -91,6 +99,9 @@ struct MailboxScatter : AlgorithmDefaults {
     }
 
     [[gnu::noinline]] void send(Port& port, const Call& call) {
+      if (ranks_ == 2 &&
+          faster_.once(port, call.send + call.block_at(1 - rank_), call.block_count(1 - rank_)))
+        return send_once(port, call);
       std::size_t most = 0;
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_) most = std::max(most, call.block_count(r));
@@ -109,30 +120,54 @@ struct MailboxScatter : AlgorithmDefaults {
         at += mailbox_.bytes();
         ++piece;
       } while (at < most);
-      const Data own = call.send + call.block_at(rank_);
-      const std::size_t count = call.block_count(rank_);
-      if (own != call.receive) move_some(port, call.receive, own, count);
+      take_own(port, call);
+      mailbox_.settle(port);
+    }
+    void take_own(Port& port, const Call& call) {
+      move_some(port, call.receive, call.send + call.block_at(rank_), call.block_count(rank_));
+    }
+    void send_once(Port& port, const Call& call) {
+      const Data block = call.send + call.block_at(1 - rank_);
+      const std::size_t bytes = call.block_count(1 - rank_);
+      mailbox_.send_direct(port, 0, counted(call, bytes), block);
+      faster_.begin_root(port, call.tag, block, bytes);
+      take_own(port, call);
+      faster_.end_root(port, block, bytes);
       mailbox_.settle(port);
     }
 
     [[gnu::noinline]] void receive(Port& port, const Call& call) {
       const int step = (rank_ - call.root + ranks_) % ranks_;
       const std::uint64_t tag = counted(call, call.count);
+      const bool chooses = faster_.chooses(call.count);
+      std::int64_t begun = 0;
+      bool once = false;
       std::uint64_t piece = 0;
       std::size_t at = 0;
       do {
         const std::uint64_t m = message(piece++, step);
-        const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
+        std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
         const Data cell = mailbox_.await(port, call.root, m, tag, bytes);
-        move_some(port, call.receive + at, cell, bytes, Stores::taken);
+        if (chooses && at == 0) {
+          begun = port.now();
+          once = mailbox_.beyond_reach();
+        }
+        if (once) {
+          bytes = call.count;
+          faster_.exchange(port, call.tag, call.root, call.receive, bytes);
+        } else {
+          move_some(port, call.receive + at, cell, bytes, Stores::taken);
+        }
         mailbox_.finish(port, call.root, m);
         at += bytes;
       } while (at < call.count);
+      if (chooses) faster_.took(port, once, call.count, port.now() - begun);
     }
 
     Mailbox<Port> mailbox_;
     int rank_;
     int ranks_;
+    FasterCopy<Port> faster_;
   };
 };
 

@@ -16,12 +16,17 @@ namespace phicoll {
 class CopyWays {
  public:
   static constexpr std::size_t least_bytes = std::size_t{2} << 20;
+  /// From which size on a rank may choose where both ranks copy a block at once.
+  static constexpr std::size_t least_block = std::size_t{1} << 20;
+
+  /// Of the first data of a size, one in 2 * `sparing` is copied once.
+  explicit CopyWays(unsigned sparing = 1) : first_(2 * sparing) {}
 
   /// Which way the next data takes: whether it is copied once.
   bool copy_once(std::size_t bytes) {
     Size& size = of(bytes);
     const unsigned turn = size.turns++;
-    if (turn < 2 * kept) return turn % 2 != 0;
+    if (turn < first_ * kept) return turn % first_ == first_ - 1;
     if (turn % again == 0) return turn / again % 2 != 0;
     return size.usual(true) < size.usual(false);
   }
@@ -32,11 +37,17 @@ class CopyWays {
     std::copy_backward(times, times + kept - 1, times + kept);
     times[0] = each;
   }
+  /// Sizes of one class share their times: 0 for 1 MB to 2 MB, and so on.
+  static unsigned size_class(std::size_t bytes) {
+    unsigned which = 0;
+    while (which + 1 < sizes && bytes >= 2 * least_block << which) ++which;
+    return which;
+  }
 
  private:
   static constexpr unsigned kept = 4;
   static constexpr unsigned again = 64;
-  static constexpr unsigned sizes = 5;  // 2 MB to 4 MB, and so on; 32 MB and more
+  static constexpr unsigned sizes = 6;  // the last: 32 MB and more
   struct Size {
     unsigned turns = 0;
     std::uint64_t times[2][kept] = {{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
@@ -48,11 +59,8 @@ class CopyWays {
       return sorted[1];
     }
   };
-  Size& of(std::size_t bytes) {
-    unsigned which = 0;
-    while (which + 1 < sizes && bytes >= 2 * least_bytes << which) ++which;
-    return sizes_[which];
-  }
+  Size& of(std::size_t bytes) { return sizes_[size_class(bytes)]; }
+  unsigned first_;
   Size sizes_[sizes];
 };
 

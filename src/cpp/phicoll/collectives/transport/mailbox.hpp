@@ -14,7 +14,8 @@
 //     is written only after the last reader's acknowledgement.
 //
 // A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
-// waits in `settle` until its readers have acknowledged all such messages.
+// waits in `settle` until its readers have acknowledged all such messages. Where only the kernel can copy it, the handle
+// only says that both ranks go on without the mailbox (faster_copy.hpp).
 //
 // The tag of a message is the call's and, where the caller asks for it (`counted`), the size and type of all that the
 // call sends from this sender to this reader. A reader whose counts differ, as they may in gatherv, scatterv and
@@ -163,6 +164,12 @@ class Mailbox {
     }
     return payload(port, from, m, piece);
   }
+  /// Whether the message that was awaited last stays in memory that this rank cannot load.
+  bool beyond_reach() {
+    const bool was = beyond_reach_;
+    beyond_reach_ = false;
+    return was;
+  }
   /// `piece` bytes of memory that the reader may write between await and finish: the message's own, unless the message
   /// stays in place.
   Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
@@ -195,8 +202,10 @@ class Mailbox {
     }
     any_given_ = false;
   }
-  [[gnu::noinline]] static Data take_direct(Port& port, CellHead& head) {
-    return port.view(reinterpret_cast<DirectCell&>(head).payload.load(port), 0);
+  [[gnu::noinline]] Data take_direct(Port& port, CellHead& head) {
+    const Exposed message = reinterpret_cast<DirectCell&>(head).payload.load(port);
+    beyond_reach_ = !Port::direct(message);
+    return port.view(message, 0);
   }
   void await_reader(Port& port, std::uint64_t i) {
     const std::uint64_t last = last_[static_cast<std::size_t>(i)];
@@ -247,6 +256,7 @@ class Mailbox {
   Turns turns_;
   Direct direct_;
   bool any_given_ = false;
+  bool beyond_reach_ = false;
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
   int rank_;

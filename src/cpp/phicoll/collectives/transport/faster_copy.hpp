@@ -1,0 +1,90 @@
+#pragma once
+
+// Large data of one of two ranks for the other: through the caller's cells, or by one copy from both sides at once
+// (rooted_copy.hpp), whichever was faster lately. The rank that gets the data has timed that (copy_ways.hpp), from the
+// first message on, and says for each size which way it wants, in a word of its own. The sender reads the word when it
+// begins a call, and its first message says which way it takes, so an old word does no harm.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/transport/copy_ways.hpp"
+#include "phicoll/collectives/transport/rooted_copy.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/data.hpp"
+
+namespace phicoll {
+
+/// The parameter of algorithms that can do so.
+template <class Visitor>
+void describe_once(Visitor& visitor, int& once) {
+  visitor.integer(
+      "once", once, 0, 1,
+      "whether, between two ranks, the kernel copies blocks of 1 MB and more once, where that was "
+      "faster lately");
+}
+inline std::size_t faster_copy_footprint(int ranks, int once) {
+  return once == 0
+             ? 0
+             : exposures_footprint(ranks) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
+}
+
+template <class Port>
+class FasterCopy {
+ public:
+  /// `to_root`: whether blocks go to the root or from it.
+  FasterCopy(const Setup& setup, std::size_t offset, int once, bool to_root)
+      : copy_(setup, offset, piece, to_root),
+        wanted_(setup.at<Strided<CounterLine>>(offset + exposures_footprint(setup.size()))),
+        chooses_(once != 0 && setup.size() == 2),
+        rank_(setup.rank) {}
+
+  /// Whether data of this size goes either way.
+  bool chooses(std::size_t bytes) const { return chooses_ && bytes >= CopyWays::least_block; }
+  /// On the sender: whether it is copied once.
+  bool once(Port& port, Data data, std::size_t bytes) const {
+    return chooses(bytes) && !port.reachable(data, bytes) && port.exposable(data, bytes) &&
+           (port.load_relaxed(wanted_[1 - rank_].value.word) & bit_of(bytes)) != 0;
+  }
+  /// On the reader: how long it took from the first message on.
+  void took(Port& port, bool once, std::size_t bytes, std::int64_t ns) {
+    ways_.took(once, bytes, ns);
+    const std::uint64_t others = wants_ & ~bit_of(bytes);
+    const std::uint64_t wants = ways_.copy_once(bytes) ? others | bit_of(bytes) : others;
+    if (wants != wants_) port.store_relaxed(wanted_[rank_].value.word, wants);
+    wants_ = wants;
+  }
+
+  /// @name On the root: where the other rank's block is or goes. It may be copied from `begin_root` on. A root that does not know
+  /// yet which way a block comes may begin and not end, if the other rank calls `skip` instead of `exchange`.
+  /// @{
+  void begin_root(Port& port, std::uint64_t tag, Data block, std::size_t bytes) {
+    copy_.begin_root(port, tag, block, bytes);
+  }
+  void end_root(Port& port, Data block, std::size_t bytes) {
+    copy_.serve(port, 1 - rank_, block, 0, bytes);
+    copy_.end_root(port);
+  }
+  /// @}
+  /// On the other rank: copies its block.
+  void exchange(Port& port, std::uint64_t tag, int root, Data block, std::size_t bytes) {
+    copy_.exchange(port, tag, root, block, 0, bytes);
+  }
+  void skip() { copy_.skip(); }
+
+ private:
+  /// Bytes that one side copies at a time.
+  static constexpr std::size_t piece = std::size_t{64} << 10;
+
+  static std::uint64_t bit_of(std::size_t bytes) { return std::uint64_t{1} << CopyWays::size_class(bytes); }
+
+  RootedCopy<Port> copy_;
+  Strided<CounterLine>* wanted_;  // by each rank: a bit for each size
+  std::uint64_t wants_ = 0;       // this one
+  CopyWays ways_{4};              // a group may be short, and one copy takes up to three times as long
+  bool chooses_;
+  int rank_;
+};
+
+}  // namespace phicoll
