@@ -22,7 +22,7 @@ struct HostNumbers {
   std::int64_t pass_rotate = 32 << 10;  ///< broadcast: a message for larger cells
   std::int64_t pass_wide = 512 << 10;   ///< broadcast: a message for the largest cells
   std::int64_t pair_wide = 8 << 20;  ///< exchanges of two ranks: a block for a long ring of the largest cells
-  std::int64_t slice = 8 << 20;      ///< allreduce of two ranks: a message that is combined in slices
+  std::int64_t slice = 1 << 20;      ///< allreduce of two ranks: a message that is combined in slices
   std::int64_t slice_many = 2 << 10;  ///< the same of more
   // Ranks that share CPUs.
   std::int64_t shared_cell = 64 << 10;         ///< bytes of a larger cell
