@@ -188,7 +188,7 @@ class NativePort {
     return before;
   }
   template <class T>
-  void signal(SoleWriterLine<T>& line, T value, StorePolicy policy) const {
+  [[gnu::always_inline]] void signal(SoleWriterLine<T>& line, T value, StorePolicy policy) const {
     if (__builtin_expect(policy == StorePolicy::plain, 1)) {
       line.word.atomic().store(value, std::memory_order_release);
     } else {
