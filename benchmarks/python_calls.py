@@ -1,8 +1,8 @@
 """`make bench`: calls from Python beside mpi4py over each MPI that is installed (`make mpis`), in the same rounds.
 
 A round starts each implementation once, in random order, on the same CPUs, and measures all calls. A ratio is
-phicoll's time over the best mpi4py's in the same round, where the best one of the odd rounds is compared on the even
-ones and the other way: the best of several in one round would be the luckiest. The table has the median over rounds
+phicoll's time over that of the best mpi4py in the same round. The best is chosen in the odd rounds for the even ones,
+and the other way round: the best of several in one round would be the luckiest. The table has the median over rounds
 and, from six rounds on, its exact 95 % interval.
 
     python benchmarks/python_calls.py [--ranks 1,2,4] [--rounds 7] [--seconds 4] [--placements compact]
@@ -122,7 +122,7 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
 
 
 def ratios_to_best(rounds: list[dict[str, Times]], call: str, others: list[str]) -> list[float]:
-    """The ratio of each round to what was best in the odd ones if it is even, and the other way."""
+    """Each round's ratio to the mpi4py that was best in the rounds of the other parity."""
     if not others:
         return []
     halves = [rounds[half::2] or rounds for half in (0, 1)]

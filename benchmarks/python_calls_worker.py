@@ -7,8 +7,8 @@ CALLS is a regular expression: only calls whose names it is found in are measure
 
 Prints, on rank 0, one line of JSON: each call's name, and the seconds that it takes. With one rank that is
 the least of many batches: the cost of the call alone. With more it is the median of batches, each after a
-barrier, of at least 16 calls back to back or 50 ms. A batch lasts from the first rank's start to the last
-rank's end: a root that leaves early does not end a call.
+barrier, of at least 16 calls or 50 ms, whichever is shorter. A batch lasts from the first rank's start to the
+last rank's end: a root that leaves early does not end a call.
 """
 
 from __future__ import annotations

@@ -542,7 +542,7 @@ py::object start(PyObject* object) {
   return py::none();
 }
 
-/// What a request stands for, a collective call or message of the user's own buffers; null if its end takes more than that.
+/// The collective call or message of user buffers that a request stands for; null if ending it takes more.
 BegunHandle* plain_begun(const RequestObject& request) {
   if (request.deliver != nullptr && request.deliver != Py_None) return nullptr;
   if (request.call) return request.call.get();
@@ -570,7 +570,7 @@ py::object wait(PyObject* object) {
   return py::bool_(true);
 }
 
-// If it has ended, the request is null afterwards. True for a null request.
+// Whether the request has ended; if so, it is null afterwards. True for a null request.
 py::object test(PyObject* object) {
   RequestObject* const request = RequestObject::of(object);
   if (request == nullptr) return {};

@@ -76,7 +76,7 @@ def live(figure: Figure, alt: str) -> str:
     # In a script "</" would end it.
     data = json.dumps(describe(figure), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     buffer = io.BytesIO()
-    # The panels stay where they were described: to find their places again takes as long as to draw.
+    # Keep the layout that was described: computing it again takes as long as drawing.
     layout = figure.get_layout_engine()
     figure.set_layout_engine("none")
     figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")

@@ -368,14 +368,14 @@ void Nonblocking::put_in_queue(const Shared& request) {
   if (ready()) move();
 }
 
-// Peers wait for what this rank stores first, so a call that is made over and over takes the shortest way there, and all
-// that can be done later comes between its stores and its first look.
+// Peers wait for this rank's first store, so a call that is repeated takes the shortest way there; all that can wait
+// comes between its stores and its first look.
 void Nonblocking::begin(const Shared& request) {
   if (__builtin_expect(request.get() != again_ || held_by_call_ || work_.has_several_communicators(), 0))
     return begin_anew(request);
   held_by_call_ = true;
   again_ = nullptr;
-  begin_by([&] { make_again(request->made); });  // first_, whose pointer would be loaded later
+  begin_by([&] { make_again(request->made); });  // `request` is first_; its pointer is at hand
   held_by_call_ = false;
   if (request->error && request->done) std::rethrow_exception(std::exchange(request->error, nullptr));
 }
@@ -415,7 +415,7 @@ inline bool Nonblocking::ends_alone() const {
          ended_.empty() && !first_->kept && first_.use_count() > 1;
 }
 
-// After the last look comes as little as in begin() before the first store.
+// As little as possible follows the last look, as in begin() before the first store.
 [[gnu::always_inline]] inline void Nonblocking::complete_alone() {
   MadeCall& made = first_->made;
   held_by_call_ = true;

@@ -175,7 +175,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   Stage stage_ = Stage::none;
   Shared first_;              // the call that was started, or the last call of all if the caller still has it
   std::deque<Shared> queue_;  // not started yet
-  // The last call of all, if it can be made again as it is: no call has been made on inner_ since. Otherwise null.
+  // The last call, if the next begin may repeat it as it is, since inner_ has made no other call. Otherwise null.
   CollectiveRequest* again_ = nullptr;
   std::atomic<std::size_t> unfinished_{0};
   CallBoard::Noted* noted_ = nullptr;         // where the first call is noted, if it was made here

@@ -127,8 +127,8 @@ class Endpoint {
       wait_for(port, [&] { return transfer.done; });
     }
   }
-  /// Goes on with all that is under way. Returns whether anything moved. It receives first: of two ranks that exchange large
-  /// messages each then copies its own, and none waits until both have copied the other's.
+  /// Goes on with all that is under way. Returns whether anything moved. Receives first, so that two ranks that
+  /// exchange large messages copy them at the same time, each its own, instead of both copying one and then the other.
   bool progress(Port& port) {
     bool any = false;
     if (under_way_ != 0 || !posted_.empty() || streams_ != 0) {

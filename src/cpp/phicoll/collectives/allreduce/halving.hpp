@@ -35,7 +35,7 @@ struct HalvingMemory {
 template <class Port>
 class Halving {
  public:
-  /// With some buffers of so many bytes for each rank.
+  /// `buffers` buffers of `bytes` bytes for each rank.
   Halving(const Setup& setup, std::size_t bytes, int buffers)
       : fold(setup.size()),
         scratch(setup, 0, bytes, buffers),
@@ -54,8 +54,9 @@ class Halving {
                                    : ElementRange{middle, s.common.end};
   }
 
-  /// The first `steps` steps. `mine` becomes `home`, in which the result is. The peer is shown `write` as the place to
-  /// write; read(step, the peer's place to write) is called when the peer's data has been read.
+  /// The first `steps` steps. `mine` becomes `home`, where the result is. The peer is shown `write`, which `read` may
+  /// change from step to step, as the place to write. read(step, the peer's place to write) is called when the peer's
+  /// data has been read.
   template <class Read>
   ElementRange halve(Port& port, const Operator& op, const PieceArrays& a, Data& mine, Data home,
                      const Data& write, int steps, Read read) {

@@ -81,7 +81,7 @@ struct OneShotAllreduce : AlgorithmDefaults {
       if (ranks_ != 2) return take_many(port, call, own);
       take_other(port, call, own);
     }
-    // Of two ranks. What follows the other's word delays the result, so there is little of it.
+    // Between two ranks. Whatever follows the arrival of the other's word delays the result, so it is kept short.
     void take_other(Port& port, const Call& call, std::uint64_t own) {
       std::uint64_t values[2];
       values[rank_] = own;

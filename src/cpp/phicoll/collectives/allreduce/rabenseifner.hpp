@@ -1,12 +1,9 @@
 #pragma once
 
 // Rabenseifner's algorithm. Source: namashivayam-2014 section 5.1.4 ("RSAG"), with shmem_ptr there and in
-// section 5.2. Two phases on the core of a fold: a reduce-scatter with doubling distances and halving ranges
-// (in step s the ranks c and c xor 2^s each combine one half of their common range), and an allgather back.
-// Ranges are halved by elements, the lower half to the rank whose bit is 0; counts below the number of ranks
-// leave some empty, and their exchanges are flags only. Distances double from 1, so what is combined always
-// belongs to neighbouring ranges of ranks, lower ones on the left: an operator need not commute, and as each
-// element is combined by one bracketing, all ranks have the same bits.
+// section 5.2. Two phases on the core of a fold: a reduce-scatter (halving.hpp) and an allgather back, so that all
+// ranks have the same bits. Counts below the number of ranks leave some ranges empty, and their exchanges are flags
+// only.
 //
 // merge_middle=yes joins the last step of the first phase with the first step of the second: the pair at the
 // largest distance exchanges its whole common range and has it combined at once, 2 floor(lg P) - 1 steps in

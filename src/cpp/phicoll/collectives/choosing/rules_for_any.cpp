@@ -21,9 +21,10 @@ using H = HostNumbers;
 // Reduce-scatters of 1 KB take 0.7 to 0.9 near and the same far.
 constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537;
 // Two ranks that exchange data in two cells, and swap them at every step, hand each line over once. That takes 0.5 to
-// 0.85 of the time of a ring from 1 to 256 KB, near and far; from 384 KB to 4 MB 0.7 to 0.95 of the ring's or the slices'
-// near and 0.8 far, in cells of 512 KB, which hold what the nearer caches do. But allreduces of 1 MB and more where all reach
-// the data take slices 0.4 of their time. From 65 to 384 bytes few cells take 0.8 to 0.9 of that.
+// 0.85 of the time of a ring from 1 to 256 KB, near and far; in cells of 512 KB, which fit the nearer caches, from
+// 384 KB to 4 MB 0.7 to 0.95 of the ring's or the slices' time near. Far, allreduces of 1 to 4 MB took 0.8 of the
+// slices' time; but slices take 0.4 of two cells' time for data that all ranks reach, so they begin at 1 MB. From 65 to
+// 384 bytes few cells take 0.8 to 0.9 of two cells' time.
 constexpr std::size_t two_to = 65, two_again = 385;
 
 AlgorithmChoice broadcast(const Choosing& at) {
@@ -114,6 +115,7 @@ AlgorithmChoice gather(const Choosing& at) {
     return at.by_size({{0, "mailbox", root_waits}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox", root_waits},
                      {at.host.at(&H::rotate), at.wide_cells("mailbox:once=1:cell=", at.ring), rotating},
+                     // The same algorithm, which from here on may copy once.
                      {CopyWays::least_block, at.wide_cells("mailbox:once=1:cell=", at.ring), faster},
                      {at.host.at(&H::single), "single-copy", single}});
 }
@@ -131,6 +133,7 @@ AlgorithmChoice scatter(const Choosing& at) {
     return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox:cell=16384:cells=128", root_ahead},
                      {at.host.at(&H::rotate), at.cells("mailbox:once=1:cell=", at.ring), rotating},
+                     // The same algorithm, which from here on may copy once.
                      {CopyWays::least_block, at.cells("mailbox:once=1:cell=", at.ring), faster},
                      {at.host.at(&H::single), "single-copy", single}});
 }

@@ -22,9 +22,9 @@
 // Nobody reads what is stored in 3: the rank that stores a range has combined the root's operand, which it got by way of the
 // rank that read that part of the root's array.
 //
-// No place is written or given up while a peer uses it: a rank that has left awaits the `done` of each peer that it showed a
-// place to. The rank that gives in a step says it once for both, that it has read and that all is stored which it and those who
-// told it have; any other one says at once that it has read.
+// No place is written or given up while a peer uses it. A rank that has left awaits `done` from each peer to which it
+// showed a place. The rank that leaves in a step signals once, for both: it has read, and all that it and those that
+// told it have is stored. Any other says at once that it has read.
 
 #include "phicoll/collectives/allreduce/halving.hpp"
 

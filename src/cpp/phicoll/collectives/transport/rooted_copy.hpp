@@ -33,7 +33,7 @@ class RootedCopy {
                        to_root_ ? buffer : Data(), to_root_ ? bytes : 0);
     return bytes == 0 || port.exposable(buffer, bytes);
   }
-  /// On another rank, where the root has begun a call for nothing: no rank copies.
+  /// On another rank: counts a call that the root has begun but in which nothing is copied.
   void skip() { exposures_.skip(); }
   /// On the root: copies rank r's block, `bytes` at `offset` of the buffer.
   void serve(Port& port, int r, Data buffer, std::size_t offset, std::size_t bytes) {

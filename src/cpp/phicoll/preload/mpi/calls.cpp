@@ -16,7 +16,7 @@ int fail(const Comm& comm, Row row) {
   return MPI_ERR_OTHER;
 }
 
-/// Of a communicator that is not known to have all its ranks in phicoll.
+/// For a communicator whose ranks are not known to be all in phicoll.
 [[gnu::noinline]] Comm* ours_otherwise(Comm* comm, Row row) {
   if (comm != nullptr && comm->why == Why::early) {
     count_call(comm);

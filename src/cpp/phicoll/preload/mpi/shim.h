@@ -17,7 +17,7 @@
 
 #include "phicoll/preload/engine.hpp"
 
-// The program has no need of these names, and they are reached faster if it cannot have them.
+// Hidden names are reached faster, and the program needs none of these.
 #pragma GCC visibility push(hidden)
 
 namespace phicoll_mpi {

@@ -86,7 +86,7 @@ void add_fortran(MPI_Datatype integer_type, MPI_Datatype real_type, MPI_Datatype
 }
 
 const Predefined* find_predefined(MPI_Datatype type) {
-  static const Predefined* latest = nullptr;  // of whichever thread
+  static const Predefined* latest = nullptr;  // shared by all threads
   const Predefined* const known = __atomic_load_n(&latest, __ATOMIC_RELAXED);
   if (known != nullptr && known->type == type) return known;
   for (int i = 0; i < predefined_count; ++i)
