@@ -371,7 +371,7 @@ void Nonblocking::put_in_queue(const Shared& request) {
 // Peers wait for this rank's first store, so a call that is repeated takes the shortest way there; all that can wait
 // comes between its stores and its first look.
 void Nonblocking::begin(const Shared& request) {
-  if (__builtin_expect(request.get() != again_ || held_by_call_ || work_.has_several_communicators(), 0))
+  if (__builtin_expect(work_.has_several_communicators() || request.get() != again_ || held_by_call_, 0))
     return begin_anew(request);
   held_by_call_ = true;
   again_ = nullptr;
@@ -409,10 +409,12 @@ void Nonblocking::begin_anew(const Shared& request) {
   }
 }
 
-/// Whether the first call can be completed without a lock and leaves nothing behind. No other thread can change that.
-inline bool Nonblocking::ends_alone() const {
-  return !held_by_call_ && !work_.has_several_communicators() && queue_.empty() && held_.empty() &&
-         ended_.empty() && !first_->kept && first_.use_count() > 1;
+/// Whether `request` is the first call, can be completed without a lock and leaves nothing behind. Several communicators
+/// come first: a thread of one of them may be changing the rest, while the thread of a single one has it for itself.
+inline bool Nonblocking::ends_alone(const CollectiveRequest& request) const {
+  return !work_.has_several_communicators() && stage_ == Stage::half && first_.get() == &request &&
+         !held_by_call_ && queue_.empty() && held_.empty() && ended_.empty() && !first_->kept &&
+         first_.use_count() > 1;
 }
 
 // As little as possible follows the last look, as in begin() before the first store.
@@ -440,7 +442,7 @@ void Nonblocking::complete_here(bool alone) {
 void Nonblocking::wait(CollectiveRequest& request) {
   if (!request.done) {
     stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, inner_->calls()};
-    if (__builtin_expect(stage_ == Stage::half && first_.get() == &request && ends_alone(), 1))
+    if (__builtin_expect(ends_alone(request), 1))
       complete_alone();
     else
       wait_in_turn(request);

@@ -146,7 +146,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   template <class Function>
   void in_call(MadeCall& made, const Function& function);
   void complete_first();
-  bool ends_alone() const;
+  bool ends_alone(const CollectiveRequest& request) const;
   void complete_alone();
   void complete_here(bool alone);
   [[gnu::noinline]] void put_in_queue(const Shared& request);
