@@ -16,7 +16,7 @@ namespace shmem {
 
 bool setting(const char* name, bool otherwise) {
   const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : *text != '\0' && std::strcmp(text, "0") != 0;
+  return text == nullptr || *text == '\0' ? otherwise : std::strcmp(text, "0") != 0;
 }
 
 const char* standard_setting(const char* name) {
