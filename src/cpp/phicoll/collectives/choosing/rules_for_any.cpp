@@ -26,6 +26,8 @@ constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537;
 // slices' time; but slices take 0.4 of two cells' time for data that all ranks reach, so they begin at 1 MB. From 65 to
 // 384 bytes few cells take 0.8 to 0.9 of two cells' time.
 constexpr std::size_t two_to = 65, two_again = 385;
+// Up to here gathers and scatters of two ranks find out which way is faster: CPUs may become far that were near.
+constexpr std::size_t always_once = std::size_t{8} << 20;
 
 AlgorithmChoice broadcast(const Choosing& at) {
   if (at.sharing)
@@ -117,7 +119,7 @@ AlgorithmChoice gather(const Choosing& at) {
                      {at.host.at(&H::rotate), at.wide_cells("mailbox:once=1:cell=", at.ring), rotating},
                      // The same algorithm, which from here on may copy once.
                      {CopyWays::least_block, at.wide_cells("mailbox:once=1:cell=", at.ring), faster},
-                     {at.host.at(&H::single), "single-copy", single}});
+                     {always_once, "single-copy", single}});
 }
 
 AlgorithmChoice scatter(const Choosing& at) {
@@ -135,7 +137,7 @@ AlgorithmChoice scatter(const Choosing& at) {
                      {at.host.at(&H::rotate), at.cells("mailbox:once=1:cell=", at.ring), rotating},
                      // The same algorithm, which from here on may copy once.
                      {CopyWays::least_block, at.cells("mailbox:once=1:cell=", at.ring), faster},
-                     {at.host.at(&H::single), "single-copy", single}});
+                     {always_once, "single-copy", single}});
 }
 
 Rule wide(const Choosing& at) {
