@@ -95,8 +95,8 @@ comparison.unfit = lambda subject, *rest: unfit(subject, *rest) or ("" if subjec
 """
 
 
-#: Those that compute for a quarter of a minute, even in their short form.
-LONG = {"panigrahi-2014", "namashivayam-2014", "rodchenko-2015"}
+#: Those that compute for ten seconds and more, even in their short form.
+LONG = {"panigrahi-2014", "namashivayam-2014", "ramos-hoefler-2013", "rodchenko-2015"}
 
 
 @pytest.mark.parametrize(
