@@ -31,6 +31,11 @@ def test_code_gets_its_arguments(mode, launcher):
     assert lines_of(done) == [f"{rank} of 2 ['-c', '-m', '--x']" for rank in range(2)]
 
 
+def test_an_empty_wait_policy_is_as_good_as_none():
+    code = f"import os; os.environ['PHICOLL_WAIT'] = ''; {WORDS}"
+    assert lines_of(launched("-n", "2", "-c", code)) == [f"{rank} of 2 ['-c']" for rank in range(2)]
+
+
 def test_a_module_is_found_from_here_and_gets_its_arguments(mode, tmp_path):
     (tmp_path / "alone.py").write_text(f"assert __name__ == '__main__'\n{WORDS}\n")
     done = launched("-n", "2", "--mode", mode, "-m", "alone", "-c", "--x", cwd=tmp_path)

@@ -630,6 +630,13 @@ def lines_of(result):
     return sorted(line.split(": ", 1)[-1] for line in result.stdout.splitlines())
 
 
+def test_an_empty_wait_policy_is_as_good_as_none(tmp_path):
+    script = tmp_path / "ring.py"
+    script.write_text(RING)
+    result = start(sys.executable, script, PHICOLL_WAIT="")
+    assert (result.returncode, result.stdout) == (0, "PE 0 of 1 has heard from PE 0\n"), result.stderr
+
+
 def test_every_way_to_start(tmp_path):
     script = tmp_path / "ring.py"
     script.write_text(RING)

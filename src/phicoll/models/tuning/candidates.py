@@ -55,7 +55,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
         ("mailbox", {"cell": (4 * KB, 8 * KB, 32 * KB), "cells": (16, 256)}),
         ("sliced", {"chunk": (16 * KB, 64 * KB, 256 * KB), "cells": (8, 32, 128)}),
         ("hierarchical", {"group": ("cpu", "nested")}),
-        ("rabenseifner", {"least": (256, 2 * KB), "buffer": (64 * KB, 256 * KB)}),
+        ("rabenseifner", {"least": (256, KB, 4 * KB), "buffer": (64 * KB, 256 * KB)}),
         ("send-receive-tree", {"degree": (2, 4)}),
         ("local-store-tree", {"degree": (2, 3)}),
         ("piece-per-rank", {}),
