@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
@@ -94,6 +95,19 @@ TEST_P(SingleCopyByRule, Threads) {
   group.run(gather_and_scatter);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, SingleCopyByRule, ::testing::Values(2, 3));
+
+TEST(ChoiceOfTwoRanks, MayCopyOnceFromOneMegabyteOnAndDoesFromEight) {
+  for (const Operation operation : {Operation::gather, Operation::scatter}) {
+    const auto chosen = [operation](std::size_t bytes) {
+      return choose(Shape::unknown(2), facts_of(operation, bytes));
+    };
+    EXPECT_EQ(chosen(std::size_t{1} << 20).least, std::size_t{1} << 20);
+    const AlgorithmSpec either = chosen(std::size_t{2} << 20).spec;
+    EXPECT_EQ(either.name, "mailbox");
+    EXPECT_NE(either.text().find("once=1"), std::string::npos) << either.text();
+    EXPECT_EQ(chosen(std::size_t{16} << 20).spec.name, "single-copy");
+  }
+}
 
 // The first calls of a size go both ways by turns: a ring and one copy. Roots change, blocks are no multiple of a line.
 void whichever_is_faster(Communicator& comm) {

@@ -456,6 +456,17 @@ TEST(CopyWays, TriesBothAndTakesTheFaster) {
   EXPECT_LT(copied_once(bytes, 128, 100, 500), 4);
 }
 
+TEST(CopyWays, TriesOneCopyAsSeldomAsItIsTold) {
+  CopyWays ways(8);
+  constexpr std::size_t bytes = 3 << 20;
+  for (int i = 0; i < 32; ++i) {
+    const bool once = ways.copy_once(bytes);
+    EXPECT_EQ(once, i % 8 == 7) << i;
+    ways.took(once, bytes, once ? 50 : 100);
+  }
+  EXPECT_TRUE(ways.copy_once(bytes));  // now that it is the faster
+}
+
 TEST(Parts, CoverTheRest) {
   constexpr std::size_t from = 131072;
   for (const std::size_t to : {from + 1, std::size_t{1} << 20, (std::size_t{1} << 20) + 1,

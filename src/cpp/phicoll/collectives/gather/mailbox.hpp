@@ -1,7 +1,8 @@
 #pragma once
 
-// phicoll's gather for small and middle messages, regular and vector: every rank sends its block to the root in pieces. The
-// others wait only when their own ring is full, or for the root to read a large block in place.
+// phicoll's gather for small and middle messages, regular and vector: every rank sends its block to the root in pieces.
+// The others wait only when their own ring is full, or for the root to read a large block in place, or, of two ranks,
+// to copy one together.
 
 #include <algorithm>
 #include <cstdint>
@@ -119,7 +120,7 @@ struct MailboxGather : AlgorithmDefaults {
       take_own(port, call);
       mailbox_.await(port, from, 0, counted(call, count), std::min(mailbox_.bytes(), count));
       const std::int64_t begun = port.now();
-      const bool once = mailbox_.beyond_reach();
+      const bool once = mailbox_.take_beyond_reach();
       if (once) {
         faster_.end_root(port, block, count);
         mailbox_.finish(port, from, 0);

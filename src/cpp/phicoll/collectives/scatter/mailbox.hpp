@@ -1,7 +1,8 @@
 #pragma once
 
-// phicoll's scatter for small and middle messages, regular and vector: the root sends each rank its block in pieces, turn by
-// turn. It waits only when its ring is full, or for a rank that reads a large block in place.
+// phicoll's scatter for small and middle messages, regular and vector: the root sends each rank its block in pieces,
+// turn by turn. It waits only when its ring is full, or for a rank that reads a large block in place or copies one
+// together with it.
 
 #include <algorithm>
 #include <cstdint>
@@ -150,7 +151,7 @@ struct MailboxScatter : AlgorithmDefaults {
         const Data cell = mailbox_.await(port, call.root, m, tag, bytes);
         if (chooses && at == 0) {
           begun = port.now();
-          once = mailbox_.beyond_reach();
+          once = mailbox_.take_beyond_reach();
         }
         if (once) {
           bytes = call.count;

@@ -11,22 +11,23 @@ namespace phicoll {
 /// With the kernel's help a small page costs as much as its copy, and a large one little: between two processes on an EPYC,
 /// messages of 2, 4 and 8 MB took 1.5, 1.0 and 1.5 of the ring's time in small pages, and 0.75, 0.6 and 0.9 in large ones.
 /// Where other programs have the CPUs, both kinds take half of it or less, as no rank has to wait for the other. So each way is
-/// tried a few times with data of about the same size, and each again now and then, in the same calls on all ranks. The
-/// second of a way's last four times counts: a rank may be late, and a ring seldom fast where it has to share its CPUs.
+/// tried a few times with data of about the same size, and each again now and then. Where all ranks choose, they do so
+/// in the same calls. The second of a way's last four times counts: a rank may be late, and a ring seldom fast where it
+/// has to share its CPUs.
 class CopyWays {
  public:
   static constexpr std::size_t least_bytes = std::size_t{2} << 20;
-  /// From which size on a rank may choose where both ranks copy a block at once.
+  /// The smallest block for which a reader chooses whether both ranks copy it once.
   static constexpr std::size_t least_block = std::size_t{1} << 20;
 
-  /// Of the first data of a size, one in 2 * `sparing` is copied once.
-  explicit CopyWays(unsigned sparing = 1) : first_(2 * sparing) {}
+  /// Of the first data of a size, every `every`th is copied once.
+  explicit CopyWays(unsigned every = 2) : every_(every) {}
 
   /// Which way the next data takes: whether it is copied once.
   bool copy_once(std::size_t bytes) {
     Size& size = of(bytes);
     const unsigned turn = size.turns++;
-    if (turn < first_ * kept) return turn % first_ == first_ - 1;
+    if (turn < every_ * kept) return turn % every_ == every_ - 1;
     if (turn % again == 0) return turn / again % 2 != 0;
     return size.usual(true) < size.usual(false);
   }
@@ -60,7 +61,7 @@ class CopyWays {
     }
   };
   Size& of(std::size_t bytes) { return sizes_[size_class(bytes)]; }
-  unsigned first_;
+  unsigned every_;
   Size sizes_[sizes];
 };
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// Large data of one of two ranks for the other: through the caller's cells, or by one copy from both sides at once
-// (rooted_copy.hpp), whichever was faster lately. The rank that gets the data has timed that (copy_ways.hpp), from the
-// first message on, and says for each size which way it wants, in a word of its own. The sender reads the word when it
-// begins a call, and its first message says which way it takes, so an old word does no harm.
+// Large data from one of two ranks to the other: through the caller's cells, or by one copy that both make together
+// (rooted_copy.hpp), whichever was faster lately. The reader times each (copy_ways.hpp), from the first message on, and
+// says for each size which it wants, in a word of its own. The sender reads the word when it begins a call, and its
+// first message says which way it takes, so an old word does no harm.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ template <class Visitor>
 void describe_once(Visitor& visitor, int& once) {
   visitor.integer(
       "once", once, 0, 1,
-      "whether, between two ranks, the kernel copies blocks of 1 MB and more once, where that was "
+      "whether, between two ranks, blocks of 1 MB and more are copied once by the kernel where that was "
       "faster lately");
 }
 inline std::size_t faster_copy_footprint(int ranks, int once) {
@@ -82,7 +82,7 @@ class FasterCopy {
   RootedCopy<Port> copy_;
   Strided<CounterLine>* wanted_;  // by each rank: a bit for each size
   std::uint64_t wants_ = 0;       // this one
-  CopyWays ways_{4};              // a group may be short, and one copy takes up to three times as long
+  CopyWays ways_{8};              // a group may be short, and one copy takes up to three times as long
   bool chooses_;
   int rank_;
 };

@@ -14,8 +14,8 @@
 //     is written only after the last reader's acknowledgement.
 //
 // A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
-// waits in `settle` until its readers have acknowledged all such messages. Where only the kernel can copy it, the handle
-// only says that both ranks go on without the mailbox (faster_copy.hpp).
+// waits in `settle` until its readers have acknowledged all such messages. Where loads cannot reach it, the handle
+// merely says that both ranks go on by one copy (faster_copy.hpp).
 //
 // The tag of a message is the call's and, where the caller asks for it (`counted`), the size and type of all that the
 // call sends from this sender to this reader. A reader whose counts differ, as they may in gatherv, scatterv and
@@ -164,8 +164,8 @@ class Mailbox {
     }
     return payload(port, from, m, piece);
   }
-  /// Whether the message that was awaited last stays in memory that this rank cannot load.
-  bool beyond_reach() {
+  /// Whether the message that was awaited last stays in memory that this rank cannot load. Forgets it.
+  bool take_beyond_reach() {
     const bool was = beyond_reach_;
     beyond_reach_ = false;
     return was;
