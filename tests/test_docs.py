@@ -101,17 +101,18 @@ def test_the_table_of_data_algorithms_is_the_registry() -> None:
 def option_table() -> str:
     """What docs/cli.md says of the options of a sweep."""
 
-    def shown(use: Use | None) -> str:
-        return "-" if use is None else f"`{use.value}`" if use.value else use.default
+    def shown(*uses: Use | None) -> str:
+        values = ["-" if u is None else f"`{u.value}`" if u.value else u.default or "none" for u in uses]
+        return "; ".join(dict.fromkeys(values))
 
     def names(option: Option) -> str:
         if option.python in KNOBS:
             return f"`--set {option.name}=`"
         return f"`-{option.letter}`, `--{option.name}`" if option.letter else f"`--{option.name}`"
 
-    lines = ["", "| option | default | simulated | meaning |", "|---|---|---|---|"]
+    lines = ["", "| option | default; simulated | meaning |", "|---|---|---|"]
     lines += [
-        f"| {names(option)} | {shown(option.native)} | {shown(option.simulated)} | {option.help} |"
+        f"| {names(option)} | {shown(option.native, option.simulated)} | {option.help} |"
         for option in OPTIONS.values()
     ]
     others = [

@@ -169,9 +169,10 @@ def test_the_documented_parameters_are_the_core_s():
         of = [p for p in machine_parameters() if (p["directory"], p["table"]) == protocols]
         usual = Counter(p["range"] for p in of).most_common(1)[0][0]
         tables += [f"### {title}", "", f"A range that is not given is {usual}.", ""]
-        tables += ["| parameter | range | meaning |", "|---|---|---|"]
+        tables += ["| parameter | meaning (range) |", "|---|---|"]
         for p in of:
-            tables.append(f"| `{p['name']}` | {'' if p['range'] == usual else p['range']} | {p['meaning']} |")
+            unusual = "" if p["range"] == usual else f" ({p['range']})"
+            tables.append(f"| `{p['name']}` | {p['meaning']}{unusual} |")
         tables.append("")
     table = "\n".join(tables).rstrip()
     wanted = f"{head} writes it -->\n\n{table}\n\n<!-- end of parameters -->{tail}"
