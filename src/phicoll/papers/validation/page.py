@@ -73,7 +73,7 @@ def statement_lines(findings: Sequence[Finding]) -> list[str]:
     times = Counter(f.under for f in findings)
     shared = [under for under in times if times[under] > 1 and len(under.split()) > 3]
     notes = dict(zip(shared, ascii_lowercase, strict=False))
-    lines = ["## Statements", "", "A *statement*, in our own words, and what was found."]
+    lines = ["## Statements", "", "*Statements* in our own words, and what was found."]
     for verdict in VERDICTS:
         of = [f for f in findings if f.verdict == verdict]
         if of:
@@ -139,7 +139,7 @@ def text_of(found: Outcome, shown: dict[str, str]) -> str:
     judging = ""
     if found.findings:
         judging = (
-            f"; statements about order are judged over seeds 1 to {effort.seeds}, each with the median of {effort.calls} calls of a barrier"
+            f"; order is judged over seeds 1 to {effort.seeds}, each with the median of {effort.calls} calls of a barrier"
         )  # fmt: skip
     marks = {role: f" *{role[0]}*" for role in (CALIBRATED, NOT_CLAIMED) if role in roles}
     if HELD_OUT not in roles:
@@ -150,7 +150,7 @@ def text_of(found: Outcome, shown: dict[str, str]) -> str:
         f"{machine.summary} (digest `{machine.digest}`). Latencies are over {effort.samples:,} samples and up to ten seeds{judging}. "
         "[The model](simulator.md).",
         "",
-        'Cells are "published; simulated; error" (simulated / published - 1), in ns unless a unit is named. An error beyond its bound is bold. '
+        'Cells are "published; simulated; error" (simulated / published - 1, bold beyond its bound), in ns unless a unit is named. '
         f"{''.join(f'{mark.strip()}: {role}. ' for role, mark in marks.items())}[What the words mean](claims.md#simulated).",
     ]  # fmt: skip
     lines += ["", "Results:", "", *(f"- {line}" for line in found.summary()), ""]

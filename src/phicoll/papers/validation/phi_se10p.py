@@ -45,7 +45,7 @@ def one_line(machine: str, effort: Effort) -> Check:
         "directories and owners that take no time": f"{free}:owner.latency=0:owner.service=0",
         "a ring without distance": "ring.hop=0",
         "both, and the owner": f"{free}:owner.latency=0:owner.service=0:ring.hop=0:ring.inject=0",
-        "contexts of a core sharing a read": "request.merge_reads=on",
+        "contexts of a core sharing a read (merge_reads)": "request.merge_reads=on",
     }
     lines = (1, 4, 16, 64)
     # What readers of many lines wait for: with lines hashed over directories, and with one.
@@ -77,8 +77,7 @@ def one_line(machine: str, effort: Effort) -> Check:
     return [
         judged("000-02", bool(r2 > 0.99 and np.mean(late) >= np.mean(early)), f"{mean[0]:.0f} ns at 2 processes, {mean[list(ranks).index(61)]:.0f} at 61, {mean[-1]:.0f} at 244; a straight "
                f"line explains {r2:.2%} (linear: above 99 %). The slope beyond 122 is {np.mean(late) / np.mean(early):.2f} times that "
-               f"before. request.merge_reads = off was chosen with this figure in sight; with on, the slope beyond 61 is "
-               f"{slopes['contexts of a core sharing a read']:.1f} instead of {base:.1f} ns per process.",
+               "before. request.merge_reads = off was chosen with this figure in sight (on: 000-03).",
                "mean over readers", ranks=list(ranks), ns=mean.tolist()),
         judged("000-03", slopes["directories that take no time"] < 0.5 * base,
                f"ns per further process, 61 to 244: {words}. The cause: more than half of the slope.", "what if"),
@@ -86,8 +85,8 @@ def one_line(machine: str, effort: Effort) -> Check:
                f"244 processes, us by lines: {', '.join(f'{k}: {v / 1000:.1f}' for k, v in zip(lines, sizes, strict=True))}; {lines[-1]} times one line "
                f"is {lines[-1] * sizes[0] / 1000:.0f} us."),
         judged("000-12", single > 1.1 * hashed, f"61 processes copy 64 lines of a root: {hashed / 1000:.1f} us with lines hashed over 64 directories, "
-               f"{single / 1000:.1f} us with one directory, and {idle / 1000:.1f} us if that one takes no time for a request (directory.service = 0), so "
-               f"readers wait for it. With 64 a root's cache that answers in no time (owner.service = 0) gives {fast / 1000:.1f} us.", "what if"),
+               f"{single / 1000:.1f} us with one, and {idle / 1000:.1f} us if that one takes no time for a request (directory.service = 0): "
+               f"readers wait for it. With 64 and a root's cache that answers at once (owner.service = 0) {fast / 1000:.1f} us.", "what if"),
         judged("000-08", base - slopes["directories that take no time"] > base - slopes["a ring without distance"],
                f"Of {base:.1f} ns per further process, directories that take no time save {base - slopes['directories that take no time']:.1f}, with the "
                f"owners {base - cut:.1f}, a ring without distance {base - slopes['a ring without distance']:.1f}. Ring segments have no queues in the model: "
@@ -134,7 +133,7 @@ def distinct_lines(machine: str, effort: Effort) -> Check:
         judged("000-10", 2 * rates[2] > 163 and rates[0] < rates[1] < rates[2],
                f"256 distinct lines each: {', '.join(f'{2 * r:.0f}' for r in rates)} GB/s in all at 61, 122 and 244 processes, read plus written as STREAM "
                f"counts (half if a copied byte counts once); from memory 163.",
-               "holds: more at 244, and growing"),
+               "more at 244, and growing"),
         by_rank("000-11", [bool(np.all(means[:, :, s] < root[None, :, s])) for s in range(len(seeds))],
                 f"One line: {', '.join(f'{v:.0f}' for v in root.mean(axis=1))} ns; distinct lines: {', '.join(f'{v:.0f}' for v in of.mean(axis=0))} ns.", under),
     ]  # fmt: skip
@@ -183,7 +182,7 @@ def barriers(machine: str, effort: Effort) -> Check:
                 "244 processes by degree, us: " + ", ".join(f"{d}: {v / 1000:.2f}" for d, v in zip(degrees, geomean(by_degree, axis=1), strict=True))
                 + "; the best degree must be 6 or less.", "tree"),
         by_rank("000-14", [bool(times[:tree, -1, s].max() < times[tree:, -1, s].min()) for s in range(len(seeds))],
-                f"{text}. All three trees must be below all others at 244. Dissemination comes too close: its P messages per "
+                f"{text}. All trees must be below all others at 244. Dissemination comes too close: its P messages per "
                 "round meet no queue here, and panigrahi-2014 and rodchenko-2015 contradict each other about it.", under),
         by_rank("000-15", [bool(times[PAPER.index(BYTES), -1, s] < times[PAPER.index(LINES), -1, s]) for s in range(len(seeds))],
                 f"Centralized-I {us[PAPER.index(BYTES), -1]:.2f} us, Centralized-II {us[PAPER.index(LINES), -1]:.2f} us at 244 processes.",
@@ -205,7 +204,7 @@ def dispatch(effort: Effort) -> Check:
                    for spec in ("sense-reversing", "tree:degree=6") for p in (57, 114)]  # fmt: skip
     counter, tree = np.array([float(geomean(medians(one))) for one in found]).reshape(2, 2) / 1000
     why = (
-        "The published times (Lasimeri) are an OpenMP runtime's, with its software and a job record per thread; the barriers "
+        "The published times are an OpenMP runtime's, with its software and a job record per thread; the barriers "
         f"alone take {counter[0]:.1f} and {counter[1]:.1f} us with one counter, {tree[0]:.1f} and {tree[1]:.1f} us in a tree."
     )
     return [

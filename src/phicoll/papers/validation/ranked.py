@@ -17,11 +17,11 @@ SIMULATED = "simulated"
 #: Known causes of statements that do not hold; shown only if they do not.
 CAUSES = {
     "000-02": "Only the line's own queue grows with its readers here.",
-    "000-03": "A further reader waits for the line, which its directory locks while the owner answers; the directory's own share is small.",
+    "000-03": "A further reader waits while the directory locks the line for the owner's answer; the directory's own share is small.",
     "000-06": "A core's contexts share an issue port and a window of 38 requests here, but no fill port or request queue.",
     "000-08": "A line is locked for the way to its owner and back, so a ring without distance saves most.",
-    "001-04": "From 120 threads on, releasing one line to all is nearly all of both times. At 60, one counter goes from core to core 60 times in a row; a "
-    "combining tree's counters do so in parallel.",
+    "001-04": "From 120 threads on, releasing one line to all is nearly all of both times. At 60, one counter goes from core to core 60 times in a row, a "
+    "combining tree's in parallel.",
     "001-05": "Above arity 4 cores share a node's counter, and its hand-overs in a row grow faster than levels are saved.",
     "001-09": "Here a look costs siblings only issue slots, and a parked rank asks for its line once; on the card polling seems to cost more.",
     "001-16": "The counter of acknowledgements lies beside the polled flag; with ack = line-per-sender it is 1.15.",
@@ -42,7 +42,7 @@ def verdict_over(holds: Sequence[bool]) -> str:
 
 def by_rank(number: str, holds: Sequence[bool], text: str, under: str = "", **values: object) -> Finding:
     """A finding on an order that holds or fails in each seed."""
-    seeds = f"{sum(holds)} of {len(holds)} seeds" if len(holds) > 1 else f"{sum(holds)} of 1 seed"
+    seeds = f"{sum(holds)}/{len(holds)} seeds" if len(holds) > 1 else f"{sum(holds)}/1 seed"
     verdict = verdict_over(holds)
     return Finding(claim(number), verdict, f"{text} {seeds}.{cause(number, verdict)}", SIMULATED, under,
                    {"seeds": len(holds), "holding": int(sum(holds)), **values})  # fmt: skip

@@ -56,15 +56,14 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
     lines = [
         "# Validation of the models",
         "",
-        f"Predictions of `phicoll.models` beside runs on the simulated {found.machine.name} (digest `{found.machine.digest}`; nothing ran on a "
-        f"card). `phicoll validate models --page FILE{' --host HERE.json' if found.host else ''}` writes this page. Seeds are 1 to {effort.seeds} "
-        f"({effort.few_seeds} for long messages and allreduce), with {effort.calls} calls per seed, each from the last entry to the last exit. All "
-        "ranks enter at once, one per core.",
+        f"Predictions of `phicoll.models` beside runs on the simulated {found.machine.name} (digest `{found.machine.digest}`; nothing ran on a card), by "
+        f"`phicoll validate models --page FILE{' --host HERE.json' if found.host else ''}`: seeds 1 to {effort.seeds} ({effort.few_seeds} for long "
+        f"messages and allreduce), {effort.calls} calls each, timed from the last entry to the last exit. All ranks enter at once, one per core.",
         "",
         "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated*, *measured* (on the named host) or *modelled*.",
-        "- Models from *published constants* show how far the card's model carries to the simulated card; from *simulated constants*, by the "
-        "simulated machine's own kernels (`phicoll characterize --machine`), what the form of the equations misses. The machine was calibrated on "
-        "published single lines, not on collectives.",
+        "- *Published constants* show how far the card's model carries to the simulated card; *simulated constants*, the simulated machine's own "
+        "(`phicoll characterize --machine`), what the form of the equations misses. The machine was calibrated on published single lines, not on "
+        "collectives.",
         "- *Evicted* start: flags and slots are in memory when a call begins, as chapter 4 assumes. *Warm*: where the last call left them, with R_R for R_I in the models.",
         "",
         "Results:",
@@ -74,8 +73,8 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         *failures(found),
         "## Pieces",
         "",
-        f"A cell is the {found.pieces[0].kind} time in ns, or bandwidth in GB/s, then what the models with {' and with '.join(found.models)} constants give, "
-        f"each with its error (modelled / {found.pieces[0].kind} - 1).",
+        f"A cell is the {found.pieces[0].kind} time in ns, or bandwidth in GB/s, then the errors of the models with {' and with '.join(found.models)} "
+        f"constants (modelled / {found.pieces[0].kind} - 1).",
         "",
         shown.get("pieces", ""),
         "",
@@ -83,7 +82,7 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         "## Collectives on the simulated machine",
         "",
         f"A row is one algorithm among {spanned(usual_ranks(found.compared))} ranks, if no others are named. A cell, of one set of constants and one start, "
-        "is the share of samples inside, below and above the band, in %; then the median over the band's best case, from the least to the most over the ranks.",
+        "is the share of samples inside, below and above the band, in %, then the median over the band's best case, from least to most over the ranks.",
         "",
         shown.get("places", ""),
         "",
@@ -95,9 +94,7 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         lines += host(found, shown)
     modelled = [f.claim.number for f in found.findings if f.how == "modelled"]
     lines += statement_lines(found.findings)
-    lines.append(
-        f"From printed constants and tables alone: {', '.join(modelled)}; the others by the simulated runs."
-    )
+    lines.append(f"From printed constants and tables, without runs: {', '.join(modelled)}.")
     return "\n".join([*lines, ""])
 
 
@@ -146,12 +143,9 @@ def pieces_tables(pieces: tuple[Piece, ...], constants: list[str]) -> list[str]:
 
 
 def piece_cell(piece: Piece, constants: list[str]) -> str:
-    """The observed value, then each model's with its error."""
-    told = [number(piece.observed)]
-    for name in constants:
-        value, error = piece.modelled[name], piece.error(name)
-        told.append("-" if value is None or error is None else f"{number(value)} {error:+.0%}")
-    return "; ".join(told)
+    """The observed value, then each model's error."""
+    errors = [piece.error(name) for name in constants]
+    return "; ".join([number(piece.observed), *("-" if e is None else f"{e:+.0%}" for e in errors)])
 
 
 def by_algorithm(runs: ComparedRuns) -> dict[tuple[str, str, int], list[Compared]]:
@@ -197,11 +191,11 @@ def bands_table(compared: dict[str, dict[str, ComparedRuns]]) -> list[str]:
         for start, runs in starts.items()
     }
     heads = [f"{name}, {start}" for name, start in of]
-    lines = [f"| algorithm | size | {' | '.join(heads)} |", f"|---|---|{'---|' * len(heads)}"]
+    lines = [f"| algorithm | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
     assumed: set[str] = set()
     for key in dict.fromkeys(key for found in of.values() for key in found):
         operation, algorithm, size = key
-        label = f"{operation} {cell(algorithm)} | {size_text(size) if size else ''}"
+        label = f"{operation} {cell(algorithm)}{f', {size_text(size)}' if size else ''}"
         cells = []
         for (name, _), found in of.items():
             rows = found.get(key, [])
@@ -227,7 +221,7 @@ def orders(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
         "## Orders",
         "",
         "The order of an operation's algorithms at one number of ranks and size: by best and worst cases (published constants) against by simulated "
-        f"medians. *tau*: Kendall's, 1 for the same order. *Loss*: the predicted best over the actual best, less 1. A cell has {'; '.join(found.compared['published'])} start.",
+        f"medians. *tau*: Kendall's, 1 for the same order. *Loss*: the predicted best over the actual best, less 1. Cells have {'; '.join(found.compared['published'])} start.",
         "",
         shown.get("trees", ""),
         "",
@@ -287,15 +281,15 @@ def host(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
     return [
         "## Two threads of one host",
         "",
-        f"*Measured* on {part.cpu}, {part.date}, two threads on two CPUs, without rounds whose CPUs were one core. The model is this host's own, by "
-        f"`phicoll characterize`: R_L is {model.value('line.local'):.2f} ns, R_R {rr(model):.1f} ns. Another run gives other "
-        f"numbers. {len(taken)} of its {len(model.constants)} constants are assumed from another machine; of those the rows below need {', '.join(needed) or 'none'}.",
+        f"*Measured* on {part.cpu}, {part.date}, two threads on two CPUs, without rounds whose CPUs were one core; another run gives other numbers. "
+        f"The model is this host's own, by `phicoll characterize`: R_L is {model.value('line.local'):.2f} ns, R_R {rr(model):.1f} ns. Of its "
+        f"{len(model.constants)} constants {len(taken)} are assumed from another machine; of these the rows below need {', '.join(needed) or 'none'}.",
         "",
-        "Most calls end before their best case: ranks enter up to 1 us apart and time counts from the last entry, so it lacks what others did before "
-        "(such as a child's part of a reduction); and where a write of a flag takes a whole transfer in the models, this host's cores go on. Two "
-        "ranks say nothing about contention.",
+        "Most calls end before their best case: ranks enter up to 1 us apart and time counts from the last entry, without what others did before (as a "
+        "child's part of a reduction); and this host's cores go on where the models wait for a flag's write. Two ranks say nothing about "
+        "contention.",
         "",
-        "A cell is the measured time or bandwidth, then the model's with its error:",
+        "A cell is the measured time or bandwidth, then the model's error:",
         "",
         *pieces_tables(part.pieces, [model.name]),
         shown.get("host", ""),
@@ -314,19 +308,22 @@ def rr(model) -> float:  # type: ignore[no-untyped-def]
 
 
 def host_table(runs: ComparedRuns) -> list[str]:
-    """A row for each algorithm and start; a column for each size."""
-    rows: dict[tuple[str, str, str], dict[int, str]] = {}
+    """A table without data and one with: a row for each algorithm and start, a column for each size."""
+    tables: dict[bool, dict[tuple[str, str, str], dict[int, str]]] = {False: {}, True: {}}
     for (operation, name, size), of in sorted(by_algorithm(runs).items()):
         for r in of:
             told = f"{r.median:,.0f}; {r.prediction.low_ns:,.0f}-{r.prediction.high_ns:,.0f}; {shares([r])}"
-            rows.setdefault((operation, name, r.subject.start), {})[size] = told
-    sizes = sorted({size for of in rows.values() for size in of})
-    lines = [
-        f"| | {' | '.join(size_text(size) if size else 'no data' for size in sizes)} |",
-        f"|---|{'---|' * len(sizes)}",
-        *(
-            f"| {operation} {cell(name)}, {start} | {' | '.join(of.get(size, '') for size in sizes)} |"
-            for (operation, name, start), of in rows.items()
-        ),
-    ]
-    return [*lines, *left_out([runs])]
+            tables[size > 0].setdefault((operation, name, r.subject.start), {})[size] = told
+    lines: list[str] = []
+    for rows in filter(None, tables.values()):
+        sizes = sorted({size for of in rows.values() for size in of})
+        lines += [
+            f"| | {' | '.join(size_text(size) if size else 'no data' for size in sizes)} |",
+            f"|---|{'---|' * len(sizes)}",
+            *(
+                f"| {operation} {cell(name)}, {start} | {' | '.join(of.get(size, '') for size in sizes)} |"
+                for (operation, name, start), of in rows.items()
+            ),
+            "",
+        ]
+    return [*lines[:-1], *left_out([runs])]

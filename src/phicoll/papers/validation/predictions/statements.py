@@ -32,7 +32,7 @@ def judged(number: str, good: bool, text: str, how: str = MODELLED, under: str =
 
 def seeds_agree(number: str, holds: Sequence[bool], text: str, under: str = "") -> Finding:
     return Finding(
-        claim(number), verdict_over(holds), f"{text} {sum(holds)} of {len(holds)} seeds.", SIMULATED, under,
+        claim(number), verdict_over(holds), f"{text} {sum(holds)}/{len(holds)} seeds.", SIMULATED, under,
         {"seeds": len(holds), "holding": int(sum(holds))},
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def judge_models(model: MachineModel) -> list[Finding]:
         named = ", ".join(f"{key} = {value}" for key, value in other.items())
         rows.append(
             judged(number, found.optimal == found.rows,
-                   f"{found.optimal} of {found.rows} rows cost the least, with {how}; with {named}, {else_.optimal} do.")
+                   f"{found.optimal} of {found.rows} rows, with {how}; {else_.optimal} with {named}.")
         )  # fmt: skip
     alike = [
         optima.compare_bounds(operation, range(2, 61), model, **reading)
@@ -109,7 +109,7 @@ def judge_models(model: MachineModel) -> list[Finding]:
     corrected = optima.compare_bounds("barrier", range(2, 61), model)
     rows.append(
         judged("004-30", all(found.regret < 0.1 for found in alike),
-               f"The same choice for so many numbers of ranks, and what the worst case's costs more in the best case at most: {'; '.join(map(in_short, alike))}. "
+               f"Numbers of ranks with the same choice, and what the worst case's costs more in the best case at most: {'; '.join(map(in_short, alike))}. "
                f"Nearly: at most 10 % more. With the rounds that a barrier needs, log_(m+1): {in_short(corrected)}.")
     )  # fmt: skip
     return rows
@@ -131,7 +131,7 @@ def judge_runs(
     cold = medians["evicted"]
     runs = compared["evicted"]
     return [
-        trees(cold, runs),
+        trees(cold),
         coverage(compared),
         large(cold, runs, slow_cache),
         packets(pieces, constants),
@@ -141,7 +141,7 @@ def judge_runs(
     ]
 
 
-def trees(cold: Medians, runs: ComparedRuns) -> Finding:
+def trees(cold: Medians) -> Finding:
     """004-31: the model's tree is the fastest of figure 4.4's, over all counts by geometric mean."""
     counts = sorted({key[2] for key in cold if key[0] == "broadcast" and key[3] == 8})
     names = sorted({key[1] for key in cold if key[0] == "broadcast" and key[3] == 8})
@@ -159,12 +159,9 @@ def trees(cold: Medians, runs: ComparedRuns) -> Finding:
         for name in others
     }
     list_ = "; ".join(f"{name} at {', '.join(map(str, ns))}" for name, ns in faster.items() if ns) or "none"
-    orders = runs.select(operation="broadcast", size_bytes=8).orders()
-    tau = np.nanmean([order.tau() for order in orders])
     return seeds_agree(
         "004-31", [bool(own[s] < min(mean[name][s] for name in others)) for s in range(len(own))],
-        f"Times / the model's tree, geometric means over {len(counts)} counts: {ratios}. Faster by 1 % or more: {list_}. Mean Kendall's tau of "
-        f"the predicted order: {tau:.2f}.",
+        f"Times / the model's tree, geometric means over {len(counts)} counts: {ratios}. Faster by 1 % or more: {list_}.",
         "8 bytes, 2 to 60 ranks, one per core, evicted start",
     )  # fmt: skip
 
@@ -207,8 +204,8 @@ def large(cold: Medians, runs: ComparedRuns, slow_cache: Medians) -> Finding:
     )
     return seeds_agree(
         "004-36", [bool(r > 1) for r in geomean(piped / flat, axis=0)],
-        f"Pipelined / flat by ranks: {ratio}, geometric mean {float(geomean(piped / flat)):.2f}, which decides; by the model's best cases: {model}. What decides "
-        f"is how fast the root's cache answers: {counts[-1]} ranks take {us:.1f} us by the flat tree, and {slow:.1f} us if each line kept that cache busy for "
+        f"Pipelined / flat by ranks: {ratio}, geometric mean {float(geomean(piped / flat)):.2f}, which decides; by the model's best cases: {model}. The cause "
+        f"is the root's fast cache: {counts[-1]} ranks take {us:.1f} us by the flat tree, but {slow:.1f} us if each line kept that cache busy for "
         "24 cycles instead of 3 (owner.service).",
         "8 KB, evicted start",
     )  # fmt: skip
