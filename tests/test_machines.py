@@ -168,7 +168,7 @@ def test_the_documented_parameters_are_the_core_s():
     ):
         of = [p for p in machine_parameters() if (p["directory"], p["table"]) == protocols]
         usual = Counter(p["range"] for p in of).most_common(1)[0][0]
-        tables += [f"### {title}", "", f"A range that is not given is {usual}.", ""]
+        tables += [f"### {title}", "", f"Ranges not given are {usual}.", ""]
         tables += ["| parameter | meaning (range) |", "|---|---|"]
         for p in of:
             unusual = "" if p["range"] == usual else f" ({p['range']})"
