@@ -1,4 +1,4 @@
-"""`make bench`: phicoll's barriers beside the hand-written reference and other systems, held against their targets.
+"""`make bench`: barriers and prepared calls beside hand-written references and other systems, held against targets.
 
 Everything is measured within rounds that interleave all subjects (docs/measuring.md); a ratio is the median of the
 ratios within rounds labelled remote, with its exact 95 % interval. A target is met if the whole interval meets it,
@@ -25,6 +25,7 @@ from phicoll.results.observations import Observation
 from phicoll.results.subject import Subject
 
 Observed = dict[Subject, list[Observation]]
+EIGHT_BYTES = ("allreduce", "allgather", "alltoall", "broadcast", "reduce")  # written by hand for two ranks
 HAND_WRITTEN = ("hand-one-line", "hand-two-lines", "hand-counter-per-cpu", "hand-flat-flags")
 
 
@@ -135,6 +136,15 @@ def two_ranks(observed: Observed) -> list[Target | None]:
     ]
 
 
+def prepared(operation: str, observed: Observed) -> Target | None:
+    group = setting(observed, "processes", "window")
+    return target(
+        f"2 processes, window: {operation}, prepared / hand-pair",
+        versus(group, named("prepared"), named("hand-pair")),
+        1.05,
+    )
+
+
 def many_ranks(observed: Observed, ranks: int) -> list[Target | None]:
     targets = []
     for mode in ("threads", "processes"):
@@ -187,18 +197,29 @@ def main() -> int:
         path.unlink(missing_ok=True)
     two = phicoll.sweep(
         algorithm="all,dissemination:layout=packed,references", ranks=2, launches=24, rounds=8,
-        budget_s=0.4 * seconds, save=pair, **shared,
+        budget_s=0.3 * seconds, save=pair, **shared,
     )  # fmt: skip
+    eight = {}
+    for operation in EIGHT_BYTES:
+        path = arguments.out / f"eight-bytes-{operation}.jsonl"
+        path.unlink(missing_ok=True)
+        found = phicoll.sweep(
+            operation, algorithm="prepared,hand-pair", sizes=8, ranks=2, mode="processes", definition="window",
+            placement="compact", launches=24, rounds=12, budget_s=0.2 * seconds / len(EIGHT_BYTES), save=path,
+        )  # fmt: skip
+        eight[operation] = {s: list(of) for s, of in found.observations.by_subject.items()}
     crowded = 4 * cpus
     many = phicoll.sweep(
         algorithm="all,references", ranks=crowded, oversubscribe=True, launches=24, rounds=4,
-        budget_s=0.6 * seconds, save=crowd, **shared,
+        budget_s=0.5 * seconds, save=crowd, **shared,
     )  # fmt: skip
     print(two.compare())
     print(many.compare())
     two_by = {s: list(of) for s, of in two.observations.by_subject.items()}
     many_by = {s: list(of) for s, of in many.observations.by_subject.items()}
     print(table("Two ranks on two CPUs", two_ranks(two_by)))
+    print()
+    print(table("Two ranks, calls of 8 bytes", [prepared(*one) for one in eight.items()]))
     print()
     for definition in ("loop", "window"):
         print(

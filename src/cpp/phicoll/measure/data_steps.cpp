@@ -17,7 +17,7 @@ namespace {
 // It captures by value: a program has its arguments at hand and does not load them from the harness's
 // members.
 template <class Use>
-void with_call(Communicator& of, const MessageBuffers& buffers, Use&& use) {
+void with_call(Communicator& of, const MessageBuffers& buffers, bool prepared, Use&& use) {
   Communicator* const c = &of;
   unsigned char* const send = buffers.send();
   const Work& work = buffers.work();
@@ -25,6 +25,15 @@ void with_call(Communicator& of, const MessageBuffers& buffers, Use&& use) {
   unsigned char* const receive = message && of.rank() == 0 ? send : buffers.receive();
   const auto count = static_cast<std::size_t>(work.count());
   const Operator op = work.reduces() ? find_operator(work.type, work.op) : Operator();
+  if (prepared)
+    return with_call_of(work.operation, work.exclusive, [&](auto call) {
+      const auto request =
+          c->prepare([=](Communicator& k) { call(k, send, receive, count, op, 0, nullptr); });
+      use([=] {
+        c->begin(request);
+        c->wait(*request);
+      });
+    });
   if (!work.vector)
     return with_call_of(work.operation, work.exclusive,
                         [&](auto call) { use([=] { call(*c, send, receive, count, op, 0, nullptr); }); });
@@ -97,8 +106,9 @@ void run_calls(const Seat& seat, const Step& step, MessageBuffers& buffers, Call
 }  // namespace
 
 void run_data_step(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers,
-                   RankReport& report) {
-  with_call(communicator, buffers, [&](auto call) { run_calls(seat, step, buffers, call, report); });
+                   bool prepared, RankReport& report) {
+  with_call(communicator, buffers, prepared,
+            [&](auto call) { run_calls(seat, step, buffers, call, report); });
 }
 
 void run_hand_step(const Seat& seat, const Step& step, unsigned char* memory, MessageBuffers& buffers,

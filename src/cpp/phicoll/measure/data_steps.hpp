@@ -11,9 +11,9 @@ namespace phicoll {
 namespace measure {
 
 /// Runs a step of kind verify, loop or window on `step.work` with the algorithm that the communicator has
-/// selected.
+/// selected. `prepared`: makes each call by beginning a prepared one and waiting for it.
 void run_data_step(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers,
-                   RankReport& report);
+                   bool prepared, RankReport& report);
 /// Does the same with the hand-written call, which uses hand_data_footprint() bytes at `memory`. The caller
 /// zeroes them before and afterwards.
 void run_hand_step(const Seat& seat, const Step& step, unsigned char* memory, MessageBuffers& buffers,

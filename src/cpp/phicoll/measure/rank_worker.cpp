@@ -86,7 +86,7 @@ class RankWorker {
       communicator_.select_at(step.work.operation, subject.spec, step.place);
       // The buffers of all ranks move with the round as well, by the same offset.
       buffers_.prepare(step.work, step.place % buffer_places);
-      run_data_step(seat_, step, communicator_, buffers_, report);
+      run_data_step(seat_, step, communicator_, buffers_, subject.prepared(), report);
       return;
     }
     if (!subject.reference) {

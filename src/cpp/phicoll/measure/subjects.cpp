@@ -36,7 +36,17 @@ AlgorithmSpec parse_reference(const AlgorithmInfo& info, const std::string& text
   return spec;
 }
 
+/// What is measured beside an operation's algorithms.
+Subject parse_beside(const AlgorithmInfo& info, const std::string& text, const Work& work) {
+  AlgorithmSpec spec = parse_reference(info, text);
+  const bool reference = info.name != prepared_call;
+  if (!reference) spec.name = "auto";
+  return Subject{info, reference, std::move(spec), work};
+}
+
 }  // namespace
+
+const char* const prepared_call = "prepared";
 
 const std::vector<AlgorithmInfo>& reference_barriers() {
   static const std::vector<AlgorithmInfo> infos = [] {
@@ -82,6 +92,11 @@ const std::vector<AlgorithmInfo>& references(Operation operation) {
          "hand-written, phicoll",
          "eight bytes (reductions: the sum of two float32) between two ranks on two "
          "CPUs: the hand-written reference",
+         {}},
+        {prepared_call,
+         Origin::phicoll,
+         "phicoll",
+         "the call by auto with all but the data worked out before, as Communicator::prepare does",
          {}}};
     both.push_back(loop[0]);
     return both;
@@ -117,14 +132,14 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
   for (const std::string& part : split(text, ',')) {
     if (part == "references") {
       for (const AlgorithmInfo& info : beside)
-        add(Subject{info, true, parse_reference(info, info.name), work});
+        if (info.origin == Origin::reference) add(parse_beside(info, info.name, work));
       continue;
     }
     const std::string name = part.substr(0, part.find(':'));
     bool found = false;
     for (const AlgorithmInfo& info : beside)
       if (info.name == name) {
-        add(Subject{info, true, parse_reference(info, part), work});
+        add(parse_beside(info, part, work));
         found = true;
       }
     if (found) continue;

@@ -22,13 +22,17 @@ const std::vector<AlgorithmInfo>& references(Operation operation);
 /// True for the references that run in a separate program.
 bool is_openmp_reference(const std::string& name);
 
+/// The name of the subject that makes calls by `auto` with all but the data worked out before (Communicator::prepare).
+extern const char* const prepared_call;
+
 /// One of the things that a sweep measures beside each other: an algorithm or a reference, and the work that it does.
 struct Subject {
   AlgorithmInfo info;
   bool reference = false;
   AlgorithmSpec spec;  ///< empty for a reference without parameters
   Work work;
-  std::string text() const { return spec.name.empty() ? info.name : spec.text(); }
+  bool prepared() const { return info.name == prepared_call; }
+  std::string text() const { return spec.name.empty() || prepared() ? info.name : spec.text(); }
   /// Differs between subjects: what is called, and with what.
   std::string key() const { return work.text() + " " + text(); }
 };
