@@ -178,8 +178,12 @@ std::shared_ptr<CollectiveRequest> Communicator::begin(std::function<void(Commun
 }
 
 void Communicator::begin(const std::shared_ptr<CollectiveRequest>& request) {
+  if (__builtin_expect(nonblocking_ != nullptr && home_.here(), 1)) return nonblocking_->begin(request);
+  begin_first(request);
+}
+
+void Communicator::begin_first(const std::shared_ptr<CollectiveRequest>& request) {
   check_process();
-  if (__builtin_expect(nonblocking_ != nullptr, 1)) return nonblocking_->begin(request);
   if (size_ > 1) return nonblocking().begin(request);
   request->call(*this);  // alone it waits for nobody
 }
@@ -196,6 +200,11 @@ bool Communicator::test(CollectiveRequest& request) {
 
 void Communicator::wait(CollectiveRequest& request) {
   if (!nonblocking_) return;
+  if (__builtin_expect(home_.here(), 1)) return nonblocking_->wait(request);
+  wait_in_fork(request);
+}
+
+void Communicator::wait_in_fork(CollectiveRequest& request) {
   check_process();
   nonblocking_->wait(request);
 }

@@ -365,6 +365,8 @@ class alignas(arch::stride_bytes) Communicator {
   [[gnu::noinline, gnu::cold]] void run_anew(CallFacts facts, const Call& asked,
                                              const AlgorithmSpec* algorithm);
   void check_whole() const;
+  [[gnu::noinline]] void begin_first(const std::shared_ptr<CollectiveRequest>& request);
+  [[gnu::noinline, gnu::cold]] void wait_in_fork(CollectiveRequest& request);
   bool has_private_copy() const;
   [[gnu::noinline, gnu::cold]] void enter_from_fork();
   CallBoard::Noted* begin(Call& call, SignatureWord signature, SignatureWord by);

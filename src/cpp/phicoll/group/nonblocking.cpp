@@ -67,7 +67,7 @@ class Nonblocking::Hold {
         of.lock_.lock();
       }
       locked_ = true;
-    } else if (__builtin_expect(of.held_by_call_, 0)) {
+    } else if (__builtin_expect(of.is_held(), 0)) {
       refuse_inside();
     }
     held_ = of.held_by_call_ = true;
@@ -93,10 +93,12 @@ Nonblocking::Nonblocking(Communicator& owner)
     : owner_(owner),
       work_(*owner.memory_.work),
       inner_(owner.twin(*this)),
+      calls_(inner_->calls_),
       board_(inner_->board_),
       port_(inner_->control(), inner_->rank(), inner_->wait_policy(), &inner_->calls_, nullptr, &stuck_),
       fiber_(new os::Fiber([this] { run_all(); }, stack_bytes)) {
   port_.set_background(owner.background_);
+  stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, 0};
   work_.add(*this);
 }
 
@@ -135,6 +137,7 @@ bool Nonblocking::go_on() {
 }
 
 void Nonblocking::move() {
+  in_place_ = nullptr;
   Nonblocking* const before = std::exchange(current, this);
   outer_ = std::exchange(in_operator, this);
   fiber_->resume();
@@ -156,12 +159,12 @@ void Nonblocking::move() {
 
 /// Handles an exception that leaves a call half done, as in a blocking call.
 template <class Function>
-[[gnu::always_inline]] inline void Nonblocking::in_call(MadeCall& made, const Function& function) {
+[[gnu::always_inline]] inline void Nonblocking::in_call(const MadeCall& made, const Function& function) {
   try {
     function();
   } catch (...) {
     if (made.last_use == nullptr) throw;
-    inner_->collectives_->leave_half_done(made.number);
+    inner_->collectives_->leave_half_done(calls_.begun());
   }
 }
 
@@ -176,18 +179,30 @@ void Nonblocking::put_aside() {
   if (first_->kept) ended_.push_back(std::move(first_->kept));
 }
 
-[[gnu::always_inline]] inline void Nonblocking::note_end() {
-  if (noted_ != nullptr) CallBoard::done(*std::exchange(noted_, nullptr));
+/// Lets the next begin() repeat `request`, the last call, if what served it serves it again.
+[[gnu::always_inline]] inline CollectiveRequest* Nonblocking::prepare_again(CollectiveRequest& request) {
+  MadeCall& made = request.made;
+  if (__builtin_expect(made.valid != inner_->collectives_->changes(), 0)) return nullptr;
+  made.next_tag = calls_.tag_after(made.signature, made.mark);
+  return &request;
+}
+
+[[gnu::always_inline]] inline void Nonblocking::note_end(CollectiveRequest& request) {
+  CallBoard::done(*noted_);
   stage_ = Stage::none;
-  first_->done = true;  // release: a rank that sees it done sees the result
+  request.done = true;  // release: a rank that sees it done sees the result
 }
 
 [[gnu::always_inline]] inline void Nonblocking::end_first() {
   if (__builtin_expect(!held_.empty() || first_->kept, 0)) put_aside();
   unfinished_.store(queued(), std::memory_order_release);
-  note_end();
+  note_end(*first_);
+  noted_ = &unnoted_;
   // A call that is begun again need not be counted again.
-  if (first_.use_count() == 1) first_.reset();
+  if (first_.use_count() == 1)
+    first_.reset();
+  else if (first_->made.valid != 0 && !first_->error && queue_.empty())
+    again_ = prepare_again(*first_);
 }
 
 void Nonblocking::run_all() {
@@ -254,20 +269,25 @@ void Nonblocking::on_callers_stack(const std::function<void()>& job) {
 
 // Whether this thread is in no call of this, where it would wait for itself.
 bool Nonblocking::is_outside() const {
-  if (!work_.has_several_communicators()) return !held_by_call_;
+  if (!work_.has_several_communicators()) return !is_held();
   for (const Nonblocking* one = in_operator; one != nullptr; one = one->outer_)
     if (one == this) return false;
   return true;
 }
 
-// Goes on with a call whose algorithm has started. The note comes after what peers wait for. That is early enough: it must
-// precede only waits and reads of others' memory (Collectives::wait_for_readers).
-[[gnu::always_inline]] inline void Nonblocking::follow(MadeCall& made, Started started) {
-  if (made.last_use != nullptr) {
-    if (board_ != nullptr)
-      noted_ = &board_->note(inner_->rank_, made.number, CallNote{made.signature, made.call.tag});
-    in_call(made, [this] { inner_->check_whole(); });
-  }
+// Notes a call that has begun. That comes after what peers wait for, which is early enough: it must precede only waits and
+// reads of others' memory (Collectives::wait_for_readers).
+[[gnu::always_inline]] inline void Nonblocking::note(const MadeCall& made) {
+  noted_ = &unnoted_;
+  if (made.last_use == nullptr) return;
+  if (__builtin_expect(board_ != nullptr, 1))
+    noted_ = &board_->note(inner_->rank_, calls_.begun(), CallNote{made.signature, made.call.tag});
+  in_call(made, [this] { inner_->check_whole(); });
+}
+
+// Goes on with a call whose algorithm has started.
+void Nonblocking::follow(MadeCall& made, Started started) {
+  note(made);
   if (started == Started::whole) return end_first();
   stage_ = started == Started::half ? Stage::half : Stage::algorithm;
   if (started == Started::no) move();
@@ -287,8 +307,7 @@ void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
   made.last_use = nullptr;
   if (call != nullptr) {
     made.call = *call;
-    made.number = inner_->calls();
-    const CallHistory::Last last = inner_->calls_.last();
+    const CallHistory::Last last = calls_.last();
     made.signature = last.signature;
     made.mark = last.mark;
     made.last_use = &inner_->collectives().instance_of(by).last_use;
@@ -304,20 +323,16 @@ void MadeCall::keep_blocks(int ranks) {
   if (call.send_blocks != nullptr) call.send_blocks = send_blocks.keep(*call.send_blocks, ranks);
 }
 
-[[gnu::always_inline]] inline void Nonblocking::make_again(MadeCall& made) {
+[[gnu::always_inline]] inline Started Nonblocking::start_again(MadeCall& made) {
   made.call.tag = made.next_tag;
-  follow_again(made.algorithm->start(*made.stays, made.call));
+  return made.algorithm->start(*made.stays, made.call);
 }
 
-void Nonblocking::follow_again(Started started) {
-  first_->done = false;
-  unfinished_.store(1, std::memory_order_release);
-  MadeCall& made = first_->made;
+[[gnu::always_inline]] inline void Nonblocking::count_again(const MadeCall& made) {
   if (made.last_use == nullptr)
-    inner_->calls_.begin();
+    calls_.begin();
   else
-    *made.last_use = made.number = inner_->calls_.begin(made.signature, made.mark);
-  follow(made, started);
+    *made.last_use = calls_.begin(made.signature, made.mark);
 }
 
 // The call is noted in follow(), and until it has ended.
@@ -358,8 +373,13 @@ void Nonblocking::begin_here(const Shared& request) {
   unfinished_.store(1, std::memory_order_release);
   MadeCall& made = request->made;
   const bool known = made.valid != 0 && made.valid == inner_->collectives_->changes();
-  if (known) made.next_tag = inner_->calls_.tag_after(made.signature, made.mark);
-  if (!begin_by([&] { known ? make_again(made) : make_here(*request); })) move();
+  const auto make_again = [&] {
+    made.next_tag = calls_.tag_after(made.signature, made.mark);
+    const Started started = start_again(made);
+    count_again(made);
+    follow(made, started);
+  };
+  if (!begin_by([&] { known ? make_again() : make_here(*request); })) move();
 }
 
 void Nonblocking::put_in_queue(const Shared& request) {
@@ -369,22 +389,65 @@ void Nonblocking::put_in_queue(const Shared& request) {
 }
 
 // Peers wait for this rank's first store, so a call that is repeated takes the shortest way there; all that can wait
-// comes between its stores and its first look.
+// comes between its stores and its first look. `request` is first_.
 void Nonblocking::begin(const Shared& request) {
-  if (__builtin_expect(work_.has_several_communicators() || request.get() != again_ || held_by_call_, 0))
-    return begin_anew(request);
-  held_by_call_ = true;
+  CollectiveRequest* const one = request.get();
+  if (__builtin_expect(work_.has_several_communicators() || one != again_, 0)) return begin_anew(request);
+  follow_again(*one, start_again(one->made));
+}
+
+void Nonblocking::follow_again(CollectiveRequest& request, Started started) {
   again_ = nullptr;
-  begin_by([&] { make_again(request->made); });  // `request` is first_; its pointer is at hand
+  MadeCall& made = request.made;
+  try {
+    count_again(made);
+    note(made);
+    if (__builtin_expect(started == Started::half, 1)) {
+      stage_ = Stage::half;
+      request.done = false;
+      unfinished_.store(1, std::memory_order_release);
+      in_place_ = &request;
+      return;
+    }
+    if (started == Started::whole) return end_begun(request);
+  } catch (...) {
+    return fail_begun(request);
+  }
+  begin_elsewhere(request);
+}
+
+[[gnu::always_inline]] inline void Nonblocking::end_begun(CollectiveRequest& request) {
+  if (__builtin_expect(request.kept != nullptr, 0)) return end_first();
+  CallBoard::done(*noted_);
+  again_ = prepare_again(request);
+}
+
+// In a catch block.
+void Nonblocking::fail_begun(CollectiveRequest& request) {
+  fail_first();
+  end_first();
+  rethrow(request);
+}
+
+void Nonblocking::begin_elsewhere(CollectiveRequest& request) {
+  request.done = false;
+  unfinished_.store(1, std::memory_order_release);
+  stage_ = Stage::algorithm;
+  held_by_call_ = true;
+  move();
   held_by_call_ = false;
-  if (request->error && request->done) std::rethrow_exception(std::exchange(request->error, nullptr));
+  if (request.error && request.done) rethrow(request);
+}
+
+void Nonblocking::rethrow(CollectiveRequest& request) {
+  std::rethrow_exception(std::exchange(request.error, nullptr));
 }
 
 void Nonblocking::begin_anew(const Shared& request) {
   {
     const Hold own(*this);
     if (__builtin_expect(!request->done, 0)) refuse_active();
-    again_ = nullptr;
+    again_ = in_place_ = nullptr;
     request->done = false;
     if (request->error) request->error = nullptr;
     if (request->is_single && !pending()) {
@@ -393,64 +456,62 @@ void Nonblocking::begin_anew(const Shared& request) {
       put_in_queue(request);
     }
   }
-  if (request->error && request->done) std::rethrow_exception(std::exchange(request->error, nullptr));
+  if (request->error && request->done) rethrow(*request);
 }
 
 // Meanwhile nothing of it is pending, so waits sleep instead of going on with it.
-[[gnu::always_inline]] inline void Nonblocking::complete_first() {
-  MadeCall& made = first_->made;
+[[gnu::always_inline]] inline void Nonblocking::complete(MadeCall& made) {
   stage_ = Stage::completing;
-  unfinished_.store(queued(), std::memory_order_release);
-  try {
-    in_call(made, [&] { made.algorithm->complete(*made.stays, made.call); });
-  } catch (...) {
-    again_ = nullptr;
-    fail_first();
-  }
-}
-
-/// Whether `request` is the first call, can be completed without a lock and leaves nothing behind. Several communicators
-/// come first: a thread of one of them may be changing the rest, while the thread of a single one has it for itself.
-inline bool Nonblocking::ends_alone(const CollectiveRequest& request) const {
-  return !work_.has_several_communicators() && stage_ == Stage::half && first_.get() == &request &&
-         !held_by_call_ && queue_.empty() && held_.empty() && ended_.empty() && !first_->kept &&
-         first_.use_count() > 1;
+  in_call(made, [&] { made.algorithm->complete(*made.stays, made.call); });
 }
 
 // As little as possible follows the last look, as in begin() before the first store.
-[[gnu::always_inline]] inline void Nonblocking::complete_alone() {
-  MadeCall& made = first_->made;
-  held_by_call_ = true;
-  if (made.valid == inner_->collectives_->changes()) {
-    again_ = first_.get();
-    made.next_tag = inner_->calls_.tag_after(made.signature, made.mark);
+[[gnu::always_inline]] inline void Nonblocking::complete_in_place(CollectiveRequest& request) {
+  MadeCall& made = request.made;
+  unfinished_.store(0, std::memory_order_release);
+  stuck_.note.call = calls_.begun();
+  CollectiveRequest* const again = prepare_again(request);
+  try {
+    complete(made);
+  } catch (...) {
+    fail_first();
+    note_end(request);
+    rethrow(request);
   }
-  complete_first();
-  note_end();
-  held_by_call_ = false;
+  again_ = again;
+  note_end(request);
 }
 
 void Nonblocking::complete_here(bool alone) {
   if (!alone) outer_ = std::exchange(in_operator, this);
-  complete_first();
+  unfinished_.store(queued(), std::memory_order_release);
+  try {
+    complete(first_->made);
+  } catch (...) {
+    fail_first();
+  }
   if (!alone) in_operator = outer_;
   end_first();
   if (!queue_.empty()) return move();
   if (!ended_.empty()) ended_.clear();
 }
 
+// A call that begin() repeated, and that nothing has looked at or kept memory for since, has no other behind it. Several
+// communicators come first: a thread of one of them may be changing the rest, while the thread of a single one has it for
+// itself.
 void Nonblocking::wait(CollectiveRequest& request) {
   if (!request.done) {
-    stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, inner_->calls()};
-    if (__builtin_expect(ends_alone(request), 1))
-      complete_alone();
-    else
-      wait_in_turn(request);
+    if (__builtin_expect(!work_.has_several_communicators() && in_place_ == &request &&
+                             stage_ == Stage::half && !request.kept,
+                         1))
+      return complete_in_place(request);
+    wait_in_turn(request);
   }
-  if (request.error) std::rethrow_exception(std::exchange(request.error, nullptr));
+  if (request.error) rethrow(request);
 }
 
 void Nonblocking::wait_in_turn(CollectiveRequest& request) {
+  stuck_.note.call = calls_.begun();
   if (const Hold own{*this, Hold::try_once}) {
     if (stage_ == Stage::half && first_.get() == &request)
       complete_here(own.alone());

@@ -48,7 +48,6 @@ struct MadeCall {
   NativePort* stays = nullptr;        ///< waits as in a blocking call
   std::uint64_t* last_use = nullptr;  ///< the algorithm's; null: a barrier, which is not noted
   std::uint64_t valid = 0;            ///< Collectives::changes when it was made; 0: never
-  std::uint64_t number = 0;
   SignatureWord signature = 0;
   SignatureWord mark = 0;
   std::uint64_t next_tag = 0;  ///< the call's tag if it is the next one
@@ -140,23 +139,31 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   template <class Function>
   bool begin_by(const Function& function);
   [[gnu::noinline]] void make_here(CollectiveRequest& request);
-  void make_again(MadeCall& made);
-  [[gnu::noinline]] void follow_again(Started started);
-  void follow(MadeCall& made, Started started);
+  Started start_again(MadeCall& made);
+  void count_again(const MadeCall& made);
+  CollectiveRequest* prepare_again(CollectiveRequest& request);
+  void note(const MadeCall& made);
+  [[gnu::noinline]] void follow(MadeCall& made, Started started);
+  [[gnu::noinline]] void follow_again(CollectiveRequest& request, Started started);
+  void end_begun(CollectiveRequest& request);
+  [[gnu::noinline, gnu::cold]] void fail_begun(CollectiveRequest& request);
+  [[gnu::noinline]] void begin_elsewhere(CollectiveRequest& request);
+  [[noreturn, gnu::noinline, gnu::cold]] static void rethrow(CollectiveRequest& request);
   template <class Function>
-  void in_call(MadeCall& made, const Function& function);
-  void complete_first();
-  bool ends_alone(const CollectiveRequest& request) const;
-  void complete_alone();
+  void in_call(const MadeCall& made, const Function& function);
+  void complete(MadeCall& made);
+  void complete_in_place(CollectiveRequest& request);
   void complete_here(bool alone);
   [[gnu::noinline]] void put_in_queue(const Shared& request);
   void look_in_place(const CollectiveRequest& request);
   [[gnu::noinline]] void wait_in_turn(CollectiveRequest& request);
   [[gnu::noinline, gnu::cold]] void fail_first();
   [[gnu::noinline]] void put_aside();
-  void note_end();
+  void note_end(CollectiveRequest& request);
   void end_first();
   std::size_t queued() const;
+  /// Whether a call of this rank is in this, further up on the stack.
+  bool is_held() const { return held_by_call_ || stage_ == Stage::completing; }
   bool is_outside() const;
   Shared last();
   bool ready() const;
@@ -166,7 +173,8 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   Communicator& owner_;
   RankWork& work_;
   std::unique_ptr<Communicator> inner_;
-  CallBoard* board_;  // of inner_
+  CallHistory& calls_;  // of inner_
+  CallBoard* board_;    // likewise
   StuckSearch stuck_;
   NativePort port_;
   ThreadLock lock_;  // what follows is used under it (Hold)
@@ -177,8 +185,11 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   std::deque<Shared> queue_;  // not started yet
   // The last call, if the next begin may repeat it as it is, since inner_ has made no other call. Otherwise null.
   CollectiveRequest* again_ = nullptr;
+  // The first call, if begin() has repeated it and no rank's look has gone on with it since. Otherwise null, or ended.
+  CollectiveRequest* in_place_ = nullptr;
   std::atomic<std::size_t> unfinished_{0};
-  CallBoard::Noted* noted_ = nullptr;         // where the first call is noted, if it was made here
+  CallBoard::Noted unnoted_{};
+  CallBoard::Noted* noted_ = &unnoted_;       // where the first call is noted, if it was made here
   std::vector<std::shared_ptr<void>> held_;   // kept by the first call itself
   std::vector<std::shared_ptr<void>> ended_;  // what was kept for calls: it goes on the caller's stack
   bool ending_ = false;

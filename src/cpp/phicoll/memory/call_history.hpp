@@ -69,7 +69,7 @@ class CallHistory {
   std::uint64_t tag_after(SignatureWord signature, std::uint64_t mark) const {
     const std::uint64_t key = signature + mark;
     const bool goes_on = newest_->key == key && newest_->last == begun_;
-    return tag_of((chain_ + (goes_on ? 0 : (begun_ + 1) * position) + key) * multiplier);
+    return tag_of((chain_ + (__builtin_expect(goes_on, 1) ? 0 : (begun_ + 1) * position) + key) * multiplier);
   }
   /// The signature of the last remembered call.
   struct Last {
