@@ -228,6 +228,16 @@ class NativePort {
     return static_cast<T>(
         wait_slow(Awaited{&word, condition.value, condition.mask, {from, sizeof(T), condition.kind, false}}));
   }
+  /// Whether the condition holds at one of the looks that wait() takes at once.
+  template <class T>
+  [[gnu::always_inline]] bool holds_soon(const Word<T>& word, Condition<T> condition) const {
+    if (__builtin_expect(condition(word.atomic().load(std::memory_order_acquire)), 1)) return true;
+    for (unsigned left = looks_in_place_; left != 0; --left) {
+      arch::look_gap();
+      if (condition(word.atomic().load(std::memory_order_acquire))) return true;
+    }
+    return false;
+  }
   void wait_line(const ByteLine& line, std::uint64_t mask, std::uint8_t value, int from = any_rank) const {
     if (__builtin_expect(line_holds(line, mask, value), 1)) return;
     wait_slow(Awaited{&line, value, mask, {from, 1, ConditionKind::equal, true}});
@@ -446,6 +456,13 @@ class NativePort {
   bool roaming_;  // not pinned, in a group with more ranks than CPUs: ranks change CPUs all the time
   unsigned looks_in_place_;
 };
+
+/// As phicoll/collectives/transport/values.hpp has it for ports whose waits need no function of their own.
+template <class T>
+[[gnu::always_inline]] inline bool comes_soon(NativePort& port, const Word<T>& word, Condition<T> condition,
+                                              int) {
+  return port.holds_soon(word, condition);
+}
 
 inline bool NativePort::line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value) {
 #if defined(__SANITIZE_THREAD__)

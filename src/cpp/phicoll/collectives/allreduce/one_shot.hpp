@@ -83,16 +83,18 @@ struct OneShotAllreduce : AlgorithmDefaults {
     }
     // Between two ranks. Whatever follows the arrival of the other's word delays the result, so it is kept short.
     void take_other(Port& port, const Call& call, std::uint64_t own) {
-      std::uint64_t values[2];
-      values[rank_] = own;
-      values[1 - rank_] = words_.take(port, 1 - rank_, call.tag);
-      combine_values(port, call.op, call.receive, values, call.count);
+      const WordPair pair(call, rank_, words_.place(1 - rank_));
+      if (__builtin_expect(!words_.comes_soon(port, 1 - rank_), 0)) return take_late(port, call, own);
+      combine_pair(port, pair, own);
+    }
+    [[gnu::noinline]] void take_late(Port& port, const Call& call, std::uint64_t own) {
+      combine_pair(port, WordPair(call, rank_, words_.await(port, 1 - rank_)), own);
     }
     // Calls of their own, so that an exchange of two words saves few registers.
     [[gnu::noinline]] void take_many(Port& port, const Call& call, std::uint64_t own) {
-      const auto word_of = [&, own](int r) { return r == rank_ ? own : words_.take(port, r, call.tag); };
+      const auto word_of = [&, own](int r) { return r == rank_ ? own : words_.take(port, r); };
       if (order_.sharing())
-        for (const int r : order_) words_.take(port, r, call.tag);
+        for (const int r : order_) words_.take(port, r);
       write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
     }
 

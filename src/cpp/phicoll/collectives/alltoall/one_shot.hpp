@@ -90,8 +90,14 @@ struct OneShotAlltoall : AlgorithmDefaults {
     }
     void take_word(Port& port, const Call& call) {
       const int other = 1 - rank_;
-      const std::uint64_t theirs = words_.take(port, other, call.tag);
-      write_value(port, call.receive + call.block_at(other), theirs, call.count);
+      const Data to = call.receive + call.block_at(other);
+      const Word<std::uint64_t>& theirs = words_.place(other);
+      if (__builtin_expect(!words_.comes_soon(port, other), 0)) return take_late(port, call);
+      write_value(port, to, port.load_relaxed(theirs), call.count);
+    }
+    [[gnu::noinline]] void take_late(Port& port, const Call& call) {
+      const int other = 1 - rank_;
+      write_value(port, call.receive + call.block_at(other), words_.take(port, other), call.count);
     }
     // Calls of their own, so that the small case saves few registers.
     [[gnu::noinline]] Started start_part(Port& port, const Call& call) {

@@ -99,7 +99,11 @@ struct RingBroadcast : AlgorithmDefaults {
     /// The root does not wait if there is room; the others wait first of all.
     Started start(Port& port, const Call& call) {
       if (ranks_ == 1) return Started::no;
-      if (rank_ != call.root && call.count != 0) return Started::half;
+      if (rank_ != call.root && call.count != 0) {
+        // If the message has come, it is on its way while the call is noted.
+        if (call.count <= sizeof(std::uint64_t)) port.prefetch(&slots_[turns_.cell(messages_)]);
+        return Started::half;
+      }
       if (call.count > sizeof(std::uint64_t)) {
         if (call.count > cells_.bytes() || !cells_.opens(port, steps_)) return Started::no;
         if (cells_.direct(port, call.receive, call.count)) return Started::no;
@@ -145,13 +149,24 @@ struct RingBroadcast : AlgorithmDefaults {
       port.signal(finished_[rank_].value.word, messages_);
     }
     [[gnu::noinline]] void take_small(Port& port, const Call& call) {
-      const std::uint64_t number = messages_ + 1;
-      NumberedWord& slot = slots_[turns_.cell(messages_)];
-      port.wait(slot.sequence, equal((number << 16) | call.tag), hint_(call.root));
-      messages_ = number;
-      write_value(port, call.receive, port.load_relaxed(slot.value), call.count);
-      if (half_.cell(number) == 0) port.signal(finished_[rank_].value.word, number);
+      const NumberedWord& slot = slots_[turns_.cell(messages_)];
+      if (__builtin_expect(!comes_soon(port, slot.sequence, awaited(call), hint_(call.root)), 0))
+        return take_late(port, call, slot);
+      take_out(port, call, slot);
     }
+    [[gnu::noinline]] void take_late(Port& port, const Call& call, const NumberedWord& slot) {
+      port.wait(slot.sequence, awaited(call), hint_(call.root));
+      take_out(port, call, slot);
+    }
+    Condition<std::uint64_t> awaited(const Call& call) const {
+      return equal(((messages_ + 1) << 16) | call.tag);
+    }
+    void take_out(Port& port, const Call& call, const NumberedWord& slot) {
+      ++messages_;
+      write_value(port, call.receive, port.load_relaxed(slot.value), call.count);
+      if (__builtin_expect(half_.cell(messages_) == 0, 0)) tell_half(port);
+    }
+    [[gnu::noinline]] void tell_half(Port& port) { port.signal(finished_[rank_].value.word, messages_); }
 
     void wait_for_slots(Port& port, std::uint64_t message) {
       const std::uint64_t slots = turns_.cells();

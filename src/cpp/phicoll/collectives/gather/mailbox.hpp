@@ -69,9 +69,14 @@ struct MailboxGather : AlgorithmDefaults {
     /// As in reduce/mailbox.hpp.
     Started start(Port& port, const Call& call) {
       if (ranks_ == 1 || call.count == 0) return Started::no;
-      if (rank_ == call.root) return Started::half;
+      const bool word = !call.vector && call.count <= sizeof(std::uint64_t);
+      if (rank_ == call.root) {
+        for (int r = 0; word && r < ranks_; ++r)
+          if (r != rank_) mailbox_.expect(port, r, 0);
+        return Started::half;
+      }
       if (call.count > mailbox_.bytes() || faster_.chooses(call.count) || !mailbox_.opens(port, 0) ||
-          mailbox_.direct(port, call.send, call.count, call.count))
+          (!word && mailbox_.direct(port, call.send, call.count, call.count)))
         return Started::no;
       (*this)(port, call);
       return Started::whole;

@@ -57,28 +57,61 @@ struct MailboxReduce : AlgorithmDefaults {
     /// The root waits first of all; the others do not wait if there is room.
     Started start(Port& port, const Call& call) {
       if (ranks_ == 1 || call.count == 0) return Started::no;
-      if (rank_ == call.root) return Started::half;
-      if (call.bytes() > mailbox_.bytes() || !mailbox_.opens(port, 0) ||
-          mailbox_.direct(port, call.send, call.bytes(), call.bytes()))
-        return Started::no;
-      (*this)(port, call);
+      if (call.bytes() > sizeof(std::uint64_t)) return start_piece(port, call);
+      if (rank_ == call.root) {
+        // Words that have come are on their way while the call is noted.
+        for (int r = 0; r < ranks_; ++r)
+          if (r != rank_) mailbox_.expect(port, r, 0);
+        return Started::half;
+      }
+      if (!mailbox_.opens(port, 0)) return Started::no;
+      mailbox_.post_open(port, 0, call.send, call.bytes(), call.tag);
+      mailbox_.next_call(1);
       return Started::whole;
     }
     void complete(Port& port, const Call& call) { (*this)(port, call); }
 
    private:
     void word(Port& port, const Call& call) {
-      if (call.count != 0 && rank_ != call.root) mailbox_.post(port, 0, call.send, call.bytes(), call.tag);
-      if (call.count != 0 && rank_ == call.root) {
-        const auto word_of = [&](int r) {
-          if (r == rank_) return read_value(port, call.send, call.bytes());
-          const std::uint64_t theirs = mailbox_.take(port, r, 0, call.tag);
-          mailbox_.finish(port, r, 0);
-          return theirs;
-        };
-        write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
-      }
+      if (rank_ != call.root)
+        give_word(port, call);
+      else if (ranks_ == 2)
+        take_word(port, call);
+      else
+        take_words(port, call);
+    }
+    void give_word(Port& port, const Call& call) {
+      if (call.count != 0) mailbox_.post(port, 0, call.send, call.bytes(), call.tag);
       mailbox_.next_call(1);
+    }
+    // Calls of their own, so that giving saves few registers.
+    [[gnu::noinline]] void take_word(Port& port, const Call& call) {
+      if (call.count == 0) return take_words(port, call);
+      const int other = 1 - rank_;
+      const WordPair pair(call, rank_, mailbox_.place(other, 0));
+      if (__builtin_expect(!mailbox_.comes_soon(port, other, 0, call.tag), 0)) return take_words(port, call);
+      combine_pair(port, pair, read_value(port, call.send, call.bytes()));
+      mailbox_.finish(port, other, 0);
+      mailbox_.next_call(1);
+    }
+    [[gnu::noinline]] void take_words(Port& port, const Call& call) {
+      const auto word_of = [&](int r) {
+        if (r == rank_) return read_value(port, call.send, call.bytes());
+        const std::uint64_t theirs = mailbox_.take(port, r, 0, call.tag);
+        mailbox_.finish(port, r, 0);
+        return theirs;
+      };
+      if (call.count != 0)
+        write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
+      mailbox_.next_call(1);
+    }
+    [[gnu::noinline]] Started start_piece(Port& port, const Call& call) {
+      if (rank_ == call.root) return Started::half;
+      if (call.bytes() > mailbox_.bytes() || !mailbox_.opens(port, 0) ||
+          mailbox_.direct(port, call.send, call.bytes(), call.bytes()))
+        return Started::no;
+      pieces(port, call);
+      return Started::whole;
     }
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
       const std::size_t size = call.op.element_bytes;

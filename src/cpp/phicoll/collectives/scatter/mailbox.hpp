@@ -67,7 +67,11 @@ struct MailboxScatter : AlgorithmDefaults {
     /// As in broadcast/ring.hpp.
     Started start(Port& port, const Call& call) {
       if (ranks_ == 1 || call.count == 0) return Started::no;
-      if (rank_ != call.root) return Started::half;
+      if (rank_ != call.root) {
+        if (!call.vector && call.count <= sizeof(std::uint64_t))
+          mailbox_.expect(port, call.root, message(0, (rank_ - call.root + ranks_) % ranks_));
+        return Started::half;
+      }
       if (call.vector || call.count > mailbox_.bytes() || faster_.chooses(call.count)) return Started::no;
       for (int step = 1; step < ranks_; ++step)
         if (!mailbox_.opens(port, message(0, step))) return Started::no;

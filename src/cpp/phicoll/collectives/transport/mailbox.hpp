@@ -25,6 +25,7 @@
 // A message of at most 8 bytes may go through a slot instead of its cell (`post` and `take` instead of `open`, `send` and
 // `await`). Four slots share a line, and a slot's number and tag are one word. Sender and reader must decide alike.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -95,7 +96,8 @@ class Mailbox {
         rank_(setup.rank),
         hint_(setup.hint()),
         last_(static_cast<std::size_t>(cells), 0),
-        given_(static_cast<std::size_t>(cells), 0) {
+        given_(static_cast<std::size_t>(cells), 0),
+        own_slots_(slot_of(setup.rank, 0)) {
     for (int r = 0; r < setup.size(); ++r) stores_.push_back(piece_stores(setup.shape, setup.rank, r));
   }
 
@@ -109,11 +111,12 @@ class Mailbox {
     first_ += stride;
   }
 
-  /// Whether open() and post() would not wait.
-  bool opens(Port& port, std::uint64_t m) const {
-    const std::uint64_t i = turns_.cell(first_ + m);
-    const std::uint64_t last = last_[static_cast<std::size_t>(i)];
-    return last == 0 || port.load_acquire(*read_word(rank_, i)) == last;
+  /// Whether open() and post() would not wait. Readers write to the line of a cell's acknowledgement at every call, so
+  /// once it has come, the acknowledgements beside it are looked at too.
+  bool opens(Port& port, std::uint64_t m) {
+    const auto cell = static_cast<std::size_t>(turns_.cell(first_ + m));
+    if (__builtin_expect(last_[cell] != 0, 0)) look_at_line(port, cell);
+    return last_[cell] == 0;
   }
   /// The payload of this rank's message m, once it may be written. A call opens its messages in rising order. `piece`
   /// is the message's size in bytes; its reader gives the same.
@@ -177,16 +180,29 @@ class Mailbox {
   }
   /// Sends this rank's message m of at most 8 bytes, one of the first 65,535 of its call.
   void post(Port& port, std::uint64_t m, Data from, std::size_t bytes, std::uint64_t tag) {
-    claim(port, m);
-    NumberedWord* const slot = slot_of(rank_, m);
-    port.store_relaxed(slot->value, read_value(port, from, bytes));
-    port.signal(slot->sequence, slot_number(m, tag));
+    await_reader(port, turns_.cell(first_ + m));
+    post_open(port, m, from, bytes, tag);
   }
+  /// post(), after opens() has been true.
+  void post_open(Port& port, std::uint64_t m, Data from, std::size_t bytes, std::uint64_t tag) {
+    const std::uint64_t i = turns_.cell(first_ + m);
+    NumberedWord& slot = own_slots_[i];
+    port.store_relaxed(slot.value, read_value(port, from, bytes));
+    port.signal(slot.sequence, slot_number(m, tag));
+    last_[static_cast<std::size_t>(i)] = number(m);
+  }
+  /// Fetches what take() of the same message looks at first.
+  void expect(Port& port, int from, std::uint64_t m) const { port.prefetch(slot_of(from, m)); }
   /// Message m that `from` posts in a call with the same tag.
   std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag) {
-    NumberedWord* const slot = slot_of(from, m);
-    port.wait(slot->sequence, equal(slot_number(m, tag)), hint_(from));
-    return port.load_relaxed(slot->value);
+    const NumberedWord& slot = *slot_of(from, m);
+    port.wait(slot.sequence, equal(slot_number(m, tag)), hint_(from));
+    return port.load_relaxed(slot.value);
+  }
+  /// The place of that message, and whether it comes soon (values.hpp).
+  const Word<std::uint64_t>& place(int from, std::uint64_t m) const { return slot_of(from, m)->value; }
+  bool comes_soon(Port& port, int from, std::uint64_t m, std::uint64_t tag) const {
+    return phicoll::comes_soon(port, slot_of(from, m)->sequence, equal(slot_number(m, tag)), hint_(from));
   }
   /// Acknowledges message m of `from`, which this rank has read.
   void finish(Port& port, int from, std::uint64_t m) {
@@ -194,6 +210,12 @@ class Mailbox {
   }
 
  private:
+  [[gnu::noinline]] void look_at_line(Port& port, std::size_t cell) {
+    constexpr std::size_t words = arch::line_bytes / sizeof(std::uint64_t);
+    const std::size_t first = cell / words * words;
+    for (std::size_t i = first; i < std::min(first + words, last_.size()); ++i)
+      if (port.load_acquire(*read_word(rank_, i)) == last_[i]) last_[i] = 0;
+  }
   // If the call claimed a cell twice, the second claim waited for the first reader.
   [[gnu::noinline]] void settle_direct(Port& port) {
     for (std::size_t i = 0; i < given_.size(); ++i) {
@@ -263,6 +285,7 @@ class Mailbox {
   Hint hint_;
   AlignedVector<std::uint64_t> last_;   // the number of the message in each cell
   AlignedVector<unsigned char> given_;  // whether the cell's message of this call stays in this rank's memory
+  NumberedWord* own_slots_;
   AlignedVector<Stores> stores_;
 };
 

@@ -7,13 +7,22 @@
 #include <cstdint>
 #include <cstring>
 
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
+#include "phicoll/memory/word.hpp"
 
 namespace phicoll {
 
-// A call of memcpy takes as long as all that a small collective does besides waiting, and its caller needs more registers.
-[[gnu::noinline]] inline void copy_odd_bytes(void* to, const void* from, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
+// A call of memcpy takes as long as all that a small collective does besides waiting, and its caller needs more registers
+// and a value in memory.
+[[gnu::noinline]] inline std::uint64_t read_odd_bytes(const void* from, std::size_t bytes) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, from, bytes);
+  return value;
+}
+[[gnu::noinline]] inline void write_odd_bytes(void* to, std::uint64_t value, std::size_t bytes) {
+  std::memcpy(to, &value, bytes);
 }
 
 /// The first `bytes` (at most 8) of the data, the rest 0. Eight and four bytes take one load and one store.
@@ -27,7 +36,7 @@ inline std::uint64_t read_value(Port&, Data from, std::size_t bytes) {
     std::memcpy(&half, from.at, sizeof half);
     std::memcpy(&value, &half, sizeof half);
   } else {
-    copy_odd_bytes(&value, from.at, bytes);
+    value = read_odd_bytes(from.at, bytes);
   }
   return value;
 }
@@ -39,14 +48,48 @@ inline void write_value(Port&, Data to, std::uint64_t value, std::size_t bytes) 
   else if (bytes == sizeof(std::uint32_t))
     std::memcpy(to.at, &value, sizeof(std::uint32_t));
   else
-    copy_odd_bytes(to.at, &value, bytes);
+    write_odd_bytes(to.at, value, bytes);
 }
 
-/// to[i] = values[0][i] op values[1][i], where each value holds `count` elements.
+/// Waits for what a short message brings, and returns true. Or returns false if that takes more than some looks: then the
+/// caller's last call is a function that waits, so that it needs no memory for a wait itself.
+template <class Port, class T>
+inline bool comes_soon(Port& port, const Word<T>& word, Condition<T> condition, int from) {
+  port.wait(word, condition, from);
+  return true;
+}
+
+/// The operands of two ranks, of which the other's comes in `theirs`, and all that combining them takes: looked up before
+/// it has come, since what follows delays the result.
+struct WordPair {
+  // Always inline, so that its members are registers.
+  [[gnu::always_inline]] WordPair(const Call& of, int of_rank, const Word<std::uint64_t>& others)
+      : call(of),
+        rank(of_rank),
+        theirs(others),
+        kernel(of.op.kernel),
+        context(of.op.context),
+        to(of.receive.at),
+        left(of_rank == 0 ? of.send.at : static_cast<const void*>(&others)),
+        right(of_rank == 0 ? static_cast<const void*>(&others) : of.send.at),
+        count(of.count) {}
+
+  const Call& call;
+  int rank;
+  const Word<std::uint64_t>& theirs;
+  Operator::Kernel kernel;
+  void* context;
+  void* to;
+  const void* left;
+  const void* right;
+  std::size_t count;
+};
+
+/// Combines them. `own`: this rank's, for ports whose memory is not the host's; here both are read where they lie, since a
+/// value that was just stored on the stack comes back some cycles late.
 template <class Port>
-inline void combine_values(Port&, const Operator& op, Data to, const std::uint64_t* values,
-                           std::size_t count) {
-  op.kernel(op.context, to.at, values, values + 1, count);
+[[gnu::always_inline]] inline void combine_pair(Port&, const WordPair& pair, std::uint64_t /*own*/) {
+  pair.kernel(pair.context, pair.to, pair.left, pair.right, pair.count);
 }
 
 }  // namespace phicoll

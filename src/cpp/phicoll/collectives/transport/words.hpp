@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/call.hpp"
@@ -46,45 +47,58 @@ template <class Port>
 class Words {
  public:
   Words(const Setup& setup, std::size_t offset)
-      : memory_(setup.memory + offset),
-        stride_(setup.size() <= 4 || setup.shape.oversubscribed() || setup.shape.crowded()
+      : stride_(setup.size() <= 4 || setup.shape.oversubscribed() || setup.shape.crowded()
                     ? sizeof(NumberedWord)
                     : sizeof(Strided<NumberedWord>)),
-        // Both sets of two ranks lie in one line; more ranks have a stride between the sets.
-        set_(setup.size() <= 2 ? 2 * stride_
-                               : static_cast<std::size_t>(setup.size()) * sizeof(Strided<NumberedWord>)),
         rank_(setup.rank),
-        hint_(setup.hint()) {}
+        hint_(setup.hint()),
+        own_(reinterpret_cast<NumberedWord*>(setup.memory + offset + rank_ * stride_)),
+        // Both sets of two ranks lie in one line; more ranks have a stride between the sets.
+        next_(reinterpret_cast<NumberedWord*>(
+            reinterpret_cast<unsigned char*>(own_) +
+            (setup.size() <= 2 ? 2 * sizeof(NumberedWord)
+                               : static_cast<std::size_t>(setup.size()) * sizeof(Strided<NumberedWord>)))) {}
 
   /// Publishes and returns this rank's word. Loading it from the line again would take the line from a peer that stores
-  /// there.
+  /// there. Where the word goes was worked out before: peers wait for it.
   std::uint64_t publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
-    ++sequence_;
+    NumberedWord& own = *next_;
     const std::uint64_t value = read_value(port, from, bytes);
-    NumberedWord* const own = word(rank_);
-    port.store_relaxed(own->value, value);
-    port.signal(own->sequence, (sequence_ << 16) | tag);
+    number_ = next_number_ | tag;
+    port.store_relaxed(own.value, value);
+    port.signal(own.sequence, number_);
+    std::swap(own_, next_);
+    next_number_ += std::uint64_t{1} << 16;
     return value;
   }
-  /// A rank's word in the exchange that this rank published last. Waits if the peer's call has another tag.
-  std::uint64_t take(Port& port, int rank, std::uint64_t tag) {
-    NumberedWord* const theirs = word(rank);
-    port.wait(theirs->sequence, equal((sequence_ << 16) | tag), hint_(rank));
-    return port.load_relaxed(theirs->value);
+  /// Waits for a rank's word in the exchange that this rank published last, and returns its place. Does not return if the
+  /// peer's call has another tag.
+  const Word<std::uint64_t>& await(Port& port, int rank) {
+    const NumberedWord& theirs = word(rank);
+    port.wait(theirs.sequence, equal(number_), hint_(rank));
+    return theirs.value;
+  }
+  std::uint64_t take(Port& port, int rank) { return port.load_relaxed(await(port, rank)); }
+  /// The place of that word, and whether it comes soon (values.hpp).
+  const Word<std::uint64_t>& place(int rank) const { return word(rank).value; }
+  bool comes_soon(Port& port, int rank) const {
+    return phicoll::comes_soon(port, word(rank).sequence, equal(number_), hint_(rank));
   }
 
  private:
-  NumberedWord* word(int rank) const {
-    return reinterpret_cast<NumberedWord*>(memory_ + (sequence_ & 1) * set_ +
-                                           static_cast<std::size_t>(rank) * stride_);
+  const NumberedWord& word(int rank) const {
+    return *reinterpret_cast<const NumberedWord*>(reinterpret_cast<const unsigned char*>(own_) +
+                                                  (rank - rank_) * stride_);
   }
 
-  unsigned char* memory_;
-  std::size_t stride_;
-  std::size_t set_;
+  std::ptrdiff_t stride_;
   int rank_;
   Hint hint_;
-  std::uint64_t sequence_ = 0;
+  // In the exchange that this rank published last, and in the next one: its word, and what all store beside theirs.
+  NumberedWord* own_;
+  NumberedWord* next_;
+  std::uint64_t number_ = 0;
+  std::uint64_t next_number_ = std::uint64_t{1} << 16;
 };
 
 }  // namespace phicoll

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/data.hpp"
@@ -193,5 +194,11 @@ class CountPort : public PointerExposure<CountPort> {
   CountMachine* machine_;
   int rank_;
 };
+
+/// As phicoll/collectives/transport/values.hpp has it for ports that count nothing.
+inline void combine_pair(CountPort& port, const WordPair& pair, std::uint64_t own) {
+  port.load_relaxed(pair.theirs);
+  combine_pair<CountPort>(port, pair, own);
+}
 
 }  // namespace phicoll

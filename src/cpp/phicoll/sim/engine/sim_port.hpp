@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "phicoll/arch/line_words.hpp"
+#include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/data.hpp"
@@ -173,11 +174,13 @@ inline std::uint64_t read_value(SimPort& port, Data from, std::size_t bytes) {
 inline void write_value(SimPort& port, Data to, std::uint64_t value, std::size_t bytes) {
   port.write_value(to, value, bytes);
 }
-inline void combine_values(SimPort& port, const Operator& op, Data to, const std::uint64_t* values,
-                           std::size_t count) {
+inline void combine_pair(SimPort& port, const WordPair& pair, std::uint64_t own) {
+  std::uint64_t values[2];
+  values[pair.rank] = own;
+  values[1 - pair.rank] = port.load_relaxed(pair.theirs);
   std::uint64_t result = 0;
-  op.kernel(op.context, &result, values, values + 1, count);
-  port.write_value(to, result, count * op.element_bytes);
+  pair.kernel(pair.context, &result, values, values + 1, pair.count);
+  port.write_value(pair.call.receive, result, pair.call.bytes());
 }
 
 }  // namespace sim
