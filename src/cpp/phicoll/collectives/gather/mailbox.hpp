@@ -58,13 +58,12 @@ struct MailboxGather : AlgorithmDefaults {
           faster_(setup, copies_at(p, setup.size()), p.once, true) {}
 
     void operator()(Port& port, const Call& call) {
-      if (!call.vector && call.count <= sizeof(std::uint64_t))
+      if (!call.vector && call.count <= sizeof(std::uint64_t)) {
         words(port, call);
-      else if (rank_ == call.root)
-        collect(port, call);
-      else
-        send(port, call);
-      mailbox_.next_call(1);
+        mailbox_.next_call(1);
+      } else {
+        pieces(port, call);
+      }
     }
     /// As in reduce/mailbox.hpp.
     Started start(Port& port, const Call& call) {
@@ -94,7 +93,18 @@ struct MailboxGather : AlgorithmDefaults {
         mailbox_.finish(port, r, 0);
       }
     }
-    [[gnu::noinline]] void send(Port& port, const Call& call) {
+    [[gnu::noinline]] void pieces(Port& port, const Call& call) {
+      if (rank_ == call.root)
+        collect(port, call);
+      else
+        send(port, call);
+      mailbox_.next_call(call.vector && ranks_ != 2 ? 1 : mailbox_.stride(sent(call)));
+    }
+    /// Bytes that a rank sends, if all send as many or there are two.
+    std::size_t sent(const Call& call) const {
+      return rank_ == call.root ? call.block_count(1 - rank_) : call.count;
+    }
+    void send(Port& port, const Call& call) {
       const std::uint64_t tag = counted(call, call.count);
       if (faster_.once(port, call.send, call.count)) {
         mailbox_.send_direct(port, 0, tag, call.send);
@@ -134,7 +144,7 @@ struct MailboxGather : AlgorithmDefaults {
       }
       faster_.took(port, once, count, port.now() - begun);
     }
-    [[gnu::noinline]] void collect(Port& port, const Call& call) {
+    void collect(Port& port, const Call& call) {
       if (ranks_ == 2 && faster_.chooses(call.block_count(1 - rank_))) return collect_large(port, call);
       take_own(port, call);
       std::size_t most = 0;

@@ -56,13 +56,12 @@ struct MailboxScatter : AlgorithmDefaults {
           faster_(setup, copies_at(p, setup.size()), p.once, false) {}
 
     void operator()(Port& port, const Call& call) {
-      if (!call.vector && call.count <= sizeof(std::uint64_t))
+      if (!call.vector && call.count <= sizeof(std::uint64_t)) {
         words(port, call);
-      else if (rank_ == call.root)
-        send(port, call);
-      else
-        receive(port, call);
-      mailbox_.next_call(static_cast<std::uint64_t>(ranks_ - 1));
+        mailbox_.next_call(message(1, 1));
+      } else {
+        pieces(port, call);
+      }
     }
     /// As in broadcast/ring.hpp.
     Started start(Port& port, const Call& call) {
@@ -103,7 +102,18 @@ struct MailboxScatter : AlgorithmDefaults {
       return piece * static_cast<std::uint64_t>(ranks_ - 1) + static_cast<std::uint64_t>(step - 1);
     }
 
-    [[gnu::noinline]] void send(Port& port, const Call& call) {
+    [[gnu::noinline]] void pieces(Port& port, const Call& call) {
+      if (rank_ == call.root)
+        send(port, call);
+      else
+        receive(port, call);
+      mailbox_.next_call(message(call.vector && ranks_ != 2 ? 1 : mailbox_.stride(received(call)), 1));
+    }
+    /// Bytes that a rank receives, if all receive as many or there are two.
+    std::size_t received(const Call& call) const {
+      return rank_ == call.root ? call.block_count(1 - rank_) : call.count;
+    }
+    void send(Port& port, const Call& call) {
       if (ranks_ == 2 &&
           faster_.once(port, call.send + call.block_at(1 - rank_), call.block_count(1 - rank_)))
         return send_once(port, call);
@@ -141,7 +151,7 @@ struct MailboxScatter : AlgorithmDefaults {
       mailbox_.settle(port);
     }
 
-    [[gnu::noinline]] void receive(Port& port, const Call& call) {
+    void receive(Port& port, const Call& call) {
       const int step = (rank_ - call.root + ranks_) % ranks_;
       const std::uint64_t tag = counted(call, call.count);
       const bool chooses = faster_.chooses(call.count);

@@ -1,8 +1,8 @@
 #pragma once
 
 // A ring of cells for each rank, from which it sends messages with one reader each. Both sides know a message's call c
-// and its index m in that call, so neither needs to know what else its peer sends: message m of call c lies in cell (c
-// * stride + m) mod `cells` of its sender.
+// and its index m in that call, so neither needs to know what else its peer sends: message m of call c lies in cell (s + m)
+// mod `cells` of its sender, where s is the sum of the strides (next_call) of all calls before, alike on all ranks.
 //
 // Which store makes what visible to whom:
 //
@@ -95,6 +95,7 @@ class Mailbox {
         direct_(direct),
         rank_(setup.rank),
         hint_(setup.hint()),
+        rotates_(!setup.shape.oversubscribed()),
         last_(static_cast<std::size_t>(cells), 0),
         given_(static_cast<std::size_t>(cells), 0),
         own_slots_(slot_of(setup.rank, 0)) {
@@ -105,7 +106,13 @@ class Mailbox {
   /// How pieces for rank `to` are best stored.
   Stores stores(int to) const { return stores_[static_cast<std::size_t>(to)]; }
 
-  /// Begins the next call, which uses `stride` cells.
+  /// By how many cells a call of blocks of `bytes` bytes, a size that all ranks know, moves on: by the messages of a block.
+  /// A cell that is written again sooner is still in its reader's cache, and slow to take back. Ranks that share CPUs
+  /// find it in their own cache, and move on by one.
+  std::uint64_t stride(std::size_t bytes) const {
+    return rotates_ && bytes > bytes_ ? (bytes + bytes_ - 1) / bytes_ : 1;
+  }
+  /// Ends a call. The next one begins `stride` cells further on.
   void next_call(std::uint64_t stride) {
     ++call_;
     first_ += stride;
@@ -283,6 +290,7 @@ class Mailbox {
   std::uint64_t first_ = 0;
   int rank_;
   Hint hint_;
+  bool rotates_;
   AlignedVector<std::uint64_t> last_;   // the number of the message in each cell
   AlignedVector<unsigned char> given_;  // whether the cell's message of this call stays in this rank's memory
   NumberedWord* own_slots_;
