@@ -751,10 +751,10 @@ def test_quick_measures_the_hosts_numbers_and_keeps_them(phicoll_command, tmp_pa
         ("2", "measured here; the last calibration was disturbed"),
     ):
         kept.write_text(rotate.replace("number disturbed", f"number disturbed {attempts}\n#"))
-        text = phicoll_command("why", "gather", "--size", "5000", env=env).stdout
+        text = phicoll_command("why", "scan", "--size", "5000", env=env).stdout
         assert "rotate=4099" in text
         assert said in text
-    off = phicoll_command("why", "gather", "--size", "5000", env={**env, "PHICOLL_CALIBRATION": "off"}).stdout
+    off = phicoll_command("why", "scan", "--size", "5000", env={**env, "PHICOLL_CALIBRATION": "off"}).stdout
     assert "rotate=24576 (host's numbers, defaults)" in off
     again = phicoll_command("tune", "--quick", env=env).stdout
     assert f"kept in {kept}" in again

@@ -358,10 +358,10 @@ class NumberTrials {
     const std::string middle = exchange(numbers_.cell, numbers_.ring);
     const std::string wide = exchange(numbers_.wide_cell, numbers_.ring / 2);
     cut(&H::rotate, O::allgather, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "one-shot", middle);
-    const std::string pass = of(O::broadcast, "ring:cell=", numbers_.cell, 2 * numbers_.ring);
-    cut(&H::pass_rotate, O::broadcast, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "ring", pass);
-    cut(&H::pass_wide, O::broadcast, {64 * kb, 128 * kb, 256 * kb, 512 * kb}, pass,
-        of(O::broadcast, "ring:cell=", numbers_.wide_cell, 2 * numbers_.ring));
+    const std::string pass = of(O::broadcast, "ring:cell=", numbers_.cell / 2, numbers_.ring);
+    cut(&H::pass_rotate, O::broadcast, {16 * kb, 32 * kb, 64 * kb, 128 * kb}, "ring", pass);
+    cut(&H::pass_wide, O::broadcast, {256 * kb, 512 * kb, 1024 * kb}, pass,
+        of(O::broadcast, "ring:cell=", numbers_.cell, 2 * numbers_.ring));
     cut(&H::pair_wide, O::allgather, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, rules::two_cells, wide);
     // Not to 1 MB: from there on slices take 0.4 of the time for data that all ranks reach, which is not measured here.
     cut(&H::slice, O::allreduce, {128 * kb, 256 * kb, 512 * kb}, rules::two_cells,
@@ -394,7 +394,7 @@ class NumberTrials {
 
   void single_copies() {
     cut(&H::single, Operation::gather, {2048 * kb, 4096 * kb},
-        of(Operation::gather, "mailbox:cell=", numbers_.wide_cell, numbers_.ring), "single-copy");
+        of(Operation::gather, "mailbox:cell=", numbers_.cell, numbers_.ring), "single-copy");
   }
 
   // What is measured by all ranks, some of which share a CPU. What decides most comes first.

@@ -19,8 +19,8 @@ struct HostNumbers {
   std::int64_t cell = 64 << 10;         ///< bytes of a larger cell
   std::int64_t wide_cell = 256 << 10;   ///< bytes of a largest cell
   std::int64_t ring = 2 << 20;          ///< bytes of a rank's ring of larger cells
-  std::int64_t pass_rotate = 32 << 10;  ///< broadcast: a message for larger cells
-  std::int64_t pass_wide = 512 << 10;   ///< broadcast: a message for the largest cells
+  std::int64_t pass_rotate = 64 << 10;  ///< broadcast: a message for cells half as large as larger ones
+  std::int64_t pass_wide = 1 << 20;  ///< broadcast: a message for larger cells, in a ring of twice the length
   std::int64_t pair_wide = 8 << 20;  ///< exchanges of two ranks: a block for a long ring of the largest cells
   std::int64_t slice = 1 << 20;      ///< allreduce of two ranks: a message that is combined in slices
   std::int64_t slice_many = 2 << 10;  ///< the same of more

@@ -35,6 +35,10 @@ std::string Choosing::cells(const char* beginning, std::size_t bytes) const {
   return with_cells(facts.operation, beginning, cell, bytes);
 }
 
+std::string Choosing::half_cells(const char* beginning, std::size_t bytes) const {
+  return with_cells(facts.operation, beginning, host(&HostNumbers::cell) / 2, bytes);
+}
+
 std::string Choosing::wide_cells(const char* beginning, std::size_t bytes) const {
   const std::size_t cell = host(sharing ? &HostNumbers::shared_wide_cell : &HostNumbers::wide_cell);
   return with_cells(facts.operation, beginning, cell, bytes);

@@ -61,7 +61,9 @@ struct Choosing {
       pair;  ///< two ranks with a CPU each: they have long rings; among more, such rings would have few cells
   std::size_t ring;  ///< bytes of a rank's ring of larger cells
 
-  /// A ring of `bytes` in larger cells, or in the largest: "ring:cell=65536:cells=32" for "ring:cell=" and 2 MB.
+  /// A ring of `bytes` in larger cells, in half as large ones, or in the largest: "ring:cell=65536:cells=32" for
+  /// "ring:cell=" and 2 MB.
+  std::string half_cells(const char* beginning, std::size_t bytes) const;
   std::string cells(const char* beginning, std::size_t bytes) const;
   std::string wide_cells(const char* beginning, std::size_t bytes) const;
   /// The choice by the last rule that begins at or below the call's bytes.

@@ -26,7 +26,10 @@ constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537;
 // slices' time; but slices take 0.4 of two cells' time for data that all ranks reach, so they begin at 1 MB. From 65 to
 // 384 bytes few cells take 0.8 to 0.9 of two cells' time.
 constexpr std::size_t two_to = 65, two_again = 385;
-// Up to here gathers and scatters of two ranks find out which way is faster: CPUs may become far that were near.
+// From here on gathers and scatters of two ranks go through larger cells. Smaller blocks go in pieces, so that both copy at
+// the same time: from a window start 64 KB take 0.8 of the time in cells of 16 KB.
+constexpr std::size_t larger_from = std::size_t{128} << 10;
+// Up to here they find out which way is faster: CPUs may become far that were near.
 constexpr std::size_t always_once = std::size_t{8} << 20;
 
 AlgorithmChoice broadcast(const Choosing& at) {
@@ -40,11 +43,11 @@ AlgorithmChoice broadcast(const Choosing& at) {
     return at.by_size({{0, "ring", root_ahead},
                        {few_from, "ring:cell=4096:cells=8", few_cells},
                        {few_to, "ring", root_ahead},
-                       {at.host.at(&H::pass_rotate), at.cells("ring:cell=", 2 * at.ring), rotating},
-                       {at.host.at(&H::pass_wide), at.wide_cells("ring:cell=", 2 * at.ring), rotating}});
+                       {at.host.at(&H::pass_rotate), at.half_cells("ring:cell=", at.ring), rotating},
+                       {at.host.at(&H::pass_wide), at.cells("ring:cell=", 2 * at.ring), rotating}});
   return at.by_size({{0, "ring", root_ahead},
-                     {at.host.at(&H::pass_rotate), at.cells("ring:cell=", 2 * at.ring), rotating},
-                     {at.host.at(&H::pass_wide), at.wide_cells("ring:cell=", 2 * at.ring), rotating}});
+                     {at.host.at(&H::pass_rotate), at.half_cells("ring:cell=", at.ring), rotating},
+                     {at.host.at(&H::pass_wide), at.cells("ring:cell=", 2 * at.ring), rotating}});
 }
 
 AlgorithmChoice reduce(const Choosing& at) {
@@ -116,9 +119,9 @@ AlgorithmChoice gather(const Choosing& at) {
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_waits}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox", root_waits},
-                     {at.host.at(&H::rotate), at.wide_cells("mailbox:once=1:cell=", at.ring), rotating},
+                     {larger_from, at.cells("mailbox:once=1:cell=", at.ring), rotating},
                      // The same algorithm, which from here on may copy once.
-                     {CopyWays::least_block, at.wide_cells("mailbox:once=1:cell=", at.ring), faster},
+                     {CopyWays::least_block, at.cells("mailbox:once=1:cell=", at.ring), faster},
                      {always_once, "single-copy", single}});
 }
 
@@ -134,7 +137,7 @@ AlgorithmChoice scatter(const Choosing& at) {
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox:cell=16384:cells=128", root_ahead},
-                     {at.host.at(&H::rotate), at.cells("mailbox:once=1:cell=", at.ring), rotating},
+                     {larger_from, at.cells("mailbox:once=1:cell=", at.ring), rotating},
                      // The same algorithm, which from here on may copy once.
                      {CopyWays::least_block, at.cells("mailbox:once=1:cell=", at.ring), faster},
                      {always_once, "single-copy", single}});
