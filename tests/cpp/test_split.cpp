@@ -181,6 +181,21 @@ TEST(Split, MemoryIsTheWholeGroups) {
   });
 }
 
+// Shorter rings would be written again while their readers' caches still hold them.
+TEST(Split, APartOrGroupHasRoomForTheLongestRings) {
+  in_threads_and_processes(2, [](Communicator& all) {
+    const auto part = all.dup();
+    const auto group = all.create_group({0, 1});
+    CallFacts facts;
+    facts.operation = Operation::broadcast;
+    facts.bytes = std::size_t{2} << 20;
+    const std::string wanted = all.why(facts).spec.text();
+    require(part->why(facts).spec.text() == wanted, "a part");
+    require(group->why(facts).spec.text() == wanted, "a group");
+    all.barrier();
+  });
+}
+
 // Memory that was another communicator's is zero where it must be, and all of it comes back.
 TEST(Split, AThousandTimesLeavesNothingBehind) {
   in_threads_and_processes(3, [](Communicator& all) {
