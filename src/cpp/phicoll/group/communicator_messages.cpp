@@ -282,7 +282,9 @@ Envelope Communicator::send_receive(const void* data, std::size_t bytes, int des
   check_message("source", source, size_, true, receive_tag, buffer, room, type);
   check_message("dest", dest, size_, false, tag, data, bytes, type);
   if (send_now(data, bytes, dest, tag, type)) return receive(buffer, room, source, receive_tag, type);
-  const auto sent = begin_send(data, bytes, dest, tag, type);
+  Transfer wanted = described(true, data, bytes, dest, tag, type);
+  wanted.exchanged = true;
+  const auto sent = begin(std::move(wanted));
   const auto received = begin_receive(buffer, room, source, receive_tag, type);
   // Both end before an error is thrown: what is sent is the caller's memory.
   finish(*received);
