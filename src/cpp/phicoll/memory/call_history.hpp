@@ -36,11 +36,7 @@ class CallHistory {
   /// back is found when the rank leaves, if not before.
   static constexpr std::uint64_t remembered = 8192;
 
-  CallHistory() : runs_(static_cast<Run*>(std::calloc(remembered, sizeof(Run)))) {
-    if (runs_ == nullptr) return;
-    first_ = newest_ = runs_.get();
-    end_ = first_ + remembered;
-  }
+  CallHistory() = default;
   CallHistory(CallHistory&&) = delete;
   CallHistory& operator=(CallHistory&&) = delete;
 
@@ -107,8 +103,24 @@ class CallHistory {
   [[gnu::noinline]] void begin_run(SignatureWord signature, std::uint64_t key) {
     // The call's number stands for the barriers before it.
     chain_ += begun_ * position;
+    if (newest_ + 1 == end_ && first_->first == 0) grow();
     newest_ = newest_ + 1 == end_ ? first_ : newest_ + 1;
     *newest_ = Run{begun_, begun_, signature, key, chain_};
+  }
+  /// Makes room for more runs: most communicators make few calls, and 8,192 runs are 320 KB. Only while the empty run, at
+  /// which find() ends, stands first; where there is no memory, it is overwritten, and the ring stays as it is.
+  void grow() {
+    const auto runs = static_cast<std::uint64_t>(end_ - first_);
+    if (runs == remembered) return;
+    const std::uint64_t more = runs == 1 ? remembered / 64 : runs * 8;
+    auto* const grown = static_cast<Run*>(std::realloc(runs_.get(), more * sizeof(Run)));
+    if (grown == nullptr) return;
+    if (runs == 1) *grown = alone_;
+    runs_.release();
+    runs_.reset(grown);
+    newest_ = grown + runs - 1;
+    first_ = grown;
+    end_ = grown + more;
   }
   static std::uint64_t tag_of(std::uint64_t chain) { return chain >> 48; }
   /// The chain after `calls` calls of a run. One step is chain * a + b; the steps are doubled.
@@ -126,7 +138,7 @@ class CallHistory {
 
   std::uint64_t begun_ = 0;
   std::uint64_t chain_ = 0;
-  std::unique_ptr<Run[], Freed> runs_;  // null where there was no memory; then only the last run is kept
+  std::unique_ptr<Run[], Freed> runs_;  // null before the first run, and where there was no memory
   Run alone_{0, 0, 0, 0, 0};
   Run* newest_ = &alone_;
   Run* first_ = &alone_;
