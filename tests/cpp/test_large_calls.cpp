@@ -30,14 +30,21 @@ std::uint64_t word(int rank, std::size_t i, int salt) {
 void fill(unsigned char* to, std::size_t bytes, int from, int salt) {
   for (std::size_t at = 0; at < bytes; at += 8) {
     const std::uint64_t one = word(from, at / 8, salt);
-    std::memcpy(to + at, &one, std::min<std::size_t>(8, bytes - at));
+    if (bytes - at >= 8)  // of a fixed length: no call
+      std::memcpy(to + at, &one, 8);
+    else
+      std::memcpy(to + at, &one, bytes - at);
   }
 }
 void check(const unsigned char* seen, std::size_t bytes, int from, int salt, const std::string& what) {
   for (std::size_t at = 0; at < bytes; at += 8) {
     const std::uint64_t one = word(from, at / 8, salt);
-    if (std::memcmp(seen + at, &one, std::min<std::size_t>(8, bytes - at)) != 0)
-      throw Error("check: " + what + ": behind byte " + std::to_string(at));
+    std::uint64_t found = one;
+    if (bytes - at >= 8)
+      std::memcpy(&found, seen + at, 8);
+    else
+      std::memcpy(&found, seen + at, bytes - at);
+    if (found != one) throw Error("check: " + what + ": behind byte " + std::to_string(at));
   }
 }
 
