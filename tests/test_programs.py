@@ -78,11 +78,15 @@ def registered(operation: str) -> tuple[phicoll.Algorithm, ...]:
     return tuple(a for a in phicoll.algorithms(operation) if a.origin != "reference" and a.name != "auto")
 
 
-def values(parameter: Any) -> st.SearchStrategy[str]:
+def values(parameter: Any, ranks: int) -> st.SearchStrategy[str]:
     """Small ones of a number, so that pieces and rings end within a call."""
     least, dots, most = parameter.range.partition("..")
     if not dots:
-        return st.sampled_from([choice.strip() for choice in parameter.range.split(",")])
+        choices = [choice.strip() for choice in parameter.range.split(",")]
+        if parameter.name == "wait" and ranks > 2:
+            # On a shared CPU one that never yields takes a time slice for each step: seconds for a call in small pieces.
+            choices = ["yield", "adaptive"]
+        return st.sampled_from(choices)
     return st.integers(int(least), min(int(most), int(least) * 4 + 8)).map(str)
 
 
@@ -102,7 +106,7 @@ def algorithms(draw: st.DrawFn, ranks: int, call: dict[str, Any]) -> str:
     changed = draw(
         st.lists(st.sampled_from(chosen.parameters), min_size=1, max_size=3, unique_by=lambda p: p.name)
     )
-    text = ":".join([chosen.name, *(f"{p.name}={draw(values(p))}" for p in changed)])
+    text = ":".join([chosen.name, *(f"{p.name}={draw(values(p, ranks))}" for p in changed)])
     # Some refuse pairings of their parameters.
     return chosen.name if _core.program_call_unfit(ranks, {**call, "algorithm": text}) else text
 
