@@ -98,12 +98,26 @@ struct RingBroadcast : AlgorithmDefaults {
     }
     /// The root does not wait if there is room; the others wait first of all.
     Started start(Port& port, const Call& call) {
-      if (ranks_ == 1) return Started::no;
-      if (rank_ != call.root && call.count != 0) {
+      if (call.count != sizeof(std::uint64_t) || ranks_ == 1) return start_other(port, call);
+      if (rank_ != call.root) {
         // If the message has come, it is on its way while the call is noted.
-        if (call.count <= sizeof(std::uint64_t)) port.prefetch(&slots_[turns_.cell(messages_)]);
+        port.prefetch(&slots_[turns_.cell(messages_)]);
         return Started::half;
       }
+      if (__builtin_expect(messages_ >= free_until_, 0)) return start_other(port, call);
+      give_small(port, call, sizeof(std::uint64_t));
+      return Started::whole;
+    }
+    void complete(Port& port, const Call& call) {
+      if (call.count == sizeof(std::uint64_t)) return take_small(port, call);
+      (*this)(port, call);
+    }
+
+   private:
+    // Calls of their own, so that the small case saves few registers.
+    [[gnu::noinline]] Started start_other(Port& port, const Call& call) {
+      if (ranks_ == 1) return Started::no;
+      if (rank_ != call.root && call.count != 0) return Started::half;
       if (call.count > sizeof(std::uint64_t)) {
         if (call.count > cells_.bytes() || !cells_.opens(port, steps_)) return Started::no;
         if (cells_.direct(port, call.receive, call.count)) return Started::no;
@@ -113,9 +127,6 @@ struct RingBroadcast : AlgorithmDefaults {
       (*this)(port, call);
       return Started::whole;
     }
-    void complete(Port& port, const Call& call) { (*this)(port, call); }
-
-   private:
     // A slot is one message: its value, then, with release and in the same line, the message's number plus one and the
     // call's tag. It is written again `slots` messages later, when the writer has acquired from all ranks that they are past
     // it; they release that every slots/2 messages.
@@ -181,7 +192,6 @@ struct RingBroadcast : AlgorithmDefaults {
       free_until_ = least;
     }
 
-    // A call of its own, so that the small case saves no registers.
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
       if (rank_ == call.root) {
         if (cells_.direct(port, call.receive, call.count)) {

@@ -56,20 +56,22 @@ struct MailboxReduce : AlgorithmDefaults {
     }
     /// The root waits first of all; the others do not wait if there is room.
     Started start(Port& port, const Call& call) {
-      if (ranks_ == 1 || call.count == 0) return Started::no;
-      if (call.bytes() > sizeof(std::uint64_t)) return start_piece(port, call);
+      if (call.bytes() != sizeof(std::uint64_t) || ranks_ == 1) return start_other(port, call);
       if (rank_ == call.root) {
         // Words that have come are on their way while the call is noted.
         for (int r = 0; r < ranks_; ++r)
           if (r != rank_) mailbox_.expect(port, r, 0);
         return Started::half;
       }
-      if (!mailbox_.opens(port, 0)) return Started::no;
-      mailbox_.post_open(port, 0, call.send, call.bytes(), call.tag);
+      if (!mailbox_.is_open(0)) return start_other(port, call);
+      mailbox_.post_open(port, 0, call.send, sizeof(std::uint64_t), call.tag);
       mailbox_.next_call(1);
       return Started::whole;
     }
-    void complete(Port& port, const Call& call) { (*this)(port, call); }
+    void complete(Port& port, const Call& call) {
+      if (ranks_ == 2 && call.bytes() <= sizeof(std::uint64_t)) return take_word(port, call);
+      complete_other(port, call);
+    }
 
    private:
     void word(Port& port, const Call& call) {
@@ -89,11 +91,15 @@ struct MailboxReduce : AlgorithmDefaults {
       if (call.count == 0) return take_words(port, call);
       const int other = 1 - rank_;
       const WordPair pair(call, rank_, mailbox_.place(other, 0));
+      Word<std::uint64_t>& acknowledgement = mailbox_.acknowledgement(other, 0);
+      const std::uint64_t number = mailbox_.number(0);
+      const std::uint64_t own = read_value(port, call.send, call.bytes());
       if (__builtin_expect(!mailbox_.comes_soon(port, other, 0, call.tag), 0)) return take_words(port, call);
-      combine_pair(port, pair, read_value(port, call.send, call.bytes()));
-      mailbox_.finish(port, other, 0);
+      combine_pair(port, pair, own);
+      port.signal(acknowledgement, number);
       mailbox_.next_call(1);
     }
+    [[gnu::noinline]] void complete_other(Port& port, const Call& call) { (*this)(port, call); }
     [[gnu::noinline]] void take_words(Port& port, const Call& call) {
       const auto word_of = [&](int r) {
         if (r == rank_) return read_value(port, call.send, call.bytes());
@@ -105,12 +111,14 @@ struct MailboxReduce : AlgorithmDefaults {
         write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
       mailbox_.next_call(1);
     }
-    [[gnu::noinline]] Started start_piece(Port& port, const Call& call) {
+    [[gnu::noinline]] Started start_other(Port& port, const Call& call) {
+      if (ranks_ == 1 || call.count == 0) return Started::no;
       if (rank_ == call.root) return Started::half;
+      const bool is_word = call.bytes() <= sizeof(std::uint64_t);
       if (call.bytes() > mailbox_.bytes() || !mailbox_.opens(port, 0) ||
-          mailbox_.direct(port, call.send, call.bytes(), call.bytes()))
+          (!is_word && mailbox_.direct(port, call.send, call.bytes(), call.bytes())))
         return Started::no;
-      pieces(port, call);
+      (*this)(port, call);
       return Started::whole;
     }
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {

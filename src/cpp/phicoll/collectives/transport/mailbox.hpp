@@ -121,9 +121,12 @@ class Mailbox {
   /// Whether open() and post() would not wait. Readers write to the line of a cell's acknowledgement at every call, so
   /// once it has come, the acknowledgements beside it are looked at too.
   bool opens(Port& port, std::uint64_t m) {
-    const auto cell = static_cast<std::size_t>(turns_.cell(first_ + m));
-    if (__builtin_expect(last_[cell] != 0, 0)) look_at_line(port, cell);
-    return last_[cell] == 0;
+    if (!is_open(m)) look_at_line(port, static_cast<std::size_t>(turns_.cell(first_ + m)));
+    return is_open(m);
+  }
+  /// Whether that is known without a look.
+  bool is_open(std::uint64_t m) const {
+    return last_[static_cast<std::size_t>(turns_.cell(first_ + m))] == 0;
   }
   /// The payload of this rank's message m, once it may be written. A call opens its messages in rising order. `piece`
   /// is the message's size in bytes; its reader gives the same.
@@ -190,13 +193,13 @@ class Mailbox {
     await_reader(port, turns_.cell(first_ + m));
     post_open(port, m, from, bytes, tag);
   }
-  /// post(), after opens() has been true.
+  /// post(), after opens() or is_open() has been true.
   void post_open(Port& port, std::uint64_t m, Data from, std::size_t bytes, std::uint64_t tag) {
     const std::uint64_t i = turns_.cell(first_ + m);
     NumberedWord& slot = own_slots_[i];
+    last_[static_cast<std::size_t>(i)] = number(m);
     port.store_relaxed(slot.value, read_value(port, from, bytes));
     port.signal(slot.sequence, slot_number(m, tag));
-    last_[static_cast<std::size_t>(i)] = number(m);
   }
   /// Fetches what take() of the same message looks at first.
   void expect(Port& port, int from, std::uint64_t m) const { port.prefetch(slot_of(from, m)); }
@@ -212,9 +215,13 @@ class Mailbox {
     return phicoll::comes_soon(port, slot_of(from, m)->sequence, equal(slot_number(m, tag)), hint_(from));
   }
   /// Acknowledges message m of `from`, which this rank has read.
-  void finish(Port& port, int from, std::uint64_t m) {
-    port.signal(*read_word(from, turns_.cell(first_ + m)), number(m));
+  void finish(Port& port, int from, std::uint64_t m) { port.signal(acknowledgement(from, m), number(m)); }
+  /// The word and the number that do so, where both are looked up before.
+  Word<std::uint64_t>& acknowledgement(int from, std::uint64_t m) const {
+    return *read_word(from, turns_.cell(first_ + m));
   }
+  // Grows from call to call, and within a call from message to message.
+  std::uint64_t number(std::uint64_t m) const { return (call_ << 32) + m + 1; }
 
  private:
   [[gnu::noinline]] void look_at_line(Port& port, std::size_t cell) {
@@ -247,8 +254,6 @@ class Mailbox {
       port.differ(hint_(from), counted_in_words(theirs), counted_in_words(tag));
     port.wait(head.tag, equal(tag));
   }
-  // Grows from call to call, and within a call from message to message.
-  std::uint64_t number(std::uint64_t m) const { return (call_ << 32) + m + 1; }
   std::uint64_t slot_number(std::uint64_t m, std::uint64_t tag) const {
     return (call_ << 32) | ((m + 1) << 16) | tag;
   }

@@ -16,7 +16,7 @@ namespace phicoll {
 
 // A call of memcpy takes as long as all that a small collective does besides waiting, and its caller needs more registers
 // and a value in memory.
-[[gnu::noinline]] inline std::uint64_t read_odd_bytes(const void* from, std::size_t bytes) {
+[[gnu::noinline, gnu::pure]] inline std::uint64_t read_odd_bytes(const void* from, std::size_t bytes) {
   std::uint64_t value = 0;
   std::memcpy(&value, from, bytes);
   return value;
