@@ -141,7 +141,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   found["known"] = facts.known;
   found["table"] = table == nullptr ? py::object(py::none()) : py::object(table_dict(table->table));
   found["cpus"] = cpus;
-  found["sharing"] = shape.oversubscribed() || shape.crowded();
+  found["sharing"] = shape.sharing();
   std::vector<int> places;
   for (const Place& place : shape.places()) places.push_back(place.cpu);
   found["places"] = places;

@@ -53,7 +53,7 @@ void Communicator::calibrate(bool anew) {
   host.state = HostNumbers::built_in;
   const int peer = calibrating_peer(shape_);
   const HostNumbers::Sharing sharing =
-      sharing_of(size(), shape_.oversubscribed() || shape_.crowded() ? 1 : size());
+      sharing_of(size(), shape_.sharing() ? 1 : size());
   const bool alone = sharing == HostNumbers::pair;
   const auto measure = [&](bool part, const Calibrating& what) {
     std::unique_ptr<Communicator> ranks;

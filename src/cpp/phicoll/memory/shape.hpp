@@ -56,6 +56,8 @@ class Shape {
   bool oversubscribed() const;
   /// Whether some ranks must share a CPU, with the system deciding which.
   bool crowded() const { return crowded_; }
+  /// Whether ranks share CPUs, as either says.
+  bool sharing() const { return crowded_ || oversubscribed(); }
 
   /// What lines cost on the ranks' machine: those of the machine's model where it is known, otherwise the
   /// defaults. Algorithms designed by a model take their parameters from these costs. The same on every rank.

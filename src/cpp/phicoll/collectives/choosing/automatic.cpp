@@ -47,7 +47,7 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
   if (shape.tuning() == nullptr) return by_rules(shape, facts, most);
   const Tuning& tuning = *shape.tuning();
   const TuningTable& table = tuning.table;
-  const bool sharing = shape.oversubscribed() || shape.crowded();
+  const bool sharing = shape.sharing();
   int cpus = tuning.cpus;
   if (shape.oversubscribed()) {
     std::set<int> used;

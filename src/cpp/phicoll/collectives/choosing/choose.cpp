@@ -48,7 +48,7 @@ constexpr InPlace in_place[operations] = {
 std::size_t direct_at(const Shape& shape, Operation operation) {
   const InPlace& row = in_place[static_cast<int>(operation)];
   if (row.early && rules::are_many(shape)) return std::size_t{1} << 10;
-  const bool sharing = shape.oversubscribed() || shape.crowded();
+  const bool sharing = shape.sharing();
   const auto times = static_cast<std::size_t>(sharing ? row.sharing : shape.size() == 2 ? row.two : row.more);
   const std::size_t all = times * static_cast<std::size_t>(shape.host().direct);
   return row.part ? std::max(std::size_t{64} << 10, all / static_cast<std::size_t>(shape.size())) : all;

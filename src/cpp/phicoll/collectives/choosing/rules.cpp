@@ -26,7 +26,7 @@ Choosing::Choosing(const Shape& of, const CallFacts& call)
       facts(call),
       host(of.host()),
       ranks(static_cast<std::size_t>(of.size())),
-      sharing(of.oversubscribed() || of.crowded()),
+      sharing(of.sharing()),
       pair(of.size() == 2 && !sharing),
       ring(host(&HostNumbers::ring)) {}
 
@@ -90,7 +90,7 @@ bool in_several_parts(const Shape& shape) {
 }
 
 bool are_many(const Shape& shape) {
-  return shape.size() > 8 && !shape.oversubscribed() && !shape.crowded();
+  return shape.size() > 8 && !shape.sharing();
 }
 
 }  // namespace rules

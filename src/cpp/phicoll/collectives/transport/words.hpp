@@ -47,7 +47,7 @@ template <class Port>
 class Words {
  public:
   Words(const Setup& setup, std::size_t offset)
-      : stride_(setup.size() <= 4 || setup.shape.oversubscribed() || setup.shape.crowded()
+      : stride_(setup.size() <= 4 || setup.shape.sharing()
                     ? sizeof(NumberedWord)
                     : sizeof(Strided<NumberedWord>)),
         rank_(setup.rank),
