@@ -34,6 +34,7 @@ struct MailboxAlltoall : AlgorithmDefaults {
 
   static void limit(Parameters& p, const Shape& shape) {
     limit_mailbox(shape.size(), p.cells, p.cell, 2 * shape.size(), rings_bytes);
+    keep_readers(shape, p.cells);
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {

@@ -128,12 +128,22 @@ AlgorithmChoice gather(const Choosing& at) {
 AlgorithmChoice scatter(const Choosing& at) {
   if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
   // Each rank has a ring with at least one cell for each other rank.
-  if (at.sharing && at.shape.size() <= 32)
+  if (at.sharing && at.shape.size() <= 32) {
+    // Four ranks' cells of 256 KB take 0.25 of a single copy's time for fresh blocks of 512 KB on far CPUs, the same near; for
+    // blocks that are used again, as much far and 1.5 near. From 1 MB on they take up to 1.7 near.
+    const bool few = at.shape.size() <= 4;
+    const From single_from = few ? From(1 << 20) : at.host.at(&H::shared_single, at.ranks);
     return at.by_size({{0, "mailbox:cell=960:cells=1024", ahead},
                        {961, "mailbox:cell=4096:cells=1024", ahead},
                        {at.host.at(&H::shared_send), "mailbox", root_ahead},
-                       {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", at.ring / 4), seldom},
-                       {at.host.at(&H::shared_single, at.ranks), "single-copy", single}});
+                       {at.host.at(&H::shared_rotate),
+                        at.cells("mailbox:cell=", few ? at.ring / 2 : at.ring / 4), seldom},
+                       {larger_from,
+                        few ? at.wide_cells("mailbox:cell=", at.ring / 2)
+                            : at.cells("mailbox:cell=", at.ring / 4),
+                        seldom},
+                       {single_from, "single-copy", single}});
+  }
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox:cell=16384:cells=128", root_ahead},

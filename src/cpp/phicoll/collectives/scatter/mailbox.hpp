@@ -37,6 +37,7 @@ struct MailboxScatter : AlgorithmDefaults {
   static void limit(Parameters& p, const Shape& shape) {
     if (shape.size() != 2) p.once = 0;
     limit_mailbox(shape.size(), p.cells, p.cell, 2 * shape.size(), rings_most);
+    keep_readers(shape, p.cells);
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
