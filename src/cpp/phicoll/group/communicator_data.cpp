@@ -52,8 +52,7 @@ void Communicator::calibrate(bool anew) {
   HostNumbers host = shape_.host();
   host.state = HostNumbers::built_in;
   const int peer = calibrating_peer(shape_);
-  const HostNumbers::Sharing sharing =
-      sharing_of(size(), shape_.sharing() ? 1 : size());
+  const HostNumbers::Sharing sharing = sharing_of(size(), shape_.sharing() ? 1 : size());
   const bool alone = sharing == HostNumbers::pair;
   const auto measure = [&](bool part, const Calibrating& what) {
     std::unique_ptr<Communicator> ranks;

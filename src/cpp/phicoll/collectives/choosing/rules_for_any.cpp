@@ -133,16 +133,14 @@ AlgorithmChoice scatter(const Choosing& at) {
     // blocks that are used again, as much far and 1.5 near. From 1 MB on they take up to 1.7 near.
     const bool few = at.shape.size() <= 4;
     const From single_from = few ? From(1 << 20) : at.host.at(&H::shared_single, at.ranks);
-    return at.by_size({{0, "mailbox:cell=960:cells=1024", ahead},
-                       {961, "mailbox:cell=4096:cells=1024", ahead},
-                       {at.host.at(&H::shared_send), "mailbox", root_ahead},
-                       {at.host.at(&H::shared_rotate),
-                        at.cells("mailbox:cell=", few ? at.ring / 2 : at.ring / 4), seldom},
-                       {larger_from,
-                        few ? at.wide_cells("mailbox:cell=", at.ring / 2)
-                            : at.cells("mailbox:cell=", at.ring / 4),
-                        seldom},
-                       {single_from, "single-copy", single}});
+    return at.by_size(
+        {{0, "mailbox:cell=960:cells=1024", ahead},
+         {961, "mailbox:cell=4096:cells=1024", ahead},
+         {at.host.at(&H::shared_send), "mailbox", root_ahead},
+         {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", few ? at.ring / 2 : at.ring / 4), seldom},
+         {larger_from,
+          few ? at.wide_cells("mailbox:cell=", at.ring / 2) : at.cells("mailbox:cell=", at.ring / 4), seldom},
+         {single_from, "single-copy", single}});
   }
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});

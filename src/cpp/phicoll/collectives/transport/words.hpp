@@ -47,9 +47,8 @@ template <class Port>
 class Words {
  public:
   Words(const Setup& setup, std::size_t offset)
-      : stride_(setup.size() <= 4 || setup.shape.sharing()
-                    ? sizeof(NumberedWord)
-                    : sizeof(Strided<NumberedWord>)),
+      : stride_(setup.size() <= 4 || setup.shape.sharing() ? sizeof(NumberedWord)
+                                                           : sizeof(Strided<NumberedWord>)),
         rank_(setup.rank),
         hint_(setup.hint()),
         own_(reinterpret_cast<NumberedWord*>(setup.memory + offset + rank_ * stride_)),
