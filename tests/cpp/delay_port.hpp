@@ -7,8 +7,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <thread>
 
+#include "phicoll/collectives/barrier/dissemination.hpp"
+#include "phicoll/collectives/registry/make_from.hpp"
 #include "phicoll/memory/native_port.hpp"
 
 namespace phicoll {
@@ -70,5 +73,12 @@ class DelayPort : public NativePort {
   mutable std::uint32_t state_;
   bool exposable_;
 };
+
+/// The barrier that some broadcasts end with; the others are not made on this port.
+template <>
+inline std::unique_ptr<AnyCollective<DelayPort>> make_of<DelayPort, Operation::barrier>(
+    const AlgorithmSpec& spec, const Setup& setup) {
+  return make_from<DelayPort>(AlgorithmList<Dissemination>{}, spec, setup);
+}
 
 }  // namespace phicoll
