@@ -274,8 +274,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// Makes a communicator with the same ranks.
   std::unique_ptr<Communicator> dup(std::size_t memory_limit = 0) { return split(0, rank_, memory_limit); }
   /// Makes a communicator of some ranks, in the order of `members`. Collective over these alone, with the same list and
-  /// tag. A `memory_limit` of 0 means as much as split gives to one of four equal parts; once the half of the heap is taken,
-  /// 4 MB. Throws what split throws, and ArgumentError for a list without the calling rank or with a rank twice.
+  /// tag. A `memory_limit` of 0 means as much as split gives to one of four equal parts, but at most 4 MB once half of the
+  /// heap is taken. Throws what split throws, and ArgumentError for a list without the calling rank or with a rank twice.
   std::unique_ptr<Communicator> create_group(const std::vector<int>& members, int tag = 0,
                                              std::size_t memory_limit = 0);
   /// This rank's number in the group that it began in.

@@ -143,7 +143,8 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
     try {
       // One of several, but nobody knows of how many: as one of four while half of the heap is free.
       const bool roomy = heap_.free_bytes() >= heap_.bytes() / 2;
-      const std::size_t usual = roomy ? region_for(members.size(), 4) : usual_region;
+      const std::size_t part = region_for(members.size(), 4);
+      const std::size_t usual = roomy ? part : std::min(part, usual_region);
       found_child(members, memory_limit != 0 ? memory_limit : usual, slot);
     } catch (const std::exception& error) {
       fail(error.what());
