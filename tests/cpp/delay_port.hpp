@@ -7,11 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <thread>
 
-#include "phicoll/collectives/barrier/dissemination.hpp"
-#include "phicoll/collectives/registry/make_from.hpp"
 #include "phicoll/memory/native_port.hpp"
 
 namespace phicoll {
@@ -59,6 +56,12 @@ class DelayPort : public NativePort {
   bool reachable(Data, std::size_t) const { return exposable_; }
   bool exposable(Data, std::size_t) const { return exposable_; }
 
+  /// At random, so that both ways are taken.
+  bool near(std::size_t) const {
+    delay();
+    return (state_ >> 20) % 2 == 0;
+  }
+
   /// One step in 64 takes long enough for the others to run far ahead, some give the CPU away.
   void delay() const {
     state_ = state_ * 1664525u + 1013904223u;
@@ -73,12 +76,5 @@ class DelayPort : public NativePort {
   mutable std::uint32_t state_;
   bool exposable_;
 };
-
-/// The barrier that some broadcasts end with; the others are not made on this port.
-template <>
-inline std::unique_ptr<AnyCollective<DelayPort>> make_of<DelayPort, Operation::barrier>(
-    const AlgorithmSpec& spec, const Setup& setup) {
-  return make_from<DelayPort>(AlgorithmList<Dissemination>{}, spec, setup);
-}
 
 }  // namespace phicoll
