@@ -64,7 +64,7 @@ struct MailboxAlltoall : AlgorithmDefaults {
         }
       }
       mailbox_.settle(port);
-      mailbox_.next_call(turns * (call.vector && ranks_ != 2 ? 1 : mailbox_.stride(most)));
+      mailbox_.next_call(turns * (call.vector && ranks_ != 2 ? 1 : mailbox_.cells_of(most)));
     }
 
    private:

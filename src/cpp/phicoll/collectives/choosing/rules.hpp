@@ -61,10 +61,10 @@ struct Choosing {
       pair;  ///< two ranks with a CPU each: they have long rings; among more, such rings would have few cells
   std::size_t ring;  ///< bytes of a rank's ring of larger cells
 
-  /// A ring of `bytes` in larger cells, in half as large ones, or in the largest: "ring:cell=65536:cells=32" for
-  /// "ring:cell=" and 2 MB.
-  std::string half_cells(const char* beginning, std::size_t bytes) const;
+  /// A ring of `bytes` in larger cells, in half as large ones (of ranks with a CPU each), or in the largest:
+  /// "ring:cell=65536:cells=32" for "ring:cell=" and 2 MB.
   std::string cells(const char* beginning, std::size_t bytes) const;
+  std::string half_cells(const char* beginning, std::size_t bytes) const;
   std::string wide_cells(const char* beginning, std::size_t bytes) const;
   /// The choice by the last rule that begins at or below the call's bytes.
   AlgorithmChoice by_size(std::initializer_list<Rule> rules) const;

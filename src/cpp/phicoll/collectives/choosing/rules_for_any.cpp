@@ -129,18 +129,24 @@ AlgorithmChoice scatter(const Choosing& at) {
   if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
   // Each rank has a ring with at least one cell for each other rank.
   if (at.sharing && at.shape.size() <= 32) {
-    // Four ranks' cells of 256 KB take 0.25 of a single copy's time for fresh blocks of 512 KB on far CPUs, the same near; for
-    // blocks that are used again, as much far and 1.5 near. From 1 MB on they take up to 1.7 near.
-    const bool few = at.shape.size() <= 4;
-    const From single_from = few ? From(1 << 20) : at.host.at(&H::shared_single, at.ranks);
-    return at.by_size(
-        {{0, "mailbox:cell=960:cells=1024", ahead},
-         {961, "mailbox:cell=4096:cells=1024", ahead},
-         {at.host.at(&H::shared_send), "mailbox", root_ahead},
-         {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", few ? at.ring / 2 : at.ring / 4), seldom},
-         {larger_from,
-          few ? at.wide_cells("mailbox:cell=", at.ring / 2) : at.cells("mailbox:cell=", at.ring / 4), seldom},
-         {single_from, "single-copy", single}});
+    const Rule words = {0, "mailbox:cell=960:cells=1024", ahead};
+    const Rule small = {961, "mailbox:cell=4096:cells=1024", ahead};
+    const Rule usual = {at.host.at(&H::shared_send), "mailbox", root_ahead};
+    const From larger = at.host.at(&H::shared_rotate);
+    // For fresh blocks of 512 KB, cells of 256 KB take 0.25 of a single copy's time between far CPUs, and as long between near
+    // ones; for blocks that are used again, as long and 1.5. From 1 MB on they take up to 1.7 between near ones.
+    if (at.shape.size() <= 4)
+      return at.by_size({words,
+                         small,
+                         usual,
+                         {larger, at.cells("mailbox:cell=", at.ring / 2), seldom},
+                         {128 << 10, at.wide_cells("mailbox:cell=", at.ring / 2), seldom},
+                         {1 << 20, "single-copy", single}});
+    return at.by_size({words,
+                       small,
+                       usual,
+                       {larger, at.cells("mailbox:cell=", at.ring / 4), seldom},
+                       {at.host.at(&H::shared_single, at.ranks), "single-copy", single}});
   }
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});

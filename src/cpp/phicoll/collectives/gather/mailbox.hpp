@@ -98,7 +98,7 @@ struct MailboxGather : AlgorithmDefaults {
         collect(port, call);
       else
         send(port, call);
-      mailbox_.next_call(call.vector && ranks_ != 2 ? 1 : mailbox_.stride(sent(call)));
+      mailbox_.next_call(call.vector && ranks_ != 2 ? 1 : mailbox_.cells_of(sent(call)));
     }
     /// Bytes that a rank sends, if all send as many or there are two.
     std::size_t sent(const Call& call) const {

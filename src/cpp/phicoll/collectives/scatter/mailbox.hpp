@@ -108,7 +108,7 @@ struct MailboxScatter : AlgorithmDefaults {
         send(port, call);
       else
         receive(port, call);
-      mailbox_.next_call(message(call.vector && ranks_ != 2 ? 1 : mailbox_.stride(received(call)), 1));
+      mailbox_.next_call(message(call.vector && ranks_ != 2 ? 1 : mailbox_.cells_of(received(call)), 1));
     }
     /// Bytes that a rank receives, if all receive as many or there are two.
     std::size_t received(const Call& call) const {
