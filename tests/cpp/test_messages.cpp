@@ -278,9 +278,9 @@ void number(Bytes& message, std::size_t bytes, int number) {
   message.assign(bytes, static_cast<unsigned char>(number));
   for (std::size_t i = 0; i < bytes; i += 4096) message[i] = static_cast<unsigned char>(i / 4096 + 1);
 }
-Bytes numbered(std::size_t bytes, int number_of_it) {
+Bytes numbered(std::size_t bytes, int which) {
   Bytes found;
-  number(found, bytes, number_of_it);
+  number(found, bytes, which);
   return found;
 }
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "bindings/build_info.hpp"
 #include "bindings/register.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/resume.hpp"
@@ -16,10 +15,25 @@
 #include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
+#if __has_include("phicoll_build.hpp")
+#include "phicoll_build.hpp"
+#endif
 
 namespace phicoll {
 namespace bindings {
 namespace {
+
+measure::BuildInfo build_info() {
+  measure::BuildInfo build;
+  build.compiler_id = PHICOLL_COMPILER_ID;
+  build.compiler_version = PHICOLL_COMPILER_VERSION;
+  build.compiler_flags = PHICOLL_COMPILER_FLAGS;
+#if defined(PHICOLL_GIT_COMMIT)
+  build.git_commit = PHICOLL_GIT_COMMIT;
+  build.git_dirty = PHICOLL_GIT_DIRTY;
+#endif
+  return build;
+}
 
 /// The work of simulating the points, and the lines that precede them. `resume` is a file to continue, or
 /// empty.

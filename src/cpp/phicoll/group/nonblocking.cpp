@@ -335,7 +335,7 @@ void MadeCall::keep_blocks(int ranks) {
     *made.last_use = calls_.begin(made.signature, made.mark);
 }
 
-// The call is noted in follow(), and until it has ended.
+// The call is noted by note(), and until it has ended.
 void Nonblocking::make_here(CollectiveRequest& request) {
   inner_->board_ = nullptr;
   starts_here_ = true;
@@ -389,7 +389,7 @@ void Nonblocking::put_in_queue(const Shared& request) {
 }
 
 // Peers wait for this rank's first store, so a call that is repeated takes the shortest way there; all that can wait
-// comes between its stores and its first look. `request` is first_.
+// comes between its stores and its first look. `again_`, if any, is first_.
 void Nonblocking::begin(const Shared& request) {
   CollectiveRequest* const one = request.get();
   if (__builtin_expect(work_.has_several_communicators() || one != again_, 0)) return begin_anew(request);

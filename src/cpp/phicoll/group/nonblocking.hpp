@@ -162,7 +162,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   void note_end(CollectiveRequest& request);
   void end_first();
   std::size_t queued() const;
-  /// Whether a call of this rank is in this, further up on the stack.
+  /// Whether this thread is in a call of this, further up on its stack.
   bool is_held() const { return held_by_call_ || stage_ == Stage::completing; }
   bool is_outside() const;
   Shared last();
@@ -185,7 +185,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   std::deque<Shared> queue_;  // not started yet
   // The last call, if the next begin may repeat it as it is, since inner_ has made no other call. Otherwise null.
   CollectiveRequest* again_ = nullptr;
-  // The first call, if begin() has repeated it and no rank's look has gone on with it since. Otherwise null, or ended.
+  // The first call, if begin() repeated it and nothing has gone on with it since. Otherwise null, or a call that has ended.
   CollectiveRequest* in_place_ = nullptr;
   std::atomic<std::size_t> unfinished_{0};
   CallBoard::Noted unnoted_{};

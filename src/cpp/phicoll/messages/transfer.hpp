@@ -82,7 +82,7 @@ struct Transfer : Begun {
   };
   bool sends = false;
   bool synchronous = false;  ///< a send that is done only when the message has been received
-  bool exchanged = false;    ///< a send whose sender receives at the same time, as its receiver may send
+  bool exchanged = false;    ///< a send by a rank that receives at the same time, as its peer probably does
   bool cancelled = false;    ///< a receive that was withdrawn; it is done
   int peer = any_source;
   int tag = any_tag;

@@ -51,8 +51,9 @@ inline void write_value(Port&, Data to, std::uint64_t value, std::size_t bytes) 
     write_odd_bytes(to.at, value, bytes);
 }
 
-/// Waits for what a short message brings, and returns true. Or returns false if that takes more than some looks: then the
-/// caller's last call is a function that waits, so that it needs no memory for a wait itself.
+/// Looks some times for what a short message brings. Where it has not come, returns false, and the caller ends in a call of a
+/// function that waits, so that it needs no stack of its own. This one, for ports whose waits are cheap, waits and returns
+/// true.
 template <class Port, class T>
 inline bool comes_soon(Port& port, const Word<T>& word, Condition<T> condition, int from) {
   port.wait(word, condition, from);

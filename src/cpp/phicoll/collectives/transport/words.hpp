@@ -93,7 +93,8 @@ class Words {
   std::ptrdiff_t stride_;
   int rank_;
   Hint hint_;
-  // In the exchange that this rank published last, and in the next one: its word, and what all store beside theirs.
+  // This rank's word in the exchange that it published last and in the next one; then both exchanges' numbers, the next one's
+  // without the tag.
   NumberedWord* own_;
   NumberedWord* next_;
   std::uint64_t number_ = 0;
