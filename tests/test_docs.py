@@ -80,7 +80,7 @@ def algorithm_entries() -> str:
             continue
         lines += ["", f"### {operation}", ""]
         for algorithm in phicoll.algorithms(operation):
-            if algorithm.name != "auto" and algorithm.origin != "reference":
+            if algorithm.name not in ("auto", "prepared") and algorithm.origin != "reference":
                 source = re.sub(r" sections? ", " ", algorithm.source)
                 source = "" if source == "phicoll" else f" ({source})"
                 lines.append(f"- `{algorithm.name}`{source}: {algorithm.summary}")
