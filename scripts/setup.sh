@@ -117,9 +117,11 @@ def packages(extra):
         else:
             yield wanted
 
+# With NumPy: scikit-build-core imports it if it is there, and while it is being installed it is there in part.
+needed = project["project"]["dependencies"]
 wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"]
+wanted += [package for package in needed if not sys.argv[2] or package.startswith("numpy")]
 if not sys.argv[2]:
-    wanted += project["project"]["dependencies"]
     wanted += packages({"demo": "all", "docs": "docs"}.get(sys.argv[1], "test"))
     if sys.argv[1] == "demo":  # for benchmarks/
         wanted += [package for package in extras["test"] if package.startswith("pytest>")]
