@@ -45,7 +45,7 @@ def draw(
         handles.values(),
         handles.keys(),
         loc="outside lower center",
-        ncols=len(handles),
+        ncols=min(len(handles), 3 * columns),
         frameon=False,
         fontsize=8,
     )
