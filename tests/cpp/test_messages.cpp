@@ -458,10 +458,10 @@ TEST(CopyWays, TriesBothAndTakesTheFaster) {
     return found;
   };
   constexpr std::size_t bytes = 3 << 20;
-  EXPECT_EQ(copied_once(bytes, 8, 100, 50), 4);
-  EXPECT_EQ(copied_once(bytes, 120, 100, 50), 120);
-  EXPECT_EQ(copied_once(2 * bytes, 8, 50, 100), 4);  // another size
-  EXPECT_EQ(copied_once(2 * bytes, 120, 50, 100), 1);
+  EXPECT_EQ(copied_once(bytes, 8, 100, 80), 4);
+  EXPECT_EQ(copied_once(bytes, 120, 100, 80), 120);
+  EXPECT_EQ(copied_once(2 * bytes, 8, 80, 100), 4);  // another size
+  EXPECT_EQ(copied_once(2 * bytes, 120, 80, 100), 1);
   // The receiver's buffers are others now: found out as the ring is tried again.
   EXPECT_GT(copied_once(bytes, 128, 100, 500), 0);
   EXPECT_LT(copied_once(bytes, 128, 100, 500), 4);
@@ -473,9 +473,24 @@ TEST(CopyWays, TriesOneCopyAsSeldomAsItIsTold) {
   for (int i = 0; i < 32; ++i) {
     const bool once = ways.copy_once(bytes);
     EXPECT_EQ(once, i % 8 == 7) << i;
-    ways.took(once, bytes, once ? 50 : 100);
+    ways.took(once, bytes, once ? 80 : 100);
   }
   EXPECT_TRUE(ways.copy_once(bytes));  // now that it is the faster
+}
+
+TEST(CopyWays, EndsItsTrialOnceOneWayIsFarBehind) {
+  constexpr std::size_t bytes = 3 << 20;
+  const auto ends = [](std::int64_t once_ns, int after) {
+    CopyWays ways(8);
+    for (int i = 0; i < 60; ++i) {
+      const bool once = ways.copy_once(bytes);
+      EXPECT_EQ(once, i < after ? i % 8 == 7 : once_ns < 100) << once_ns << ", call " << i;
+      ways.took(once, bytes, once ? once_ns : 100);
+    }
+  };
+  ends(50, 16);
+  ends(200, 16);
+  ends(300, 8);
 }
 
 TEST(Parts, CoverTheRest) {

@@ -75,9 +75,8 @@ struct SingleCopyAlltoall : AlgorithmDefaults {
         exchange(port, call, all, true);
         return;
       }
-      const std::int64_t begun = port.now();
-      const bool once = exchange(port, call, all, ways_.copy_once(all) || port.reachable(call.send, all));
-      ways_.took(once, all, port.now() - begun);
+      ways_.make(port, all, port.reachable(call.send, all),
+                 [&](bool offered) { return exchange(port, call, all, offered); });
     }
 
    private:
@@ -92,13 +91,9 @@ struct SingleCopyAlltoall : AlgorithmDefaults {
         const Stores stores = stores_.exchanged(call.count);
         for (std::size_t done = 0; done < call.count; done += piece_) {
           const std::size_t bytes = std::min(piece_, call.count - done);
-          for (const int r : order_) {
-            const Exposed theirs = exposures_.await(port, r).send;
-            if (port.direct(theirs))
-              port.move(call.receive + (at(r) + done), port.view(theirs, at(rank_) + done), bytes, stores);
-            else
-              port.fetch(call.receive + (at(r) + done), theirs, at(rank_) + done, bytes);
-          }
+          for (const int r : order_)
+            take(port, call.receive + (at(r) + done), exposures_.await(port, r).send, at(rank_) + done, bytes,
+                 stores);
         }
         port.move(call.receive + at(rank_), call.send + at(rank_), call.count, stores);
       }

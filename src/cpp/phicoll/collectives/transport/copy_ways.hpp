@@ -13,7 +13,8 @@ namespace phicoll {
 /// Where other programs have the CPUs, both kinds take half of it or less, as no rank has to wait for the other. So each way is
 /// tried a few times with data of about the same size, and each again now and then. Where all ranks choose, they do so
 /// in the same calls. The second of a way's last four times counts: a rank may be late, and a ring seldom fast where it
-/// has to share its CPUs.
+/// has to share its CPUs. A way that takes half as long again as the other twice, or 2.5 times as long once, is not tried any
+/// more at first.
 class CopyWays {
  public:
   static constexpr std::size_t least_bytes = std::size_t{2} << 20;
@@ -27,7 +28,7 @@ class CopyWays {
   bool copy_once(std::size_t bytes) {
     Size& size = of(bytes);
     const unsigned turn = size.turns++;
-    if (turn < every_ * kept) return turn % every_ == every_ - 1;
+    if (turn < every_ * kept && !size.clear()) return turn % every_ == every_ - 1;
     if (turn % again == 0) return turn / again % 2 != 0;
     return size.usual(true) < size.usual(false);
   }
@@ -37,6 +38,14 @@ class CopyWays {
     std::uint64_t* const times = size.times[once];
     std::copy_backward(times, times + kept - 1, times + kept);
     times[0] = each;
+  }
+  /// Makes a call that moves `bytes` bytes either way, and times it. exchange(offered) says whether data was copied once;
+  /// `offered` is true if this rank wants that, or `always`.
+  template <class Port, class Exchange>
+  void make(Port& port, std::size_t bytes, bool always, const Exchange& exchange) {
+    const std::int64_t begun = port.now();
+    const bool once = exchange(copy_once(bytes) || always);
+    took(once, bytes, port.now() - begun);
   }
   /// Sizes of one class share their times: 0 for 1 MB to 2 MB, and so on.
   static unsigned size_class(std::size_t bytes) {
@@ -54,10 +63,20 @@ class CopyWays {
     std::uint64_t times[2][kept] = {{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
                                     {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}};  // ns a MB
 
-    std::uint64_t usual(bool once) const {
-      std::uint64_t sorted[kept];
-      std::partial_sort_copy(times[once], times[once] + kept, sorted, sorted + kept);
-      return sorted[1];
+    std::uint64_t usual(bool once) const { return sorted(once, 1); }
+    /// Whether one way's best time is much longer than the other's usual one.
+    bool clear() const { return slower(true) || slower(false); }
+
+   private:
+    bool slower(bool once) const {
+      const std::uint64_t best = sorted(once, 0), other = usual(!once);
+      if (best == UINT64_MAX || other == UINT64_MAX) return false;
+      return best > other + other / 2 * (usual(once) == UINT64_MAX ? 3 : 1);
+    }
+    std::uint64_t sorted(bool once, std::size_t place) const {
+      std::uint64_t all[kept];
+      std::partial_sort_copy(times[once], times[once] + kept, all, all + kept);
+      return all[place];
     }
   };
   Size& of(std::size_t bytes) { return sizes_[size_class(bytes)]; }
