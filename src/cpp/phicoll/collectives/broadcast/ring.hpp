@@ -246,8 +246,7 @@ struct RingBroadcast : AlgorithmDefaults {
         cells_.take_back();
       } else {
         copy_.begin_root(port, call.tag, call.receive, call.count);
-        for (int turn = 1; turn < ranks_; ++turn)
-          copy_.serve(port, (rank_ + turn) % ranks_, call.receive, 0, call.count);
+        for (const int r : copy_.others()) copy_.serve(port, r, call.receive, 0, call.count);
         copy_.end_root(port);
       }
       cells_.finish(port, step);

@@ -52,8 +52,7 @@ struct SingleCopyBroadcast : AlgorithmDefaults {
       if (rank_ == call.root) {
         reached = copy_.begin_root(port, call.tag, call.receive, call.count);
         if (reached)
-          for (int turn = 1; turn < ranks_; ++turn)
-            copy_.serve(port, (rank_ + turn) % ranks_, call.receive, 0, call.count);
+          for (const int r : copy_.others()) copy_.serve(port, r, call.receive, 0, call.count);
         copy_.end_root(port);
       } else {
         reached = copy_.exchange(port, call.tag, call.root, call.receive, 0, call.count);

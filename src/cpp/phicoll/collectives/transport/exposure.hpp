@@ -57,8 +57,7 @@ class Exposures {
       : lines_(setup.at<Strided<ExposureLine>>(offset)),
         finished_(setup.at<Strided<CounterLine>>(offset + static_cast<std::size_t>(setup.size()) *
                                                               sizeof(Strided<ExposureLine>))),
-        rank_(setup.rank),
-        ranks_(setup.size()) {}
+        rank_(setup.rank) {}
 
   /// Begins a call. For a buffer that peers cannot reach, "nothing" is published.
   void publish(Port& port, std::uint64_t tag, Data send, std::size_t send_bytes, Data receive,
@@ -83,9 +82,6 @@ class Exposures {
   /// Says that this rank touches no peer's memory any more in this call.
   void finish(Port& port) { port.signal(finished_[rank_].value.word, call_); }
   void await_finish(Port& port, int rank) { port.wait(finished_[rank].value.word, at_least(call_), rank); }
-  void await_finish_of_all(Port& port) {
-    for (int turn = 1; turn < ranks_; ++turn) await_finish(port, (rank_ + turn) % ranks_);
-  }
   Word<std::uint64_t>& claim(int rank) { return lines_[rank].value.claim; }
   std::uint64_t call() const { return call_; }
 
@@ -100,7 +96,6 @@ class Exposures {
   std::uint64_t call_ = 0;
   std::uint64_t tag_ = 0;
   int rank_;
-  int ranks_;
 };
 
 }  // namespace phicoll

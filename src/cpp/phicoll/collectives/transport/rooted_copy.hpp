@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/exposure.hpp"
 
 namespace phicoll {
@@ -20,11 +21,10 @@ class RootedCopy {
  public:
   /// `to_root`: whether blocks go to the root or from it.
   RootedCopy(const Setup& setup, std::size_t offset, std::size_t piece, bool to_root)
-      : exposures_(setup, offset),
-        piece_(piece),
-        rank_(setup.rank),
-        ranks_(setup.size()),
-        to_root_(to_root) {}
+      : exposures_(setup, offset), others_(setup), piece_(piece), rank_(setup.rank), to_root_(to_root) {}
+
+  /// In the order in which a root waits for them.
+  const PeerOrder& others() const { return others_; }
 
   /// On the root: publishes its whole buffer of `bytes`. Returns whether the others can reach it; if not, the call ends
   /// here for all.
@@ -49,7 +49,7 @@ class RootedCopy {
   }
   void end_root(Port& port) {
     exposures_.finish(port);
-    exposures_.await_finish_of_all(port);
+    for (const int r : others_) exposures_.await_finish(port, r);
   }
 
   /// On another rank: copies its block, which is at `offset` of the root's buffer. Returns false if the root's buffer
@@ -86,9 +86,9 @@ class RootedCopy {
   }
 
   Exposures<Port> exposures_;
+  PeerOrder others_;
   std::size_t piece_;
   int rank_;
-  int ranks_;
   bool to_root_;
 };
 

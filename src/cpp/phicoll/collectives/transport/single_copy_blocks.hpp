@@ -58,10 +58,7 @@ struct SingleCopyBlocks : AlgorithmDefaults {
         if (reached) {
           const Data place = all + at(rank_);
           if (place != block) port.move(to_root ? place : block, to_root ? block : place, call.count);
-          for (int turn = 1; turn < ranks_; ++turn) {
-            const int r = (rank_ + turn) % ranks_;
-            copy_.serve(port, r, all, at(r), call.count);
-          }
+          for (const int r : copy_.others()) copy_.serve(port, r, all, at(r), call.count);
         }
         copy_.end_root(port);
       } else {
