@@ -197,15 +197,17 @@ bool NativePort::meets(int from) const {
   return control_->cpu(rank_) < 0 && control_->meets(rank_, from, os::current_cpu());
 }
 
+bool NativePort::look_before_yields(const Awaited& a, std::uint64_t& seen) const {
+  if (awaited_needs_this_cpu(a)) return false;
+  if (look_turns(a, seen, bare_looks, 0)) return true;
+  tell_of_a_wait();
+  const bool polite_only = !sharing_ && !control_->crowded();
+  return !meets(a.manner.from) &&
+         look_turns(a, seen, polite_only ? polite_looks_alone : polite_looks_sharing, 1);
+}
+
 bool NativePort::spin_then_yield(const Awaited& a, std::uint64_t& seen) const {
-  if (!awaited_needs_this_cpu(a)) {
-    if (look_turns(a, seen, bare_looks, 0)) return true;
-    tell_of_a_wait();
-    const bool polite_only = !sharing_ && !control_->crowded();
-    if (!meets(a.manner.from) &&
-        look_turns(a, seen, polite_only ? polite_looks_alone : polite_looks_sharing, 1))
-      return true;
-  }
+  if (look_before_yields(a, seen)) return true;
   const std::int64_t start = os::now_ns();
   do {
     if (look_yielding(a, seen, yields_a_check)) return true;
@@ -307,6 +309,9 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
 // not sleep.
 std::uint64_t NativePort::wait_going_on(const Awaited& a) const {
   std::uint64_t seen = 0;
+  // A rank that shares its CPU, but waits for one on another CPU, would only give its own to ranks that wait as well: a
+  // barrier of 4 ranks on 2 CPUs took 4.4 us, and takes 2.2. Ranks that share no CPU have looked in place.
+  if (sharing_ && look_before_yields(a, seen)) return seen;
   Patience patience;
   // Turns take some ten times as long as looks: those before the first yield would last 50 us a wait.
   patience.meets_ = !sharing_ && !roaming_ && meets(a.manner.from);

@@ -438,6 +438,7 @@ class NativePort {
   bool look_yielding(const Awaited& awaited, std::uint64_t& seen, unsigned turns) const;
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool meets(int from) const;
+  bool look_before_yields(const Awaited& awaited, std::uint64_t& seen) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
   std::uint64_t wait_going_on(const Awaited& awaited) const;
   std::uint64_t wait_elsewhere(const Awaited& awaited) const;
