@@ -23,8 +23,7 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
       random_(mix_seed(options.seed, 4)),
       coherence_(machine.p, wheel_, options.seed, *this, counters_),
       contexts_(static_cast<std::size_t>(shape.size())),
-      core_ranks_(static_cast<std::size_t>(machine.p.cores)),
-      core_load_(static_cast<std::size_t>(machine.p.cores)),
+      cores_(static_cast<std::size_t>(machine.p.cores)),
       next_interruption_(static_cast<std::size_t>(machine.p.cores)) {
   const MachineParameters& p = machine_.p;
   const std::string contexts = "1 to " + std::to_string(machine_.contexts()) + " on " + machine_.name;
@@ -40,10 +39,12 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
       throw ArgumentError("placement", "two ranks on context " + std::to_string(cpu), "one rank a context");
     taken[static_cast<std::size_t>(cpu)] = true;
     Context& c = contexts_[static_cast<std::size_t>(r)];
-    c.rank = r;
-    c.core = cpu / p.contexts_per_core;
+    c.rank = static_cast<std::int16_t>(r);
+    c.core = static_cast<std::int16_t>(cpu / p.contexts_per_core);
     c.stores.resize(static_cast<std::size_t>(p.store_buffer));
-    core_ranks_[static_cast<std::size_t>(c.core)].push_back(r);
+    Core& own = core(c);
+    c.place = own.ranks;
+    own.rank[own.ranks++] = c.rank;
   }
   switch (options.wait.kind) {
     case WaitPolicy::Kind::spin:
@@ -55,7 +56,8 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
     default:
       pause_ = p.pause;
   }
-  counters_.issue_busy.resize(core_ranks_.size());
+  constexpr int most = max_contexts_per_core * full_weight;
+  while (calm_load_ < most && period_under(calm_load_ + 1) == period_under(0)) ++calm_load_;
   if (options.log) {
     log_ = std::make_unique<Log>(shape.size(), options.log_call);
     coherence_.write_log(log_.get());
@@ -215,21 +217,24 @@ bool Simulation::reaches_its_time(Context& c) {
 /// How long the core's issue port needs for a context's instructions: no context issues more often than every
 /// `issue_interval` cycles, and the contexts that issue take turns.
 Cycles Simulation::issue(const Context& c, int instructions) const {
-  const int load = core_load_[static_cast<std::size_t>(c.core)];
-  const int interval = std::max(machine_.p.issue_interval * full_weight, load);
+  const int interval = std::max(machine_.p.issue_interval * full_weight, core(c).load);
   return static_cast<Cycles>(instructions) * interval / full_weight;
 }
 
 void Simulation::spend(Context& c, int instructions, Cycles least) {
   c.time += std::max(least, issue(c, instructions));
-  counters_.issue_busy[static_cast<std::size_t>(c.core)] += instructions;
+  core(c).issue_busy += instructions;
 }
 
 /// From look to look of a rank that waits for a line of its cache, as the core's contexts issue now: while it
 /// looks it issues itself.
 Cycles Simulation::look_period(const Context& c) const {
-  const int load = core_load_[static_cast<std::size_t>(c.core)] - c.weight + full_weight;
-  const int interval = std::max(machine_.p.issue_interval * full_weight, load);
+  return period_under(core(c).load - c.weight);
+}
+
+/// The same where the other contexts' weights are `others` in all.
+Cycles Simulation::period_under(int others) const {
+  const int interval = std::max(machine_.p.issue_interval * full_weight, others + full_weight);
   const Cycles instructions = machine_.p.look_instructions;
   return std::max<Cycles>(machine_.p.l1_hit, instructions * interval / full_weight) + pause_;
 }
@@ -238,16 +243,18 @@ Cycles Simulation::look_period(const Context& c) const {
 /// look more or less often from now on; when they look next stays.
 void Simulation::set_weight(Context& c, int weight) {
   if (weight == c.weight) return;
-  core_load_[static_cast<std::size_t>(c.core)] += weight - c.weight;
+  Core& own = core(c);
+  const int before = own.load;
+  own.load += weight - c.weight;
   c.weight = weight;
-  for (const int rank : core_ranks_[static_cast<std::size_t>(c.core)]) {
-    Context& other = context(rank);
-    if ((other.mode != Mode::parked) | (&other == &c)) continue;
+  if (std::max(before, own.load) <= calm_load_) return;
+  Core::each(own.parked & ~(1U << c.place), [&](std::size_t place) {
+    Context& other = context(own.rank[place]);
     const Cycles period = look_period(other);
-    if (period == other.look_period) continue;
+    if (period == other.look_period) return;
     pass_looks(other);
     other.look_period = period;
-  }
+  });
 }
 
 /// Charges the looks of a parked rank up to now, which saw nothing new.
@@ -256,7 +263,7 @@ void Simulation::pass_looks(Context& c) {
   const Cycles turns = (wheel_.now() - c.next_look + c.look_period - 1) / c.look_period;
   c.next_look += turns * c.look_period;
   counters_.elided_looks += turns;
-  counters_.issue_busy[static_cast<std::size_t>(c.core)] += turns * machine_.p.look_instructions;
+  core(c).issue_busy += turns * machine_.p.look_instructions;
 }
 
 // --- what the protocol tells -------------------------------------------------------------------------------
@@ -281,24 +288,34 @@ void Simulation::fulfilled(int rank, LineId line, Request kind, int position, in
 }
 
 void Simulation::taken(int core, LineId line) {
-  for (const int rank : core_ranks_[static_cast<std::size_t>(core)]) {
-    Context& c = context(rank);
+  const Core& own = cores_[static_cast<std::size_t>(core)];
+  Core::each(own.several_stores, [&](std::size_t place) {
+    Context& c = context(own.rank[place]);
     for (std::size_t i = 1; i < c.store_count; ++i)
       if (store_at(c, i).line == line && store_at(c, i).came) ++counters_.stolen;
-  }
+  });
   wake_parked(core, line);
 }
 
 /// Ranks of the core that look at this line see something new at their next look.
 void Simulation::wake_parked(int core, LineId line) {
-  for (const int rank : core_ranks_[static_cast<std::size_t>(core)]) {
-    Context& c = context(rank);
-    if ((c.mode == Mode::parked) &
-        (c.line == line)) {  // one branch: which ranks are parked is seldom foreseen
-      pass_looks(c);
-      wake_at(c, c.next_look);
-    }
-  }
+  Core& own = cores_[static_cast<std::size_t>(core)];
+  unsigned there = 0;  // found without a branch: which ranks are parked is seldom foreseen
+  for (unsigned place = 0; place < max_contexts_per_core; ++place)
+    there |= static_cast<unsigned>(own.line[place] == line) << place;
+  there &= own.parked;
+  own.parked = static_cast<std::uint8_t>(own.parked & ~there);
+  Core::each(there, [&](std::size_t place) {
+    Context& c = context(own.rank[place]);
+    pass_looks(c);
+    wake_at(c, c.next_look);
+  });
+}
+
+Counters Simulation::counters() const {
+  Counters counters = counters_;
+  for (const Core& core : cores_) counters.issue_busy.push_back(core.issue_busy);
+  return counters;
 }
 
 }  // namespace sim

@@ -86,7 +86,7 @@ class Simulation final : private CoherenceListener {
   /// ever. After an error, or where the log ended it first, no run may follow: it throws Error.
   void run(const std::function<void(SimPort&)>& body);
 
-  const Counters& counters() const { return counters_; }
+  Counters counters() const;
   /// Null unless asked for.
   Log* log() { return log_.get(); }
   bool log_closed() const { return log_ && log_->closed(); }
@@ -131,7 +131,7 @@ class Simulation final : private CoherenceListener {
   void fence(int rank);
   void pause(int rank);
   void software(int rank, Software what);
-  std::int64_t ticks(int rank) const { return contexts_[static_cast<std::size_t>(rank)].time; }
+  std::int64_t ticks(int rank) const;
   void wait_until(int rank, std::int64_t ticks);
   std::int64_t nanoseconds(int rank) const;
 
@@ -176,8 +176,9 @@ class Simulation final : private CoherenceListener {
     Cycles next_look = 0;
     Cycles look_period = 0;
     std::unique_ptr<os::Fiber> fiber;
-    int rank = 0;
-    int core = 0;
+    std::int16_t rank = 0;
+    std::int16_t core = 0;
+    int place = 0;     // among its core's ranks
     LineId line = 0;   // that it needs, or is parked on
     int weight = 0;    // of its instructions on the issue port; 256 for one that runs
     int position = 0;  // among those served together
@@ -198,12 +199,32 @@ class Simulation final : private CoherenceListener {
     int transfer = -1;   // that served it last
   };
 
+  /// What the contexts of a core share, and what is asked of all of them at an event: in one line of the host's caches.
+  struct alignas(arch::line_bytes) Core {
+    Cycles issue_busy = 0;
+    int load = 0;                             // sum of the contexts' weights
+    std::uint8_t ranks = 0;                   // how many
+    std::uint8_t parked = 0;                  // which of them, a bit each
+    std::uint8_t several_stores = 0;          // which have more than one store that is not visible
+    LineId line[max_contexts_per_core] = {};  // that a parked rank looks at
+    std::int16_t rank[max_contexts_per_core] = {};
+    /// Calls each(place) for the bits set in `places`, in the order of the ranks.
+    template <class Each>
+    static void each(unsigned places, Each each) {
+      for (; places != 0; places &= places - 1) each(static_cast<std::size_t>(__builtin_ctz(places)));
+    }
+  };
+  static_assert(sizeof(Core) == arch::line_bytes, "see above");
+  static_assert(max_contexts_per_core <= 8, "a bit each");
+
   // CoherenceListener
   void fulfilled(int rank, LineId line, Request kind, int position, int transfer) override;
   void taken(int core, LineId line) override;
   void due(int rank) override;
 
   Context& context(int rank) { return contexts_[static_cast<std::size_t>(rank)]; }
+  Core& core(const Context& c) { return cores_[static_cast<std::size_t>(c.core)]; }
+  const Core& core(const Context& c) const { return cores_[static_cast<std::size_t>(c.core)]; }
   void sync(Context& c);
   bool reaches_its_time(Context& c);
   void suspend(Context& c, Mode mode, int weight);
@@ -223,6 +244,12 @@ class Simulation final : private CoherenceListener {
   void train_prefetcher(Context& c, LineId line, bool missed, int which);
   void push_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes, bool no_read);
   void pump_stores(Context& c);
+  void note_several_stores(Context& c) {
+    Core& own = core(c);
+    const unsigned bit = 1U << c.place;
+    own.several_stores =
+        static_cast<std::uint8_t>(c.store_count > 1 ? own.several_stores | bit : own.several_stores & ~bit);
+  }
   void commit(Context& c, const Store& store);
   void drain(Context& c);
   enum class Own : unsigned char { none, whole, part };
@@ -234,9 +261,11 @@ class Simulation final : private CoherenceListener {
   std::uint64_t image(const void* place, unsigned bytes) const;
   unsigned offset_of(const void* place) const;
   Cycles look_period(const Context& c) const;
+  Cycles period_under(int others) const;
   void pass_looks(Context& c);
   bool go_on_waiting(Context& c);
   void look_again(Context& c, LineId line);
+  void park(Context& c);
   int weight_of_looks(const Context& c) const;
   bool stores_there(Context& c, LineId line, const Awaited& a);
   void note_change();
@@ -276,8 +305,8 @@ class Simulation final : private CoherenceListener {
   Coherence coherence_;
   Cycles pause_;
   AlignedVector<Context> contexts_;
-  std::vector<std::vector<int>> core_ranks_;  // the ranks of each core
-  std::vector<int> core_load_;                // sum of their weights
+  AlignedVector<Core> cores_;
+  int calm_load_ = 0;  // up to this load of a core, contexts look as often as if they were alone
   std::vector<Cycles> next_interruption_;
   std::vector<int> ready_;
   std::function<void(SimPort&)> body_;  // a copy: fibers that are unwound late still have it on their stacks

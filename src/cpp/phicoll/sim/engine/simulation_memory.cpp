@@ -143,6 +143,7 @@ void Simulation::push_store(Context& c, LineId line, unsigned offset, const void
     suspend(c, Mode::blocked, 0);
   }
   Store& s = store_at(c, c.store_count++);
+  note_several_stores(c);
   s.line = line;
   s.offset = static_cast<std::uint8_t>(offset);
   s.bytes = static_cast<std::uint8_t>(bytes);
@@ -164,6 +165,7 @@ void Simulation::pump_stores(Context& c) {
     // An empty ring begins anew: its first places are in the host's cache.
     c.first_store = --c.store_count == 0 || c.first_store + 1 == c.stores.size() ? 0 : c.first_store + 1;
   }
+  if (c.store_count != before) note_several_stores(c);
   int under_way = 0;
   for (std::size_t i = 0; i < c.store_count; ++i) under_way += store_at(c, i).asked;
   for (std::size_t i = 0; i < c.store_count && under_way < machine_.p.store_window; ++i) {

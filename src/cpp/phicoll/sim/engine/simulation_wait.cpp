@@ -23,9 +23,16 @@ void Simulation::look_again(Context& c, LineId line) {
   c.look_period = look_period(c);
   c.line = line;
   c.step = options_.elide ? Step::look : Step::second_look;
-  if (options_.elide) return rest(c, Mode::parked, weight_of_looks(c));
+  if (options_.elide) return park(c);
   wake_at(c, c.next_look);
   set_weight(c, weight_of_looks(c));
+}
+
+void Simulation::park(Context& c) {
+  Core& own = core(c);
+  own.line[c.place] = c.line;
+  own.parked = static_cast<std::uint8_t>(own.parked | 1U << c.place);
+  rest(c, Mode::parked, weight_of_looks(c));
 }
 
 /// The share of the issue port that looks in a loop take.
@@ -135,6 +142,10 @@ void Simulation::software(int rank, Software what) {
         : what == Software::send ? p.software_send
                                  : p.software_copy,
         0);
+}
+
+std::int64_t Simulation::ticks(int rank) const {
+  return contexts_[static_cast<std::size_t>(rank)].time;
 }
 
 std::int64_t Simulation::nanoseconds(int rank) const {
