@@ -31,33 +31,24 @@ Coherence::Coherence(const MachineParameters& parameters, EventWheel& wheel, std
       counters_(counters),
       random_(mix_seed(seed, 1)),
       seed_(seed),
-      cores_(static_cast<std::size_t>(parameters.cores)) {
-  const auto directories = static_cast<std::size_t>(std::max(p_.directories, 1));
-  const auto channels =
-      static_cast<std::size_t>(std::max(p_.memory_controllers * p_.channels_per_controller, 1));
-  counters_.directories.resize(directories);
-  counters_.caches.resize(cores_);
-  counters_.channels.resize(channels);
-  directory_free_.resize(directories);
-  cache_free_.resize(cores_);
-  channel_free_.resize(channels);
+      cores_(static_cast<std::size_t>(parameters.cores)),
+      directories_(static_cast<std::size_t>(std::max(parameters.directories, 1))),
+      channels_(static_cast<std::size_t>(
+          std::max(parameters.memory_controllers * parameters.channels_per_controller, 1))) {
   const auto packages = static_cast<std::size_t>(p_.packages);
   l3_out_free_.resize(packages * static_cast<std::size_t>(p_.l3_per_package));
   l3_in_free_.resize(l3_out_free_.size());
   package_out_free_.resize(packages);
-  under_way_.assign(cores_, none);
-  outstanding_count_.resize(cores_);
-  held_back_.resize(cores_);
-  l1_.assign(cores_, CoreTags(p_.l1_kib, p_.l1_ways));
-  l2_.assign(cores_, CoreTags(p_.l2_kib, p_.l2_ways));
+  l1_.assign(cores_.size(), CoreTags(p_.l1_kib, p_.l1_ways));
+  l2_.assign(cores_.size(), CoreTags(p_.l2_kib, p_.l2_ways));
 }
 
 void Coherence::add_lines(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     Line line;
     const std::uint64_t hash = mix_seed(seed_, 2, lines_.size());
-    line.home = static_cast<std::uint16_t>((hash & 0xffffffff) % counters_.directories.size());
-    line.channel = static_cast<std::uint16_t>((hash >> 32) % counters_.channels.size());
+    line.home = static_cast<std::uint16_t>((hash & 0xffffffff) % directories_.size());
+    line.channel = static_cast<std::uint16_t>((hash >> 32) % channels_.size());
     lines_.push_back(line);
   }
   while ((1 << state_shift_) < p_.cores) ++state_shift_;
@@ -99,19 +90,15 @@ Cycles Coherence::jitter() {
   return p_.jitter == 0 ? 0 : static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(p_.jitter) + 1));
 }
 
-/// The time at which the server takes up a request that reaches it at `from`.
-Cycles Coherence::serve(ServiceCount& count, Cycles& free, Cycles from, Cycles service) {
-  const Cycles start = std::max(from, free);
-  free = start + service;
-  ++count.served;
-  count.busy += service;
-  count.queued += start - from;
-  return start;
+void Coherence::count_services(Counters& counters) const {
+  for (const Server& directory : directories_) counters.directories.push_back(directory.count);
+  for (const Core& core : cores_) counters.caches.push_back(core.cache.count);
+  for (const Server& channel : channels_) counters.channels.push_back(channel.count);
 }
 
 // --- the requester ---------------------------------------------------------------------------------------
 
-std::uint32_t Coherence::make(Request kind, int core, int rank, LineId line) {
+std::uint32_t Coherence::make(Request kind, int from, int rank, LineId line) {
   std::uint32_t t = free_;
   if (t == none) {
     t = static_cast<std::uint32_t>(transactions_.size());
@@ -123,7 +110,7 @@ std::uint32_t Coherence::make(Request kind, int core, int rank, LineId line) {
   made = Transaction{};
   made.line = line;
   made.next = none;
-  made.core = static_cast<std::int16_t>(core);
+  made.core = static_cast<std::int16_t>(from);
   made.responder = -1;
   made.kind = kind;
   made.data = made.go = -1;
@@ -135,7 +122,7 @@ std::uint32_t Coherence::make(Request kind, int core, int rank, LineId line) {
   }
   // Nothing joins or waits for an eviction, and a full cache makes many: they are not in the core's list.
   if (kind != Request::evict) {
-    std::uint32_t& first = under_way_[static_cast<std::size_t>(core)];
+    std::uint32_t& first = core(from).under_way;
     made.next_at_core = first;
     first = t;
   }
@@ -144,8 +131,8 @@ std::uint32_t Coherence::make(Request kind, int core, int rank, LineId line) {
 }
 
 void Coherence::request(Request kind, int core, int rank, LineId line) {
-  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none && kind != Request::evict;
-       t = at(t).next_at_core) {
+  Core& own = cores_[static_cast<std::size_t>(core)];
+  for (std::uint32_t t = own.under_way; t != none && kind != Request::evict; t = at(t).next_at_core) {
     Transaction& other = at(t);
     if (other.line != line) continue;
     // A read joins a prefetch whatever the machine merges: the prefetch waits in the same cache.
@@ -177,17 +164,15 @@ void Coherence::request(Request kind, int core, int rank, LineId line) {
     launch(t);
     return;
   }
-  const auto c = static_cast<std::size_t>(core);
-  if (state(core, line) == LineState::leaving || outstanding_count_[c] >= p_.core_window) {
-    held_back_[c].push_back(t);
+  if (state(core, line) == LineState::leaving || own.outstanding >= p_.core_window) {
+    own.held_back.push_back(t);
     return;
   }
   launch(t);
 }
 
-bool Coherence::asked(int core, LineId line) const {
-  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none;
-       t = transactions_[t].next_at_core)
+bool Coherence::asked(int by, LineId line) const {
+  for (std::uint32_t t = core(by).under_way; t != none; t = transactions_[t].next_at_core)
     if (transactions_[t].line == line && transactions_[t].kind != Request::evict) return true;
   return false;
 }
@@ -196,10 +181,10 @@ void Coherence::launch(std::uint32_t t) {
   Transaction& x = at(t);
   Line& line = lines_[x.line];
   if (log_) steps_[t].sent = wheel_.now();
-  if (x.kind != Request::evict) ++outstanding_count_[static_cast<std::size_t>(x.core)];
+  if (x.kind != Request::evict) ++core(x.core).outstanding;
   if (p_.near_directories == Switch::on && !line.homed) {
     line.homed = true;
-    line.home = static_cast<std::uint16_t>(static_cast<std::size_t>(x.core) % counters_.directories.size());
+    line.home = static_cast<std::uint16_t>(static_cast<std::size_t>(x.core) % directories_.size());
   }
   if (p_.protocol == Protocol::table) {
     wheel_.push(wheel_.now() + p_.miss + jitter(), EventKind::start, t);
@@ -211,8 +196,7 @@ void Coherence::launch(std::uint32_t t) {
 
 /// The transaction is no longer under way at its core; requests that were held back may start.
 void Coherence::leave_core(std::uint32_t t) {
-  const auto c = static_cast<std::size_t>(at(t).core);
-  std::uint32_t* link = &under_way_[c];
+  std::uint32_t* link = &core(at(t).core).under_way;
   while (*link != t) link = &at(*link).next_at_core;
   *link = at(t).next_at_core;
 }
@@ -248,8 +232,7 @@ void Coherence::arrive(std::uint32_t t) {
   Transaction& x = at(t);
   const std::size_t home = lines_[x.line].home;
   if (log_) steps_[t].arrived = wheel_.now();
-  const Cycles start =
-      serve(counters_.directories[home], directory_free_[home], wheel_.now(), p_.directory_service);
+  const Cycles start = directories_[home].serve(wheel_.now(), p_.directory_service);
   if (start > wheel_.now())
     wheel_.push(start, EventKind::start, t);
   else
@@ -327,8 +310,7 @@ void Coherence::fetch(std::uint32_t t, Cycles from) {
   const std::size_t channel = line.channel;
   const int stop = ring_.memory(static_cast<int>(channel) / p_.channels_per_controller);
   const Cycles there = from + ring_.send(counters_.request_ring, ring_.directory(line.home), stop);
-  const Cycles start = serve(counters_.channels[channel], channel_free_[channel],
-                             std::max(there, line.memory_free), p_.memory_channel);
+  const Cycles start = channels_[channel].serve(std::max(there, line.memory_free), p_.memory_channel);
   line.memory_free = start + p_.memory_same_line;
   if (log_) {
     Steps& s = steps_[t];
@@ -421,7 +403,7 @@ void Coherence::begin_evict(std::uint32_t t, Cycles from) {
         const std::size_t channel = line.channel;
         const int stop = ring_.memory(static_cast<int>(channel) / p_.channels_per_controller);
         const Cycles there = from + ring_.send(counters_.data_ring, ring_.core(x.core), stop);
-        serve(counters_.channels[channel], channel_free_[channel], there, p_.memory_channel);
+        channels_[channel].serve(there, p_.memory_channel);
         ++counters_.write_backs;
         line.dirty = false;
       }
@@ -435,14 +417,13 @@ void Coherence::begin_evict(std::uint32_t t, Cycles from) {
 
 // --- the caches that are asked ----------------------------------------------------------------------------
 
-void Coherence::forwarded(std::uint32_t t, int core) {
-  const auto c = static_cast<std::size_t>(core);
-  const Cycles start = serve(counters_.caches[c], cache_free_[c], wheel_.now(), p_.owner_service);
-  if (log_) note_asked(t, core, start);
+void Coherence::forwarded(std::uint32_t t, int to) {
+  const Cycles start = core(to).cache.serve(wheel_.now(), p_.owner_service);
+  if (log_) note_asked(t, to, start);
   if (start > wheel_.now())
-    wheel_.push(start, EventKind::answer, t, static_cast<std::uint16_t>(core));
+    wheel_.push(start, EventKind::answer, t, static_cast<std::uint16_t>(to));
   else
-    answer(t, core);
+    answer(t, to);
 }
 
 void Coherence::answer(std::uint32_t t, int core) {
@@ -463,25 +444,23 @@ void Coherence::answer(std::uint32_t t, int core) {
   }
 }
 
-void Coherence::invalidate(std::uint32_t t, int core) {
-  const auto c = static_cast<std::size_t>(core);
-  const Cycles service = core == at(t).responder ? p_.owner_service : p_.invalidate_each;
-  const Cycles start = serve(counters_.caches[c], cache_free_[c], wheel_.now(), service);
-  if (log_) note_asked(t, core, start);
+void Coherence::invalidate(std::uint32_t t, int at_core) {
+  const Cycles service = at_core == at(t).responder ? p_.owner_service : p_.invalidate_each;
+  const Cycles start = core(at_core).cache.serve(wheel_.now(), service);
+  if (log_) note_asked(t, at_core, start);
   if (start > wheel_.now())
-    wheel_.push(start, EventKind::give_up, t, static_cast<std::uint16_t>(core));
+    wheel_.push(start, EventKind::give_up, t, static_cast<std::uint16_t>(at_core));
   else
-    give_up(t, core);
+    give_up(t, at_core);
 }
 
 /// Where a directory passes a line on before its new owner has it: the owner gives it up once it has come.
-bool Coherence::still_coming(std::uint32_t t, int core, EventKind again) {
+bool Coherence::still_coming(std::uint32_t t, int to, EventKind again) {
   if (p_.write_unlock == Unlock::requester) return false;
-  for (std::uint32_t own = under_way_[static_cast<std::size_t>(core)]; own != none;
-       own = at(own).next_at_core) {
+  for (std::uint32_t own = core(to).under_way; own != none; own = at(own).next_at_core) {
     const Transaction& x = at(own);
     if (x.line != at(t).line || !is_write(x.kind) || !x.ordered || x.filled || own == t) continue;
-    wheel_.push(x.due + 1, again, t, static_cast<std::uint16_t>(core));
+    wheel_.push(x.due + 1, again, t, static_cast<std::uint16_t>(to));
     return true;
   }
   return false;
@@ -493,8 +472,8 @@ Cycles Coherence::fill_time(const Transaction& x, Cycles end) const {
 }
 
 /// Reads of the core that the directory has counted but that are not there yet will be used once only.
-void Coherence::drop_own_reads(int core, LineId line) {
-  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none; t = at(t).next_at_core)
+void Coherence::drop_own_reads(int of, LineId line) {
+  for (std::uint32_t t = core(of).under_way; t != none; t = at(t).next_at_core)
     if (at(t).line == line && at(t).ordered && is_read(at(t).kind)) at(t).dropped = true;
 }
 
@@ -515,8 +494,8 @@ void Coherence::give_up(std::uint32_t t, int core) {
     x.data = sent + ring_.send(counters_.data_ring, ring_.core(core), ring_.core(x.core));
   const Cycles told =
       sent + ring_.send(counters_.acknowledge_ring, ring_.core(core), ring_.directory(line.home));
-  x.acknowledge = std::max(x.acknowledge, told + p_.acknowledge);
-  if (--x.pending == 0) wheel_.push(x.acknowledge, EventKind::acknowledged, t);
+  x.go = std::max(x.go, told + p_.acknowledge);
+  if (--x.pending == 0) wheel_.push(x.go, EventKind::acknowledged, t);
 }
 
 // --- the end ----------------------------------------------------------------------------------------------
@@ -626,23 +605,22 @@ void Coherence::fill(std::uint32_t t) {
     }
   }
 
-  const auto c = static_cast<std::size_t>(core);
+  Core& own = cores_[static_cast<std::size_t>(core)];
   if (kind != Request::evict) {
     leave_core(t);
-    --outstanding_count_[c];
+    --own.outstanding;
   }
   const int ranks = at(t).ranks;
   std::int16_t waiting[max_contexts_per_core];
   std::copy(at(t).rank, at(t).rank + ranks, waiting);
   if (kind != Request::evict) insert(core, id);
-  for (auto next = held_back_[c].begin();
-       next != held_back_[c].end() && outstanding_count_[c] < p_.core_window;) {
+  for (auto next = own.held_back.begin(); next != own.held_back.end() && own.outstanding < p_.core_window;) {
     if (state(core, at(*next).line) == LineState::leaving) {
       ++next;
       continue;
     }
     launch(*next);
-    next = held_back_[c].erase(next);
+    next = own.held_back.erase(next);
   }
   for (int i = 0; i < ranks; ++i) listener_.fulfilled(waiting[i], id, kind, i, transfer);
 }

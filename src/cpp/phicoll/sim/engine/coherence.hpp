@@ -13,6 +13,7 @@
 // any number shared. A cache gives a line up when it takes up the invalidation, and a new owner has it only after all
 // acknowledgements, so holders never overlap. A core that has asked to drop a line counts as not having it.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -99,8 +100,10 @@ class Coherence {
   void request(Request kind, int core, int rank, LineId line);
   /// Whether the core has asked for the line and not got it yet.
   bool asked(int core, LineId line) const;
+  /// Puts what the service centres have counted into `counters`.
+  void count_services(Counters& counters) const;
   /// How many requests the core has under way.
-  int outstanding(int core) const { return outstanding_count_[static_cast<std::size_t>(core)]; }
+  int outstanding(int core) const { return cores_[static_cast<std::size_t>(core)].outstanding; }
 
   /// Of any kind; a rank that is due is handed to the listener.
   void handle(const Event& event);
@@ -117,8 +120,8 @@ class Coherence {
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
 
-  // A Line, and a Transaction but for its last member, fills one line of the host's caches. There are more of them than a
-  // first-level cache holds, and misses there cost.
+  // A Line, a Transaction and a Core fill one line of the host's caches each. There are more of them than a first-level
+  // cache holds, and misses there cost.
   struct alignas(arch::line_bytes) Line {
     CoreSet sharers;  // as the directory knows them: cores that have the line, the owner among them
     std::uint32_t waiting = none;  // requests in the order of their arrival
@@ -158,9 +161,34 @@ class Coherence {
     std::uint16_t pending;  // caches that have not answered
     std::uint16_t invalidated;
     std::int16_t rank[max_contexts_per_core];
-    Cycles data, go, acknowledge;
+    Cycles data;
+    Cycles go;   // of a write that caches are asked for first: when the last acknowledgement so far comes
     Cycles due;  // when it will be filled, once that is known
   };
+  static_assert(sizeof(Transaction) == arch::line_bytes, "see above");
+
+  /// What requests queue up at.
+  struct Server {
+    Cycles free = 0;
+    ServiceCount count;
+    /// The time at which it takes up a request that reaches it at `from`.
+    Cycles serve(Cycles from, Cycles service) {
+      const Cycles start = std::max(from, free);
+      free = start + service;
+      ++count.served;
+      count.busy += service;
+      count.queued += start - from;
+      return start;
+    }
+  };
+
+  struct alignas(arch::line_bytes) Core {
+    Server cache;                          // its second-level cache, answering directories
+    std::uint32_t under_way = none;        // its transactions, a list
+    std::int32_t outstanding = 0;          // how many of them have been sent
+    std::vector<std::uint32_t> held_back;  // its window is full, or the line is leaving
+  };
+  static_assert(sizeof(Core) == arch::line_bytes, "see above");
 
   /// Facts of a transaction for the log alone.
   struct Steps {
@@ -178,11 +206,12 @@ class Coherence {
   }
   void set_state(int core, LineId line, LineState to);
   Transaction& at(std::uint32_t t) { return transactions_[t]; }
+  Core& core(int number) { return cores_[static_cast<std::size_t>(number)]; }
+  const Core& core(int number) const { return cores_[static_cast<std::size_t>(number)]; }
   std::uint32_t make(Request kind, int core, int rank, LineId line);
   void launch(std::uint32_t t);
   void leave_core(std::uint32_t t);
   bool hold_in_l1(int core, LineId line);
-  Cycles serve(ServiceCount& count, Cycles& free, Cycles from, Cycles service);
   void fetch(std::uint32_t t, Cycles from);
 
   void arrive(std::uint32_t t);
@@ -227,7 +256,6 @@ class Coherence {
   Log* log_ = nullptr;
   Random random_;
   std::uint64_t seed_;
-  std::size_t cores_;
   bool checking_ = false;
   bool capacity_matters_ = false;  // there are more lines than a first-level cache holds
   bool l2_matters_ = false;        // likewise of the second level: without it none drives another out
@@ -237,15 +265,12 @@ class Coherence {
   // possible.
   int state_shift_ = 0;
   std::vector<CoreTags> l1_, l2_;
-  std::vector<Cycles> directory_free_, cache_free_, channel_free_;
+  AlignedVector<Core> cores_;
+  AlignedVector<Server> directories_, channels_;
   std::vector<Cycles> l3_out_free_, l3_in_free_, package_out_free_;  // of a table
   AlignedVector<Transaction> transactions_;
   std::vector<Steps> steps_;  // of each transaction, with a log only
   std::uint32_t free_ = none;
-  std::vector<std::uint32_t> under_way_;  // of each core, a list
-  std::vector<int> outstanding_count_;
-  std::vector<std::vector<std::uint32_t>>
-      held_back_;  // of each core: its window is full, or the line is leaving
 };
 
 }  // namespace sim

@@ -47,10 +47,12 @@ void Coherence::check_at_rest() const {
     if (line.owner >= 0 ? !line.sharers.has(line.owner) : !line.sharers.empty())
       throw Error(name + " has owner " + std::to_string(line.owner) + ", which does not hold it");
   }
-  for (std::size_t core = 0; core < cores_; ++core)
-    if (under_way_[core] != none || outstanding_count_[core] != 0 || !held_back_[core].empty())
-      throw Error("simulation: at rest core " + std::to_string(core) + " still waits for line " +
-                  std::to_string(under_way_[core] == none ? 0 : transactions_[under_way_[core]].line));
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    const Core& core = cores_[i];
+    if (core.under_way != none || core.outstanding != 0 || !core.held_back.empty())
+      throw Error("simulation: at rest core " + std::to_string(i) + " still waits for line " +
+                  std::to_string(core.under_way == none ? 0 : transactions_[core.under_way].line));
+  }
   std::vector<bool> free(transactions_.size());
   std::size_t count = 0;
   for (std::uint32_t t = free_; t != none; t = transactions_[t].next, ++count) {

@@ -19,8 +19,7 @@ Cycles Coherence::queue_table(int from, int to, Source source, int home, Cycles 
   };
   const bool cached = source == Source::cache;
   if (cached) {
-    const auto c = static_cast<std::size_t>(from);
-    at = serve(counters_.caches[c], cache_free_[c], at, p_.table_owner_service);
+    at = core(from).cache.serve(at, p_.table_owner_service);
     if (l3_of(from) == l3_of(to)) return at;
     pass(l3_out_free_, l3_of(from), p_.table_l3_out);
   }

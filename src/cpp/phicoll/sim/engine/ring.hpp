@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "phicoll/sim/engine/counters.hpp"
@@ -21,15 +22,15 @@ class Ring {
     // Controllers evenly around the ring, tiles (a core and a directory each) on the stops between them.
     std::vector<bool> taken(static_cast<std::size_t>(stops_), false);
     for (int i = 0; i < p.memory_controllers; ++i) {
-      memory_.push_back(static_cast<int>(static_cast<long>(i) * stops_ / p.memory_controllers));
-      taken[static_cast<std::size_t>(memory_.back())] = true;
+      memory_.push_back(static_cast<std::uint16_t>(static_cast<long>(i) * stops_ / p.memory_controllers));
+      taken[memory_.back()] = true;
     }
-    std::vector<int> tiles;
+    std::vector<std::uint16_t> tiles;
     for (int stop = 0; stop < stops_; ++stop)
-      if (!taken[static_cast<std::size_t>(stop)]) tiles.push_back(stop);
+      if (!taken[static_cast<std::size_t>(stop)]) tiles.push_back(static_cast<std::uint16_t>(stop));
     if (tiles.empty()) tiles.push_back(0);
     const auto place = [&](int count) {
-      std::vector<int> places;
+      std::vector<std::uint16_t> places;
       for (int i = 0; i < count; ++i) places.push_back(tiles[static_cast<std::size_t>(i) % tiles.size()]);
       return places;
     };
@@ -53,7 +54,7 @@ class Ring {
 
  private:
   int hop_, inject_, stops_;
-  std::vector<int> cores_, directories_, memory_;
+  std::vector<std::uint16_t> cores_, directories_, memory_;
 };
 
 }  // namespace sim

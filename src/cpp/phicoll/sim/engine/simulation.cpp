@@ -314,6 +314,7 @@ void Simulation::wake_parked(int core, LineId line) {
 
 Counters Simulation::counters() const {
   Counters counters = counters_;
+  coherence_.count_services(counters);
   for (const Core& core : cores_) counters.issue_busy.push_back(core.issue_busy);
   return counters;
 }
