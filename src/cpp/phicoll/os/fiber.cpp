@@ -224,8 +224,17 @@ struct Fiber::State {
 Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes)
     : state_(new State(std::move(body), stack_bytes)) {}
 
+Fiber::Fiber() noexcept = default;
+Fiber::Fiber(Fiber&& other) noexcept = default;
+
+Fiber& Fiber::operator=(Fiber&& other) noexcept {
+  Fiber before(std::move(other));
+  std::swap(state_, before.state_);
+  return *this;
+}
+
 Fiber::~Fiber() {
-  if (!state_->started || state_->finished) return;
+  if (!state_ || !state_->started || state_->finished) return;
   state_->cancelled = true;
   state_->caught = caught_exceptions();
   state_->enter();
@@ -244,10 +253,11 @@ void Fiber::resume() {
 }
 
 void Fiber::suspend() {
-  if (*state_->caught != nullptr && !state_->resumer_catches)
+  State& state = *state_;  // which another Fiber may hold when this one goes on
+  if (*state.caught != nullptr && !state.resumer_catches)
     throw std::logic_error("a fiber suspended inside a catch block");
-  state_->leave(false);
-  if (state_->cancelled) throw FiberCancelled();
+  state.leave(false);
+  if (state.cancelled) throw FiberCancelled();
 }
 
 bool Fiber::finished() const {

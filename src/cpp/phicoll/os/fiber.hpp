@@ -23,12 +23,15 @@ class Fiber {
  public:
   static constexpr std::size_t default_stack_bytes = 256 * 1024;  // touched as far as it is used
 
+  /// No fiber.
+  Fiber() noexcept;
   /// Does not start it. Throws ResourceError when there is no memory for the stack.
   explicit Fiber(std::function<void()> body, std::size_t stack_bytes = default_stack_bytes);
   /// Unwinds the stack of a fiber that was started and has not finished.
   ~Fiber();
-  Fiber(const Fiber&) = delete;
-  Fiber& operator=(const Fiber&) = delete;
+  Fiber(Fiber&& other) noexcept;
+  Fiber& operator=(Fiber&& other) noexcept;
+  explicit operator bool() const { return state_ != nullptr; }
 
   /// Runs the body until it suspends or ends. Rethrows what the body threw. Not from inside a fiber's own
   /// body, not after the end: std::logic_error.

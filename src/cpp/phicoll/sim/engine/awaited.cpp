@@ -1,7 +1,5 @@
 #include "phicoll/sim/engine/awaited.hpp"
 
-#include <cstring>
-
 #include "phicoll/arch/arch.hpp"
 
 namespace phicoll {
@@ -29,13 +27,8 @@ const char* words_of(ConditionKind kind) {
 
 }  // namespace
 
-std::uint64_t Awaited::seen() const {
-  std::uint64_t word = 0;
-  std::memcpy(&word, place, bytes);  // words are little-endian on every host of the simulator
-  return word;
-}
-
-bool Awaited::holds() const {
+/// A line's bytes, or a word of less than 8 bytes.
+bool Awaited::smaller_holds() const {
   if (whole_line) {
     const auto* const of_line = static_cast<const unsigned char*>(place);
     for (unsigned b = 0; b < arch::line_bytes; ++b)
@@ -47,10 +40,8 @@ bool Awaited::holds() const {
       return word_holds<std::uint8_t>(*this);
     case 2:
       return word_holds<std::uint16_t>(*this);
-    case 4:
-      return word_holds<std::uint32_t>(*this);
     default:
-      return word_holds<std::uint64_t>(*this);
+      return word_holds<std::uint32_t>(*this);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "phicoll/sim/engine/coherence.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "phicoll/errors.hpp"
 
@@ -16,9 +17,11 @@ char letter(LineState state) {
   return "ISEML"[static_cast<std::size_t>(state)];
 }
 
-int CoreSet::lowest() const {
+int CoreSet::lowest_but(int core) const {
+  CoreSet others = *this;
+  if (core >= 0) others.remove(core);
   for (int word = 0; word < max_cores / 64; ++word)
-    if (bits[word] != 0) return word * 64 + __builtin_ctzll(bits[word]);
+    if (others.bits[word] != 0) return word * 64 + __builtin_ctzll(others.bits[word]);
   return -1;
 }
 
@@ -58,29 +61,8 @@ void Coherence::add_lines(std::size_t count) {
   l2_matters_ = lines_.size() > l2_.front().capacity();
 }
 
-Cycles Coherence::hit(int core, LineId line) {
-  if (!capacity_matters_ || hold_in_l1(core, line)) {
-    ++counters_.l1_hits;
-    return p_.l1_hit;
-  }
-  ++counters_.l2_hits;
-  return p_.l2_hit;
-}
-
-/// Notes a use of the line, which is in the first-level cache from now on. Returns whether it was there.
-bool Coherence::hold_in_l1(int core, LineId line) {
-  const auto c = static_cast<std::size_t>(core);
-  if (l1_[c].touch(line)) return true;
-  l1_[c].insert(line);
-  if (l2_matters_) l2_[c].touch(line);
-  return false;
-}
-
-void Coherence::set_state(int core, LineId line, LineState to) {
-  std::uint8_t& state = states_[state_index(core, line)];
-  const auto from = static_cast<LineState>(state);
+void Coherence::watch_state(int core, LineId line, LineState from, LineState to) {
   if (from == to) return;
-  state = static_cast<std::uint8_t>(to);
   if (log_)
     log_->states.push_back(StateRecord{wheel_.now(), line, static_cast<std::int16_t>(core), from, to});
   if (checking_) check(line);
@@ -121,20 +103,16 @@ std::uint32_t Coherence::make(Request kind, int from, int rank, LineId line) {
     steps_[t].issued = wheel_.now();
   }
   // Nothing joins or waits for an eviction, and a full cache makes many: they are not in the core's list.
-  if (kind != Request::evict) {
-    std::uint32_t& first = core(from).under_way;
-    made.next_at_core = first;
-    first = t;
-  }
+  if (kind != Request::evict) core(from).under_way.push_back(UnderWay{line, t});
   ++counters_.requests[static_cast<std::size_t>(kind)];
   return t;
 }
 
 void Coherence::request(Request kind, int core, int rank, LineId line) {
   Core& own = cores_[static_cast<std::size_t>(core)];
-  for (std::uint32_t t = own.under_way; t != none && kind != Request::evict; t = at(t).next_at_core) {
-    Transaction& other = at(t);
-    if (other.line != line) continue;
+  for (std::size_t way = kind == Request::evict ? 0 : own.under_way.size(); way-- > 0;) {
+    if (own.under_way[way].line != line) continue;
+    Transaction& other = at(own.under_way[way].t);
     // A read joins a prefetch whatever the machine merges: the prefetch waits in the same cache.
     const bool joins =
         is_read(kind)
@@ -165,15 +143,16 @@ void Coherence::request(Request kind, int core, int rank, LineId line) {
     return;
   }
   if (state(core, line) == LineState::leaving || own.outstanding >= p_.core_window) {
-    own.held_back.push_back(t);
+    at(t).held_back = true;
+    ++own.held_back;
     return;
   }
   launch(t);
 }
 
 bool Coherence::asked(int by, LineId line) const {
-  for (std::uint32_t t = core(by).under_way; t != none; t = transactions_[t].next_at_core)
-    if (transactions_[t].line == line && transactions_[t].kind != Request::evict) return true;
+  for (const UnderWay& one : core(by).under_way)
+    if (one.line == line) return true;
   return false;
 }
 
@@ -194,37 +173,39 @@ void Coherence::launch(std::uint32_t t) {
   wheel_.push(wheel_.now() + p_.miss + jitter() + trip, EventKind::request, t);
 }
 
-/// The transaction is no longer under way at its core; requests that were held back may start.
+/// The transaction is no longer under way at its core.
 void Coherence::leave_core(std::uint32_t t) {
-  std::uint32_t* link = &core(at(t).core).under_way;
-  while (*link != t) link = &at(*link).next_at_core;
-  *link = at(t).next_at_core;
+  std::vector<UnderWay>& under_way = core(at(t).core).under_way;
+  UnderWay* place = under_way.data();
+  while (place->t != t) ++place;
+  for (const UnderWay* const last = &under_way.back(); place != last; ++place) place[0] = place[1];
+  under_way.pop_back();
 }
 
 // --- the directory ---------------------------------------------------------------------------------------
 
-void Coherence::handle(const Event& event) {
-  switch (event.kind) {
+void Coherence::handle(EventKind kind, std::uint32_t t, int core) {
+  switch (kind) {
     case EventKind::request:
-      return arrive(event.subject);
+      return arrive(t);
     case EventKind::start:
-      return take_up(event.subject);
+      return take_up(t);
     case EventKind::forward:
-      return forwarded(event.subject, event.core);
+      return forwarded(t, core);
     case EventKind::answer:
-      return answer(event.subject, event.core);
+      return answer(t, core);
     case EventKind::invalidate:
-      return invalidate(event.subject, event.core);
+      return invalidate(t, core);
     case EventKind::give_up:
-      return give_up(event.subject, event.core);
+      return give_up(t, core);
     case EventKind::acknowledged:
-      return acknowledged(event.subject);
+      return acknowledged(t);
     case EventKind::fill:
-      return fill(event.subject);
+      return fill(t);
     case EventKind::released:
-      return released(event.subject);
+      return released(t);
     case EventKind::resume:
-      return listener_.due(static_cast<int>(event.subject));
+      break;
   }
 }
 
@@ -245,7 +226,7 @@ void Coherence::take_up(std::uint32_t t) {
     Steps& s = steps_[t];
     if (s.arrived < 0) s.arrived = wheel_.now();
     s.taken_up = wheel_.now();
-    s.ahead = lines_[x.line].queued;
+    for (std::uint32_t before = lines_[x.line].waiting; before != none; before = at(before).next) ++s.ahead;
   }
   queue(t);
   pump(x.line);
@@ -256,7 +237,6 @@ void Coherence::queue(std::uint32_t t) {
   at(t).next = none;
   (line.waiting == none ? line.waiting : at(line.last).next) = t;
   line.last = t;
-  ++line.queued;
 }
 
 /// Begins the requests of a line that can begin, in their order.
@@ -267,7 +247,6 @@ void Coherence::pump(LineId id) {
     // A line that is on its way from memory can only be read, and not if its reader got it exclusively.
     if (line.fetching > 0 && (!is_read(at(t).kind) || line.alone)) return;
     line.waiting = at(t).next;
-    --line.queued;
     begin(t);
   }
 }
@@ -359,9 +338,9 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
     ++counters_.upgrades;
     if (x.kind == Request::write) from += p_.upgrade;
   }
-  CoreSet others = line.sharers;
-  others.remove(x.core);
-  if (others.empty()) {
+  // The cache that sends the data is asked first, then the others, one after the other.
+  const int first = line.owner >= 0 && line.owner != x.core ? line.owner : line.sharers.lowest_but(x.core);
+  if (first < 0) {
     line.sharers = CoreSet();
     line.sharers.add(x.core);
     line.owner = x.core;
@@ -375,8 +354,6 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
     wheel_.push(x.due, EventKind::fill, t);
     return;
   }
-  // The cache that sends the data is asked first, then the others, one after the other.
-  const int first = line.owner >= 0 && others.has(line.owner) ? line.owner : others.lowest();
   if (needs_data) {
     x.responder = static_cast<std::int16_t>(first);
     x.source = Source::cache;
@@ -388,8 +365,9 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
     ++x.pending;
   };
   ask(first);
-  others.remove(first);
-  others.each(ask);
+  line.sharers.each([&](int core) {
+    if (core != first && core != x.core) ask(core);
+  });
   x.invalidated = x.pending;
 }
 
@@ -457,9 +435,10 @@ void Coherence::invalidate(std::uint32_t t, int at_core) {
 /// Where a directory passes a line on before its new owner has it: the owner gives it up once it has come.
 bool Coherence::still_coming(std::uint32_t t, int to, EventKind again) {
   if (p_.write_unlock == Unlock::requester) return false;
-  for (std::uint32_t own = core(to).under_way; own != none; own = at(own).next_at_core) {
-    const Transaction& x = at(own);
-    if (x.line != at(t).line || !is_write(x.kind) || !x.ordered || x.filled || own == t) continue;
+  const std::vector<UnderWay>& under_way = core(to).under_way;
+  for (std::size_t i = under_way.size(); i-- > 0;) {
+    const Transaction& x = at(under_way[i].t);
+    if (x.line != at(t).line || !is_write(x.kind) || !x.ordered || x.filled || under_way[i].t == t) continue;
     wheel_.push(x.due + 1, again, t, static_cast<std::uint16_t>(to));
     return true;
   }
@@ -473,8 +452,8 @@ Cycles Coherence::fill_time(const Transaction& x, Cycles end) const {
 
 /// Reads of the core that the directory has counted but that are not there yet will be used once only.
 void Coherence::drop_own_reads(int of, LineId line) {
-  for (std::uint32_t t = core(of).under_way; t != none; t = at(t).next_at_core)
-    if (at(t).line == line && at(t).ordered && is_read(at(t).kind)) at(t).dropped = true;
+  for (const UnderWay& one : core(of).under_way)
+    if (one.line == line && at(one.t).ordered && is_read(at(one.t).kind)) at(one.t).dropped = true;
 }
 
 void Coherence::give_up(std::uint32_t t, int core) {
@@ -578,8 +557,11 @@ void Coherence::fill(std::uint32_t t) {
   }
   if (x.source == Source::cache) ++counters_.from_caches;
   if (x.source == Source::memory) ++counters_.from_memory;
-  record(t);
-  const int transfer = log_ ? static_cast<int>(log_->transfers.size()) - 1 : -1;
+  int transfer = -1;
+  if (__builtin_expect(log_ != nullptr, 0)) {
+    record(t);
+    transfer = static_cast<int>(log_->transfers.size()) - 1;
+  }
 
   // Handles acknowledgements to the directory: of reads from memory, and of what keeps the line busy until then.
   if (p_.protocol == Protocol::table) {
@@ -610,19 +592,25 @@ void Coherence::fill(std::uint32_t t) {
     leave_core(t);
     --own.outstanding;
   }
+  // It may be another transaction's already when its ranks are told.
   const int ranks = at(t).ranks;
   std::int16_t waiting[max_contexts_per_core];
-  std::copy(at(t).rank, at(t).rank + ranks, waiting);
+  std::memcpy(waiting, at(t).rank, sizeof waiting);
   if (kind != Request::evict) insert(core, id);
-  for (auto next = own.held_back.begin(); next != own.held_back.end() && own.outstanding < p_.core_window;) {
-    if (state(core, at(*next).line) == LineState::leaving) {
-      ++next;
-      continue;
-    }
-    launch(*next);
-    next = own.held_back.erase(next);
-  }
+  if (own.held_back != 0) launch_held_back(own);
   for (int i = 0; i < ranks; ++i) listener_.fulfilled(waiting[i], id, kind, i, transfer);
+}
+
+/// As many of the core's transactions as its window allows, in the order of their making.
+void Coherence::launch_held_back(Core& own) {
+  for (std::size_t i = 0; i < own.under_way.size() && own.outstanding < p_.core_window; ++i) {
+    const std::uint32_t t = own.under_way[i].t;
+    Transaction& next = at(t);
+    if (!next.held_back || state(next.core, next.line) == LineState::leaving) continue;
+    next.held_back = false;
+    --own.held_back;
+    launch(t);
+  }
 }
 
 void Coherence::released(std::uint32_t t) {

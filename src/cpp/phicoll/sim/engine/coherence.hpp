@@ -39,7 +39,8 @@ struct CoreSet {
   void add(int core) { bits[core / 64] |= std::uint64_t{1} << core % 64; }
   void remove(int core) { bits[core / 64] &= ~(std::uint64_t{1} << core % 64); }
   bool empty() const { return (bits[0] | bits[1] | bits[2] | bits[3]) == 0; }
-  int lowest() const;  ///< -1 for none
+  int lowest() const { return lowest_but(-1); }  ///< -1 for none
+  int lowest_but(int core) const;
   template <class Each>
   void each(Each each) const {
     for (int word = 0; word < max_cores / 64; ++word)
@@ -57,8 +58,6 @@ class CoherenceListener {
   virtual void fulfilled(int rank, LineId line, Request kind, int position, int transfer) = 0;
   /// The core does not have the line any more.
   virtual void taken(int core, LineId line) = 0;
-  /// The time has come at which the rank goes on.
-  virtual void due(int rank) = 0;
 };
 
 class Coherence {
@@ -70,9 +69,12 @@ class Coherence {
   void add_lines(std::size_t count);
   std::size_t lines() const { return lines_.size(); }
   int directory_of(LineId line) const { return lines_[line].home; }
-  void write_log(Log* log) { log_ = log; }
+  void write_log(Log* log) {
+    log_ = log;
+    watching_ = true;
+  }
   /// From now on every change of a line is checked at once.
-  void check_always() { checking_ = true; }
+  void check_always() { watching_ = checking_ = true; }
 
   LineState state(int core, LineId line) const {
     return static_cast<LineState>(states_[state_index(core, line)]);
@@ -93,7 +95,14 @@ class Coherence {
     lines_[line].dirty = true;  // the owner would say so when it answers
   }
   /// What a read of a readable line costs.
-  Cycles hit(int core, LineId line);
+  Cycles hit(int core, LineId line) {
+    if (!capacity_matters_ || hold_in_l1(core, line)) {
+      ++counters_.l1_hits;
+      return p_.l1_hit;
+    }
+    ++counters_.l2_hits;
+    return p_.l2_hit;
+  }
 
   /// Makes a request of `rank` on `core`; fulfilled() tells when it has been served. A prefetch by rank -1 tells no rank. Joins
   /// a request of the core for the same line if the machine merges them.
@@ -105,8 +114,8 @@ class Coherence {
   /// How many requests the core has under way.
   int outstanding(int core) const { return cores_[static_cast<std::size_t>(core)].outstanding; }
 
-  /// Of any kind; a rank that is due is handed to the listener.
-  void handle(const Event& event);
+  /// Of any kind but `resume`.
+  void handle(EventKind kind, std::uint32_t t, int core);
 
   /// Throws Error with the line and the cores if two cores hold what only one may hold.
   void check(LineId line) const;
@@ -131,24 +140,22 @@ class Coherence {
     std::uint16_t home = 0;
     std::uint16_t channel = 0;
     std::uint16_t fetching = 0;  // reads from memory that are not acknowledged
-    std::uint16_t queued = 0;
-    std::int8_t package = -1;  // whose memory holds it: of the core that touched it first
-    bool busy : 1;
-    bool dirty : 1;    // memory has an older value
-    bool joining : 1;  // deferred reads are being fetched
-    bool alone : 1;    // a fetch gave the line exclusively
-    bool owned : 1;    // its only holder got it exclusively or to write it, and no other has read it since
+    std::int8_t package = -1;    // whose memory holds it: of the core that touched it first
+    bool busy = false;
+    bool owned = false;  // its only holder got it exclusively or to write it, and no other has read it since
+    bool dirty : 1;      // memory has an older value
+    bool joining : 1;    // deferred reads are being fetched
+    bool alone : 1;      // a fetch gave the line exclusively
     bool homed : 1;
     Cycles memory_free = 0;
 
-    Line() : busy(false), dirty(false), joining(false), alone(false), owned(false), homed(false) {}
+    Line() : dirty(false), joining(false), alone(false), homed(false) {}
   };
   static_assert(sizeof(Line) == arch::line_bytes, "see above");
 
   struct alignas(arch::line_bytes) Transaction {
     LineId line;
-    std::uint32_t next;          // in the line's queue
-    std::uint32_t next_at_core;  // under way at the core
+    std::uint32_t next;  // in the line's queue
     std::int16_t core;
     std::int16_t responder;
     Request kind;
@@ -157,6 +164,7 @@ class Coherence {
     bool dropped : 1;  // the line was taken away before it came
     bool upgrade : 1;  // a write of a sharer: no data needed
     bool filled : 1;
+    bool held_back : 1;     // not sent, as the core's window is full, or the line is leaving
     std::uint8_t ranks;     // contexts that wait
     std::uint16_t pending;  // caches that have not answered
     std::uint16_t invalidated;
@@ -182,11 +190,17 @@ class Coherence {
     }
   };
 
+  /// A transaction of a core, which is looked for by its line.
+  struct UnderWay {
+    LineId line;
+    std::uint32_t t;
+  };
+
   struct alignas(arch::line_bytes) Core {
-    Server cache;                          // its second-level cache, answering directories
-    std::uint32_t under_way = none;        // its transactions, a list
-    std::int32_t outstanding = 0;          // how many of them have been sent
-    std::vector<std::uint32_t> held_back;  // its window is full, or the line is leaving
+    Server cache;                     // its second-level cache, answering directories
+    std::vector<UnderWay> under_way;  // in the order of their making
+    std::int32_t outstanding = 0;     // how many of them have been sent
+    std::int32_t held_back = 0;       // how many have not
   };
   static_assert(sizeof(Core) == arch::line_bytes, "see above");
 
@@ -204,23 +218,37 @@ class Coherence {
   std::size_t state_index(int core, LineId line) const {
     return (std::size_t{line} << state_shift_) + static_cast<std::size_t>(core);
   }
-  void set_state(int core, LineId line, LineState to);
+  void set_state(int core, LineId line, LineState to) {
+    std::uint8_t& state = states_[state_index(core, line)];
+    const auto from = static_cast<LineState>(state);
+    state = static_cast<std::uint8_t>(to);
+    if (__builtin_expect(watching_, 0)) watch_state(core, line, from, to);
+  }
+  void watch_state(int core, LineId line, LineState from, LineState to);
   Transaction& at(std::uint32_t t) { return transactions_[t]; }
   Core& core(int number) { return cores_[static_cast<std::size_t>(number)]; }
   const Core& core(int number) const { return cores_[static_cast<std::size_t>(number)]; }
-  std::uint32_t make(Request kind, int core, int rank, LineId line);
-  void launch(std::uint32_t t);
-  void leave_core(std::uint32_t t);
-  bool hold_in_l1(int core, LineId line);
-  void fetch(std::uint32_t t, Cycles from);
+  inline std::uint32_t make(Request kind, int core, int rank, LineId line);
+  inline void launch(std::uint32_t t);
+  inline void leave_core(std::uint32_t t);
+  void launch_held_back(Core& own);
+  /// Notes a use of the line, which is in the first-level cache from now on. Returns whether it was there.
+  bool hold_in_l1(int core, LineId line) {
+    const auto c = static_cast<std::size_t>(core);
+    if (l1_[c].touch(line)) return true;
+    l1_[c].insert(line);
+    if (l2_matters_) l2_[c].touch(line);
+    return false;
+  }
+  inline void fetch(std::uint32_t t, Cycles from);
 
-  void arrive(std::uint32_t t);
-  void take_up(std::uint32_t t);
-  void queue(std::uint32_t t);
-  void begin(std::uint32_t t);
-  void begin_read(std::uint32_t t, Cycles at);
-  void begin_write(std::uint32_t t, Cycles at);
-  void begin_evict(std::uint32_t t, Cycles at);
+  inline void arrive(std::uint32_t t);
+  inline void take_up(std::uint32_t t);
+  inline void queue(std::uint32_t t);
+  inline void begin(std::uint32_t t);
+  inline void begin_read(std::uint32_t t, Cycles at);
+  inline void begin_write(std::uint32_t t, Cycles at);
+  inline void begin_evict(std::uint32_t t, Cycles at);
   void begin_table(std::uint32_t t);
   int package_of(int core) const {
     return static_cast<int>(static_cast<long>(core) * p_.packages / p_.cores);
@@ -229,24 +257,24 @@ class Coherence {
     return static_cast<int>(static_cast<long>(core) * p_.packages * p_.l3_per_package / p_.cores);
   }
   Cycles queue_table(int from, int to, Source source, int home, Cycles at);
-  void forwarded(std::uint32_t t, int core);
-  void answer(std::uint32_t t, int core);
-  void invalidate(std::uint32_t t, int core);
-  void give_up(std::uint32_t t, int core);
-  void acknowledged(std::uint32_t t);
-  void fill(std::uint32_t t);
-  void released(std::uint32_t t);
-  void pump(LineId line);
-  void insert(int core, LineId line);
+  inline void forwarded(std::uint32_t t, int core);
+  inline void answer(std::uint32_t t, int core);
+  inline void invalidate(std::uint32_t t, int core);
+  inline void give_up(std::uint32_t t, int core);
+  inline void acknowledged(std::uint32_t t);
+  inline void fill(std::uint32_t t);
+  inline void released(std::uint32_t t);
+  inline void pump(LineId line);
+  inline void insert(int core, LineId line);
   void forget(int core, LineId line);
-  int responder(const Line& line, int core) const;
-  void drop_own_reads(int core, LineId line);
-  bool still_coming(std::uint32_t t, int core, EventKind again);
-  Cycles fill_time(const Transaction& t, Cycles end) const;
+  inline int responder(const Line& line, int core) const;
+  inline void drop_own_reads(int core, LineId line);
+  inline bool still_coming(std::uint32_t t, int core, EventKind again);
+  inline Cycles fill_time(const Transaction& t, Cycles end) const;
   void note_asked(std::uint32_t t, int core, Cycles start);
   void note_freed(std::uint32_t t);
   void record(std::uint32_t t);
-  Cycles jitter();
+  inline Cycles jitter();
 
   const MachineParameters p_;
   Ring ring_;
@@ -257,6 +285,7 @@ class Coherence {
   Random random_;
   std::uint64_t seed_;
   bool checking_ = false;
+  bool watching_ = false;          // there is a log, or every change is checked
   bool capacity_matters_ = false;  // there are more lines than a first-level cache holds
   bool l2_matters_ = false;        // likewise of the second level: without it none drives another out
   AlignedVector<Line> lines_;

@@ -29,8 +29,8 @@ void Coherence::check_at_rest() const {
     const Line& line = lines_[id];
     const std::string name = "simulation: at rest line " + std::to_string(id);
     check(id);
-    if (line.busy || line.waiting != none || line.queued != 0 || line.fetching != 0 ||
-        line.deferred != none || line.alone || line.joining)
+    if (line.busy || line.waiting != none || line.fetching != 0 || line.deferred != none || line.alone ||
+        line.joining)
       throw Error(name + " is busy though nothing is under way");
     for (int core = 0; core < p_.cores; ++core) {
       const LineState s = state(core, id);
@@ -49,9 +49,9 @@ void Coherence::check_at_rest() const {
   }
   for (std::size_t i = 0; i < cores_.size(); ++i) {
     const Core& core = cores_[i];
-    if (core.under_way != none || core.outstanding != 0 || !core.held_back.empty())
+    if (!core.under_way.empty() || core.outstanding != 0 || core.held_back != 0)
       throw Error("simulation: at rest core " + std::to_string(i) + " still waits for line " +
-                  std::to_string(core.under_way == none ? 0 : transactions_[core.under_way].line));
+                  std::to_string(core.under_way.empty() ? 0 : core.under_way.front().line));
   }
   std::vector<bool> free(transactions_.size());
   std::size_t count = 0;

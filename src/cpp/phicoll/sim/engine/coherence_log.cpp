@@ -34,7 +34,6 @@ void Coherence::note_freed(std::uint32_t t) {
 }
 
 void Coherence::record(std::uint32_t t) {
-  if (!log_) return;
   const Transaction& x = at(t);
   const Line& line = lines_[x.line];
   Steps& s = steps_[t];

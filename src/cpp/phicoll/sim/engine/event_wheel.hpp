@@ -55,10 +55,8 @@ class EventWheel {
   /// `time` not before now.
   void push(Cycles time, EventKind kind, std::uint32_t subject, std::uint16_t core = 0) {
     if (time < next_) next_ = time;
-    if (time - now_ >= reach) {
-      put_far(Event{time, subject, core, kind});
-      return;
-    }
+    if (__builtin_expect((time - now_ >= reach) | (free_ == none), 0))
+      return push_seldom(Event{time, subject, core, kind});
     put(time, subject, core, kind);
   }
 
@@ -95,7 +93,7 @@ class EventWheel {
   static constexpr std::uint32_t none = UINT32_MAX;
 
   /// An event; its bucket tells the time.
-  struct Node {
+  struct alignas(16) Node {
     std::uint32_t subject;
     std::uint32_t next;  // the bucket's next event, in a circle, or the next free node
     std::uint16_t core;
@@ -109,10 +107,16 @@ class EventWheel {
     }
   };
 
-  [[gnu::noinline]] void put_far(const Event& event) { far_.push(Far{event, sequence_++}); }
+  /// The event is far, or there is no free node.
+  [[gnu::noinline]] void push_seldom(Event event) {
+    if (free_ == none) make_node();
+    if (event.time - now_ >= reach)
+      far_.push(Far{event, sequence_++});
+    else
+      put(event.time, event.subject, event.core, event.kind);
+  }
 
   void put(Cycles time, std::uint32_t subject, std::uint16_t core, EventKind kind) {
-    if (__builtin_expect(free_ == none, 0)) make_node();
     const std::uint32_t node = free_;
     Node* const nodes = nodes_.data();
     free_ = nodes[node].next;
@@ -153,12 +157,13 @@ class EventWheel {
   [[gnu::noinline]] void bring_near() {
     while (!far_.empty() && far_.top().event.time - now_ < reach) {
       const Event& event = far_.top().event;
+      if (free_ == none) make_node();
       put(event.time, event.subject, event.core, event.kind);
       far_.pop();
     }
   }
 
-  [[gnu::noinline]] void make_node() {
+  void make_node() {
     free_ = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back(Node{0, none, 0, EventKind::resume});
   }

@@ -79,23 +79,15 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
 
 Simulation::~Simulation() {
   // Fibers that did not finish are unwound before what they look at goes away.
-  for (Context& c : contexts_) c.fiber.reset();
+  for (Context& c : contexts_) c.fiber = os::Fiber();
   if (mapped_)
     munmap(memory_, bytes_);
   else
     std::free(memory_);
 }
 
-LineId Simulation::line_of(const void* place) const {
-  const auto* const byte = static_cast<const unsigned char*>(place);
-  if (byte < memory_ || byte >= memory_ + bytes_)
-    throw Error("simulation: an address outside the " + std::to_string(bytes_) + " bytes of shared memory");
-  return static_cast<LineId>(static_cast<std::size_t>(byte - memory_) / arch::line_bytes);
-}
-
-unsigned Simulation::offset_of(const void* place) const {
-  return static_cast<unsigned>(static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) %
-                               arch::line_bytes);
+void Simulation::throw_outside() const {
+  throw Error("simulation: an address outside the " + std::to_string(bytes_) + " bytes of shared memory");
 }
 
 std::uint64_t Simulation::image(const void* place, unsigned bytes) const {
@@ -115,7 +107,7 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
   for (Context& c : contexts_) {
     if (!c.fiber) {
       // The fiber serves all runs: a stack and a start cost more than a switch.
-      c.fiber.reset(new os::Fiber([this, &c] {
+      c.fiber = os::Fiber([this, &c] {
         SimPort port(*this, c.rank);
         for (;;) {
           body_(port);
@@ -123,9 +115,9 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
           note_change();
           c.mode = Mode::finished;
           set_weight(c, 0);
-          c.fiber->suspend();
+          c.fiber.suspend();
         }
-      }));
+      });
     }
     const Cycles skew =
         options_.start_skew == 0
@@ -133,18 +125,25 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
             : static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(options_.start_skew)));
     wake_at(c, wheel_.now() + skew);
   }
-  while (wheel_.next_time() != EventWheel::never && !log_closed()) {
-    look_for_stop();
-    const Event event = wheel_.pop();
-    coherence_.handle(event);
-    if (!ready_.empty()) run_ready();
-  }
+  handle_events();
   // The ranks' last instructions end after the last event.
   for (const Context& c : contexts_) wheel_.advance(c.time);
   counters_.events = wheel_.popped();
   if (log_closed()) return;
   if (unfinished_ != 0) throw_stuck("wait");
   if (options_.check) coherence_.check_at_rest();
+}
+
+void Simulation::handle_events() {
+  while (wheel_.next_time() != EventWheel::never && !log_closed()) {
+    look_for_stop(wheel_.popped());
+    const Event event = wheel_.pop();
+    if (event.kind == EventKind::resume)
+      resume(contexts_[event.subject]);
+    else
+      coherence_.handle(event.kind, event.subject, event.core);
+    if (!ready_.empty()) run_ready();
+  }
 }
 
 void Simulation::run_ready() {
@@ -157,16 +156,12 @@ void Simulation::resume(Context& c) {
   c.needs = Needs::nothing;
   set_weight(c, full_weight);
   if (c.time < wheel_.now()) c.time = wheel_.now();
-  if (c.step == Step::none || go_on_waiting(c)) c.fiber->resume();
-}
-
-void Simulation::due(int rank) {
-  resume(context(rank));
+  if (c.step == Step::none || go_on_waiting(c)) c.fiber.resume();
 }
 
 void Simulation::suspend(Context& c, Mode mode, int weight) {
   rest(c, mode, weight);
-  c.fiber->suspend();
+  c.fiber.suspend();
 }
 
 void Simulation::rest(Context& c, Mode mode, int weight) {
@@ -191,12 +186,12 @@ void Simulation::throw_if_stopped() const {
 
 /// Brings the clock to the rank's time; everything earlier happens first.
 void Simulation::sync(Context& c) {
-  if (!reaches_its_time(c)) c.fiber->suspend();
+  if (!reaches_its_time(c)) c.fiber.suspend();
 }
 
 /// Brings the clock to the rank's time, or returns false if something is earlier: the rank rests until its time has come.
 bool Simulation::reaches_its_time(Context& c) {
-  look_for_stop();
+  look_for_stop(++operations_);
   const MachineParameters& p = machine_.p;
   if (c.core == p.os_core && p.os_interval > 0 &&
       c.time >= next_interruption_[static_cast<std::size_t>(c.core)]) {
@@ -214,18 +209,6 @@ bool Simulation::reaches_its_time(Context& c) {
   return false;
 }
 
-/// How long the core's issue port needs for a context's instructions: no context issues more often than every
-/// `issue_interval` cycles, and the contexts that issue take turns.
-Cycles Simulation::issue(const Context& c, int instructions) const {
-  const int interval = std::max(machine_.p.issue_interval * full_weight, core(c).load);
-  return static_cast<Cycles>(instructions) * interval / full_weight;
-}
-
-void Simulation::spend(Context& c, int instructions, Cycles least) {
-  c.time += std::max(least, issue(c, instructions));
-  core(c).issue_busy += instructions;
-}
-
 /// From look to look of a rank that waits for a line of its cache, as the core's contexts issue now: while it
 /// looks it issues itself.
 Cycles Simulation::look_period(const Context& c) const {
@@ -239,15 +222,9 @@ Cycles Simulation::period_under(int others) const {
   return std::max<Cycles>(machine_.p.l1_hit, instructions * interval / full_weight) + pause_;
 }
 
-/// The share of the issue port that the context's instructions take. Siblings that look at lines in a loop
-/// look more or less often from now on; when they look next stays.
-void Simulation::set_weight(Context& c, int weight) {
-  if (weight == c.weight) return;
-  Core& own = core(c);
-  const int before = own.load;
-  own.load += weight - c.weight;
-  c.weight = weight;
-  if (std::max(before, own.load) <= calm_load_) return;
+/// How often the context's siblings that are parked look.
+void Simulation::change_looks(const Context& c) {
+  const Core& own = core(c);
   Core::each(own.parked & ~(1U << c.place), [&](std::size_t place) {
     Context& other = context(own.rank[place]);
     const Cycles period = look_period(other);
@@ -300,10 +277,8 @@ void Simulation::taken(int core, LineId line) {
 /// Ranks of the core that look at this line see something new at their next look.
 void Simulation::wake_parked(int core, LineId line) {
   Core& own = cores_[static_cast<std::size_t>(core)];
-  unsigned there = 0;  // found without a branch: which ranks are parked is seldom foreseen
-  for (unsigned place = 0; place < max_contexts_per_core; ++place)
-    there |= static_cast<unsigned>(own.line[place] == line) << place;
-  there &= own.parked;
+  const unsigned there = own.parked_on(line);
+  if (there == 0) return;
   own.parked = static_cast<std::uint8_t>(own.parked & ~there);
   Core::each(there, [&](std::size_t place) {
     Context& c = context(own.rank[place]);

@@ -11,9 +11,11 @@
 // goes on at the moment of its next look. So waiting costs the host nothing while nothing changes; the instructions of the
 // looks are charged to the core's issue port all the same.
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -91,7 +93,11 @@ class Simulation final : private CoherenceListener {
   Log* log() { return log_.get(); }
   bool log_closed() const { return log_ && log_->closed(); }
   /// The line of an address in the shared memory. Throws Error outside.
-  LineId line_of(const void* place) const;
+  LineId line_of(const void* place) const {
+    const auto at = static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_);
+    if (__builtin_expect(at >= bytes_, 0)) throw_outside();
+    return static_cast<LineId>(at / arch::line_bytes);
+  }
   LineState state(int core, LineId line) const { return coherence_.state(core, line); }
   int core_of(int rank) const { return contexts_[static_cast<std::size_t>(rank)].core; }
   int directory_of(LineId line) const { return coherence_.directory_of(line); }
@@ -175,7 +181,7 @@ class Simulation final : private CoherenceListener {
     Cycles time = 0;
     Cycles next_look = 0;
     Cycles look_period = 0;
-    std::unique_ptr<os::Fiber> fiber;
+    os::Fiber fiber;
     std::int16_t rank = 0;
     std::int16_t core = 0;
     int place = 0;     // among its core's ranks
@@ -208,6 +214,16 @@ class Simulation final : private CoherenceListener {
     std::uint8_t several_stores = 0;          // which have more than one store that is not visible
     LineId line[max_contexts_per_core] = {};  // that a parked rank looks at
     std::int16_t rank[max_contexts_per_core] = {};
+    /// Which ranks are parked on the line. Without a branch: it is seldom foreseen.
+    unsigned parked_on(LineId which) const {
+      using Four = LineId __attribute__((vector_size(16)));
+      Four lines[2];
+      static_assert(sizeof lines == sizeof line, "two vectors");
+      std::memcpy(lines, line, sizeof lines);
+      const Four found =
+          ((lines[0] == which) & Four{1, 2, 4, 8}) | ((lines[1] == which) & Four{16, 32, 64, 128});
+      return (found[0] | found[1] | found[2] | found[3]) & parked;
+    }
     /// Calls each(place) for the bits set in `places`, in the order of the ranks.
     template <class Each>
     static void each(unsigned places, Each each) {
@@ -220,7 +236,6 @@ class Simulation final : private CoherenceListener {
   // CoherenceListener
   void fulfilled(int rank, LineId line, Request kind, int position, int transfer) override;
   void taken(int core, LineId line) override;
-  void due(int rank) override;
 
   Context& context(int rank) { return contexts_[static_cast<std::size_t>(rank)]; }
   Core& core(const Context& c) { return cores_[static_cast<std::size_t>(c.core)]; }
@@ -232,16 +247,36 @@ class Simulation final : private CoherenceListener {
   void resume(Context& c);
   void wake_at(Context& c, Cycles time);
   void make_ready(Context& c);
-  void set_weight(Context& c, int weight);
-  Cycles issue(const Context& c, int instructions) const;
-  void spend(Context& c, int instructions, Cycles least);
+  /// The share of the issue port that the context's instructions take. Siblings that look at lines in a loop
+  /// look more or less often from now on; when they look next stays.
+  void set_weight(Context& c, int weight) {
+    Core& own = core(c);
+    const int before = own.load;
+    own.load += weight - c.weight;
+    c.weight = weight;
+    if (std::max(before, own.load) > calm_load_) change_looks(c);
+  }
+  void change_looks(const Context& c);
+  /// How long the core's issue port needs for a context's instructions: no context issues more often than every
+  /// `issue_interval` cycles, and the contexts that issue take turns.
+  Cycles issue(const Context& c, int instructions) const {
+    const int interval = std::max(machine_.p.issue_interval * full_weight, core(c).load);
+    return static_cast<Cycles>(instructions) * interval / full_weight;
+  }
+  void spend(Context& c, int instructions, Cycles least) {
+    c.time += std::max(least, issue(c, instructions));
+    core(c).issue_busy += instructions;
+  }
   void wake_parked(int core, LineId line);
 
   void read_part(Context& c, const void* from, void* destination, std::size_t bytes, int stream);
   void read_line(Context& c, LineId line, int stream);
   bool reads_at_once(Context& c, LineId line, int stream);
   void own_line(Context& c, LineId line);
-  void train_prefetcher(Context& c, LineId line, bool missed, int which);
+  void train_prefetcher(Context& c, LineId line, bool missed, int which) {
+    if (missed || c.streams[which].length > 0) prefetch_stream(c, line, missed, which);
+  }
+  void prefetch_stream(Context& c, LineId line, bool missed, int which);
   void push_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes, bool no_read);
   void pump_stores(Context& c);
   void note_several_stores(Context& c) {
@@ -259,7 +294,10 @@ class Simulation final : private CoherenceListener {
     return c.stores[at < c.stores.size() ? at : at - c.stores.size()];
   }
   std::uint64_t image(const void* place, unsigned bytes) const;
-  unsigned offset_of(const void* place) const;
+  unsigned offset_of(const void* place) const {
+    return static_cast<unsigned>(
+        static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) % arch::line_bytes);
+  }
   Cycles look_period(const Context& c) const;
   Cycles period_under(int others) const;
   void pass_looks(Context& c);
@@ -270,13 +308,15 @@ class Simulation final : private CoherenceListener {
   bool stores_there(Context& c, LineId line, const Awaited& a);
   void note_change();
   void count_vain(Context& c);
+  void handle_events();
   void run_ready();
-  void look_for_stop() {
+  void look_for_stop(std::uint64_t turn) const {
     constexpr std::uint64_t between = 4096;  // some hundred microseconds
-    if (__builtin_expect(++turns_ % between == 0, 0)) throw_if_stopped();
+    if (__builtin_expect(turn % between == 0, 0)) throw_if_stopped();
   }
   void throw_if_stopped() const;
   [[noreturn]] void throw_stuck(const char* what) const;
+  [[noreturn]] void throw_outside() const;
 
   int begin_operation(Context& c, OperationKind kind, LineId line) {
     return __builtin_expect(log_ != nullptr, 0) ? log_begin(c, kind, line) : -1;
@@ -311,7 +351,7 @@ class Simulation final : private CoherenceListener {
   std::vector<int> ready_;
   std::function<void(SimPort&)> body_;  // a copy: fibers that are unwound late still have it on their stacks
   int unfinished_ = 0;
-  std::uint64_t turns_ = 0;       // events and operations
+  std::uint64_t operations_ = 0;
   std::int64_t vain_pauses_ = 0;  // polite turns since a store became visible or a rank returned
   std::int64_t vain_sleeps_ = 0;  // and waits for a time
   std::int64_t changes_ = 0;      // how often that happened

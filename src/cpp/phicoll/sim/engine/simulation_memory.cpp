@@ -15,13 +15,23 @@ namespace {
 // A rank that polls without pause() for something that never comes is found by this many loads.
 constexpr std::int64_t vain_loads_a_rank = 4000000;
 
+/// Up to a line: mostly a word or a whole line, for which no call is needed.
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 8)
+    std::memcpy(to, from, 8);
+  else if (bytes == arch::line_bytes)
+    std::memcpy(to, from, arch::line_bytes);
+  else
+    std::memcpy(to, from, bytes);
+}
+
 }  // namespace
 
 // --- reading -----------------------------------------------------------------------------------------------
 
 /// A read of the line at the present time. Memory's image is what the rank sees when this returns.
 void Simulation::read_line(Context& c, LineId line, int stream) {
-  if (!reads_at_once(c, line, stream)) c.fiber->suspend();
+  if (!reads_at_once(c, line, stream)) c.fiber.suspend();
 }
 
 /// The same, but returns false if the rank rests until the line has come.
@@ -41,7 +51,7 @@ bool Simulation::reads_at_once(Context& c, LineId line, int stream) {
 }
 
 /// Two misses on neighbouring lines start a stream; the prefetcher stays a few lines ahead of it.
-void Simulation::train_prefetcher(Context& c, LineId line, bool missed, int which) {
+void Simulation::prefetch_stream(Context& c, LineId line, bool missed, int which) {
   if (machine_.p.prefetcher == Switch::off) return;
   Stream& s = c.streams[which];
   const bool in_stream = s.length > 0 && (line == s.last_miss || line == s.last_miss + 1);
@@ -152,7 +162,7 @@ void Simulation::push_store(Context& c, LineId line, unsigned offset, const void
   s.came = false;
   s.operation = c.operation;
   s.transfer = -1;
-  std::memcpy(s.data, value, bytes);
+  copy_bytes(s.data, value, bytes);
   pump_stores(c);
 }
 
@@ -185,7 +195,7 @@ void Simulation::pump_stores(Context& c) {
 
 void Simulation::commit(Context& c, const Store& s) {
   unsigned char* const place = memory_ + std::size_t{s.line} * arch::line_bytes + s.offset;
-  if (!ghost(place)) std::memcpy(place, s.data, s.bytes);
+  if (!ghost(place)) copy_bytes(place, s.data, s.bytes);
   coherence_.modify(c.core, s.line);
   ++counters_.stores;
   note_change();
@@ -223,7 +233,7 @@ void Simulation::own_line(Context& c, LineId line) {
     if (c.position == 0) continue;
     // Contexts of the core that asked together take their turns.
     wake_at(c, wheel_.now() + static_cast<Cycles>(c.position) * std::max(machine_.p.atomic_execute, 1));
-    c.fiber->suspend();
+    c.fiber.suspend();
   }
 }
 

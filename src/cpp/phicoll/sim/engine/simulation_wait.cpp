@@ -51,7 +51,7 @@ std::uint64_t Simulation::wait(int rank, const Awaited& a) {
   Context& c = context(rank);
   c.awaited = &a;
   c.step = Step::start;
-  if (!reaches_its_time(c) || !go_on_waiting(c)) c.fiber->suspend();
+  if (!reaches_its_time(c) || !go_on_waiting(c)) c.fiber.suspend();
   end_operation(c, cause_of(a.place, a.whole_line ? 0 : a.bytes, a.mask));
   return a.whole_line ? 0 : a.seen();
 }
@@ -119,7 +119,7 @@ void Simulation::pause(int rank) {
   begin_operation(c, OperationKind::pause, 0);
   wake_at(c, c.time + machine_.p.pause);
   set_weight(c, 0);
-  c.fiber->suspend();
+  c.fiber.suspend();
   end_operation(c, Log::none);
 }
 
@@ -131,7 +131,7 @@ void Simulation::wait_until(int rank, std::int64_t ticks) {
   sleeping_until_ = std::max(sleeping_until_, ticks);
   wake_at(c, ticks);
   set_weight(c, 0);
-  c.fiber->suspend();
+  c.fiber.suspend();
 }
 
 void Simulation::software(int rank, Software what) {
