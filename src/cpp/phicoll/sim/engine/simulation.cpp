@@ -111,6 +111,7 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
         SimPort port(*this, c.rank);
         for (;;) {
           body_(port);
+          settle(c);
           --unfinished_;
           note_change();
           c.mode = Mode::finished;
@@ -156,7 +157,7 @@ void Simulation::resume(Context& c) {
   c.needs = Needs::nothing;
   set_weight(c, full_weight);
   if (c.time < wheel_.now()) c.time = wheel_.now();
-  if (c.step == Step::none || go_on_waiting(c)) c.fiber.resume();
+  if (c.step == Step::none || go_on(c)) c.fiber.resume();
 }
 
 void Simulation::suspend(Context& c, Mode mode, int weight) {
@@ -186,6 +187,7 @@ void Simulation::throw_if_stopped() const {
 
 /// Brings the clock to the rank's time; everything earlier happens first.
 void Simulation::sync(Context& c) {
+  settle(c);
   if (!reaches_its_time(c)) c.fiber.suspend();
 }
 

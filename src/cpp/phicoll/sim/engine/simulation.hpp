@@ -137,18 +137,20 @@ class Simulation final : private CoherenceListener {
   void fence(int rank);
   void pause(int rank);
   void software(int rank, Software what);
-  std::int64_t ticks(int rank) const;
+  std::int64_t ticks(int rank);
   void wait_until(int rank, std::int64_t ticks);
-  std::int64_t nanoseconds(int rank) const;
+  std::int64_t nanoseconds(int rank);
 
  private:
   static constexpr int full_weight = 256;  // of a context that issues all the time
 
   enum class Mode : unsigned char { running, blocked, parked, waking, finished };
   enum class Needs : unsigned char { nothing, line, buffer_space, buffer_empty };
-  /// Where a wait goes on at the rank's next event. A wait looks many times; the rank's fiber goes on when it is over.
+  /// What a rank does at its next event without its fiber, which goes on afterwards. A wait looks many times; and what a
+  /// rank does after a store is mostly a wait, so a store that is to come later leaves the fiber running until then.
   enum class Step : unsigned char {
-    none,         ///< no wait is under way
+    none,         ///< nothing
+    store,        ///< the next of its stores, and the wait if it has begun one
     start,        ///< when the clock has come to its time
     look,         ///< with a look at the word
     second_look,  ///< the same, but after what else happens in this cycle (without elision)
@@ -241,6 +243,10 @@ class Simulation final : private CoherenceListener {
   Core& core(const Context& c) { return cores_[static_cast<std::size_t>(c.core)]; }
   const Core& core(const Context& c) const { return cores_[static_cast<std::size_t>(c.core)]; }
   void sync(Context& c);
+  /// Lets the rank's store happen that is still to come. Every other operation begins with it.
+  void settle(Context& c) {
+    if (c.step == Step::store) c.fiber.suspend();
+  }
   bool reaches_its_time(Context& c);
   void suspend(Context& c, Mode mode, int weight);
   void rest(Context& c, Mode mode, int weight);
@@ -278,6 +284,9 @@ class Simulation final : private CoherenceListener {
   }
   void prefetch_stream(Context& c, LineId line, bool missed, int which);
   void push_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes, bool no_read);
+  void fill_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes, bool no_read);
+  void enter_store(Context& c);
+  void make_store(Context& c);
   void pump_stores(Context& c);
   void note_several_stores(Context& c) {
     Core& own = core(c);
@@ -301,6 +310,7 @@ class Simulation final : private CoherenceListener {
   Cycles look_period(const Context& c) const;
   Cycles period_under(int others) const;
   void pass_looks(Context& c);
+  bool go_on(Context& c);
   bool go_on_waiting(Context& c);
   void look_again(Context& c, LineId line);
   void park(Context& c);

@@ -21,6 +21,7 @@ void Simulation::check_bound(int rank, const void* pointer, std::size_t bytes) c
 void Simulation::peek(int rank, const void* from, void* into, std::size_t bytes) {
   if (bytes == 0) return;
   Context& c = context(rank);
+  settle(c);
   const auto* const first = static_cast<const unsigned char*>(from);
   auto* const to = static_cast<unsigned char*>(into);
   std::memcpy(to, first, bytes);

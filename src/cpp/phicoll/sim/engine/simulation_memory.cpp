@@ -132,17 +132,34 @@ Simulation::Own Simulation::own_store(Context& c, LineId line, unsigned offset, 
 
 void Simulation::store(int rank, void* place, const void* value, unsigned bytes, StorePolicy policy) {
   Context& c = context(rank);
-  sync(c);
+  settle(c);
   const LineId line = line_of(place);
+  const bool no_read = policy != StorePolicy::plain;
+  const bool unordered = policy == StorePolicy::no_read_unordered;
+  if (!reaches_its_time(c)) {
+    if (!unordered && c.store_count != c.stores.size()) {
+      fill_store(c, line, offset_of(place), value, bytes, no_read);
+      c.step = Step::store;
+      return;
+    }
+    c.fiber.suspend();
+  }
   // As the native ports do: what was stored before is visible first, and the store itself before what
   // follows.
-  const bool unordered = policy == StorePolicy::no_read_unordered;
   if (unordered) drain_as_fence(c);
   begin_operation(c, OperationKind::store, line);
   spend(c, machine_.p.store_instructions, 0);
-  push_store(c, line, offset_of(place), value, bytes, policy != StorePolicy::plain);
+  push_store(c, line, offset_of(place), value, bytes, no_read);
   end_operation(c, Log::none);
   if (unordered) drain_as_fence(c);
+}
+
+/// The store that was to come later.
+void Simulation::make_store(Context& c) {
+  begin_operation(c, OperationKind::store, store_at(c, c.store_count).line);
+  spend(c, machine_.p.store_instructions, 0);
+  enter_store(c);
+  end_operation(c, Log::none);
 }
 
 void Simulation::push_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes,
@@ -152,17 +169,28 @@ void Simulation::push_store(Context& c, LineId line, unsigned offset, const void
     if (log_) log_->operations[static_cast<std::size_t>(c.operation)].missed = c.time;
     suspend(c, Mode::blocked, 0);
   }
-  Store& s = store_at(c, c.store_count++);
-  note_several_stores(c);
+  fill_store(c, line, offset, value, bytes, no_read);
+  enter_store(c);
+}
+
+/// Writes a store into the first free place of the buffer.
+void Simulation::fill_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes,
+                            bool no_read) {
+  Store& s = store_at(c, c.store_count);
   s.line = line;
   s.offset = static_cast<std::uint8_t>(offset);
   s.bytes = static_cast<std::uint8_t>(bytes);
   s.no_read = no_read;
   s.asked = false;
   s.came = false;
-  s.operation = c.operation;
   s.transfer = -1;
   copy_bytes(s.data, value, bytes);
+}
+
+/// What was written there is a store from now on.
+void Simulation::enter_store(Context& c) {
+  store_at(c, c.store_count++).operation = c.operation;
+  note_several_stores(c);
   pump_stores(c);
 }
 
@@ -172,8 +200,9 @@ void Simulation::pump_stores(Context& c) {
   const std::size_t before = c.store_count;
   while (c.store_count != 0 && coherence_.writable(c.core, store_at(c, 0).line)) {
     commit(c, store_at(c, 0));
-    // An empty ring begins anew: its first places are in the host's cache.
-    c.first_store = --c.store_count == 0 || c.first_store + 1 == c.stores.size() ? 0 : c.first_store + 1;
+    // An empty ring begins anew: its first places are in the host's cache. But a store that is to come is there already.
+    const bool anew = --c.store_count == 0 && c.step != Step::store;
+    c.first_store = anew || c.first_store + 1 == c.stores.size() ? 0 : c.first_store + 1;
   }
   if (c.store_count != before) note_several_stores(c);
   int under_way = 0;

@@ -50,10 +50,26 @@ bool Simulation::stores_there(Context& c, LineId line, const Awaited& a) {
 std::uint64_t Simulation::wait(int rank, const Awaited& a) {
   Context& c = context(rank);
   c.awaited = &a;
-  c.step = Step::start;
-  if (!reaches_its_time(c) || !go_on_waiting(c)) c.fiber.suspend();
+  if (c.step == Step::store) {
+    c.fiber.suspend();
+  } else {
+    c.step = Step::start;
+    if (!reaches_its_time(c) || !go_on_waiting(c)) c.fiber.suspend();
+  }
   end_operation(c, cause_of(a.place, a.whole_line ? 0 : a.bytes, a.mask));
   return a.whole_line ? 0 : a.seen();
+}
+
+/// At the rank's event. Returns whether its fiber goes on; if not, the rank rests until an event.
+bool Simulation::go_on(Context& c) {
+  if (c.step == Step::store) {
+    c.step = Step::none;
+    make_store(c);
+    if (c.awaited == nullptr) return true;
+    c.step = Step::start;
+    if (!reaches_its_time(c)) return false;
+  }
+  return go_on_waiting(c);
 }
 
 /// Returns whether the wait is over. If not, the rank rests until an event.
@@ -105,6 +121,7 @@ bool Simulation::go_on_waiting(Context& c) {
         set_weight(c, weight_of_looks(c));
         return false;
       case Step::none:
+      case Step::store:
         return true;
     }
   }
@@ -125,6 +142,7 @@ void Simulation::pause(int rank) {
 
 void Simulation::wait_until(int rank, std::int64_t ticks) {
   Context& c = context(rank);
+  settle(c);
   if (ticks <= c.time) return;
   // A rank that polls by the clock is found too: it excuses those that poll meanwhile for so many turns only.
   if (++vain_sleeps_ > vain_turns_a_rank * std::max(unfinished_, 1)) throw_stuck("poll");
@@ -136,6 +154,7 @@ void Simulation::wait_until(int rank, std::int64_t ticks) {
 
 void Simulation::software(int rank, Software what) {
   Context& c = context(rank);
+  settle(c);
   const MachineParameters& p = machine_.p;
   spend(c,
         what == Software::call   ? p.software_call
@@ -144,11 +163,13 @@ void Simulation::software(int rank, Software what) {
         0);
 }
 
-std::int64_t Simulation::ticks(int rank) const {
-  return contexts_[static_cast<std::size_t>(rank)].time;
+std::int64_t Simulation::ticks(int rank) {
+  Context& c = context(rank);
+  settle(c);
+  return c.time;
 }
 
-std::int64_t Simulation::nanoseconds(int rank) const {
+std::int64_t Simulation::nanoseconds(int rank) {
   return ticks(rank) * 1000 / machine_.p.clock_mhz;
 }
 
