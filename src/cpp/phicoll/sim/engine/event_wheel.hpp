@@ -43,8 +43,9 @@ class EventWheel {
  public:
   static constexpr Cycles never = INT64_MAX;
 
-  explicit EventWheel(bool shuffle, std::uint64_t seed) : shuffle_(shuffle), random_(seed) {
-    last_.fill(none);
+  explicit EventWheel(bool shuffle, std::uint64_t seed)
+      : shuffle_(shuffle), random_(seed), links_(reach, none) {
+    for (std::uint32_t bucket = 0; bucket < reach; ++bucket) last_[bucket] = bucket;
   }
 
   Cycles now() const { return now_; }
@@ -65,21 +66,20 @@ class EventWheel {
     move_to(next_);
     ++popped_;
     const std::size_t bucket = static_cast<std::size_t>(now_) & (reach - 1);
-    Node* const nodes = nodes_.data();
     if (__builtin_expect(shuffle_, 0)) bring_one_forward(bucket);
-    const std::uint32_t last = last_[bucket];
-    const std::uint32_t node = nodes[last].next;
-    const Event event = {now_, nodes[node].subject, nodes[node].core, nodes[node].kind};
-    const std::uint32_t after = nodes[node].next;
-    nodes[node].next = free_;
-    free_ = node;
-    if (node == last) {
-      last_[bucket] = none;
-      used_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
-      find_next();
-    } else {
-      nodes[last].next = after;
-    }
+    std::uint32_t* const links = links_.data();
+    const std::uint32_t link = links[bucket];
+    const Node& node = nodes_.data()[link - reach];
+    const Event event = {now_, node.subject, node.core, node.kind};
+    const std::uint32_t after = links[link];
+    links[link] = free_;
+    free_ = link;
+    links[bucket] = after;
+    // Without a branch, as the host cannot foresee which event is the last of its bucket.
+    const bool last = after == none;
+    last_[bucket] = last ? static_cast<std::uint32_t>(bucket) : last_[bucket];
+    used_[bucket / 64] &= ~(std::uint64_t{last} << bucket % 64);
+    find_next();
     return event;
   }
 
@@ -93,9 +93,8 @@ class EventWheel {
   static constexpr std::uint32_t none = UINT32_MAX;
 
   /// An event; its bucket tells the time.
-  struct alignas(16) Node {
+  struct Node {
     std::uint32_t subject;
-    std::uint32_t next;  // the bucket's next event, in a circle, or the next free node
     std::uint16_t core;
     EventKind kind;
   };
@@ -117,37 +116,30 @@ class EventWheel {
   }
 
   void put(Cycles time, std::uint32_t subject, std::uint16_t core, EventKind kind) {
-    const std::uint32_t node = free_;
-    Node* const nodes = nodes_.data();
-    free_ = nodes[node].next;
+    std::uint32_t* const links = links_.data();
+    const std::uint32_t link = free_;
+    free_ = links[link];
     const std::size_t bucket = static_cast<std::size_t>(time) & (reach - 1);
-    const std::uint32_t last = last_[bucket];
-    std::uint32_t first = node;
-    if (last == none) {
-      used_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
-    } else {
-      first = nodes[last].next;
-      nodes[last].next = node;
-    }
-    nodes[node] = Node{subject, first, core, kind};
-    last_[bucket] = node;
+    nodes_.data()[link - reach] = Node{subject, core, kind};
+    links[link] = none;
+    links[last_[bucket]] = link;
+    last_[bucket] = link;
+    used_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
   }
 
   /// Puts one event of the bucket, drawn from all, in front of the others.
   [[gnu::noinline]] void bring_one_forward(std::size_t bucket) {
-    const std::uint32_t last = last_[bucket];
-    const std::uint32_t first = nodes_[last].next;
-    if (first == last) return;
-    std::uint64_t count = 1;
-    for (std::uint32_t n = first; n != last; n = nodes_[n].next) ++count;
-    std::uint32_t before = last;
-    for (std::uint64_t skip = random_.below(count); skip != 0; --skip) before = nodes_[before].next;
-    const std::uint32_t node = nodes_[before].next;
-    if (node == first) return;
-    nodes_[before].next = nodes_[node].next;
-    if (node == last) last_[bucket] = before;
-    nodes_[node].next = first;
-    nodes_[last_[bucket]].next = node;
+    std::uint64_t count = 0;
+    for (std::uint32_t link = links_[bucket]; link != none; link = links_[link]) ++count;
+    if (count == 1) return;
+    auto before = static_cast<std::uint32_t>(bucket);
+    for (std::uint64_t skip = random_.below(count); skip != 0; --skip) before = links_[before];
+    if (before == bucket) return;
+    const std::uint32_t link = links_[before];
+    links_[before] = links_[link];
+    if (last_[bucket] == link) last_[bucket] = before;
+    links_[link] = links_[bucket];
+    links_[bucket] = link;
   }
 
   void move_to(Cycles time) {
@@ -164,8 +156,9 @@ class EventWheel {
   }
 
   void make_node() {
-    free_ = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back(Node{0, none, 0, EventKind::resume});
+    free_ = static_cast<std::uint32_t>(links_.size());
+    links_.push_back(none);
+    nodes_.push_back(Node{0, 0, EventKind::resume});
   }
 
   void find_next() {
@@ -196,9 +189,12 @@ class EventWheel {
   Cycles next_ = never;
   std::uint64_t popped_ = 0;
   std::uint64_t sequence_ = 0;
-  std::uint32_t free_ = none;
+  // The events of a bucket are a list. The link after an event has the number of the event, which its node has less `reach`:
+  // the first links are of the buckets, to their first events.
+  std::vector<std::uint32_t> links_;
   std::vector<Node> nodes_;
-  std::array<std::uint32_t, reach> last_;  // of each bucket; its next is the first
+  std::uint32_t free_ = none;
+  std::array<std::uint32_t, reach> last_;  // of each bucket: its last event, or the bucket
   std::array<std::uint64_t, reach / 64> used_ = {};
   std::priority_queue<Far> far_;
 };
