@@ -103,14 +103,18 @@ std::uint32_t Coherence::make(Request kind, int from, int rank, LineId line) {
     steps_[t].issued = wheel_.now();
   }
   // Nothing joins or waits for an eviction, and a full cache makes many: they are not in the core's list.
-  if (kind != Request::evict) core(from).under_way.push_back(UnderWay{line, t});
+  if (kind != Request::evict) {
+    core(from).under_way.push_back(UnderWay{line, t});
+    count_asked(from, line, one_asked);
+  }
   ++counters_.requests[static_cast<std::size_t>(kind)];
   return t;
 }
 
 void Coherence::request(Request kind, int core, int rank, LineId line) {
   Core& own = cores_[static_cast<std::size_t>(core)];
-  for (std::size_t way = kind == Request::evict ? 0 : own.under_way.size(); way-- > 0;) {
+  const bool may_join = kind != Request::evict && asked(core, line);
+  for (std::size_t way = may_join ? own.under_way.size() : 0; way-- > 0;) {
     if (own.under_way[way].line != line) continue;
     Transaction& other = at(own.under_way[way].t);
     // A read joins a prefetch whatever the machine merges: the prefetch waits in the same cache.
@@ -150,12 +154,6 @@ void Coherence::request(Request kind, int core, int rank, LineId line) {
   launch(t);
 }
 
-bool Coherence::asked(int by, LineId line) const {
-  for (const UnderWay& one : core(by).under_way)
-    if (one.line == line) return true;
-  return false;
-}
-
 void Coherence::launch(std::uint32_t t) {
   Transaction& x = at(t);
   Line& line = lines_[x.line];
@@ -175,6 +173,7 @@ void Coherence::launch(std::uint32_t t) {
 
 /// The transaction is no longer under way at its core.
 void Coherence::leave_core(std::uint32_t t) {
+  count_asked(at(t).core, at(t).line, -one_asked);
   std::vector<UnderWay>& under_way = core(at(t).core).under_way;
   UnderWay* place = under_way.data();
   while (place->t != t) ++place;
@@ -183,31 +182,6 @@ void Coherence::leave_core(std::uint32_t t) {
 }
 
 // --- the directory ---------------------------------------------------------------------------------------
-
-void Coherence::handle(EventKind kind, std::uint32_t t, int core) {
-  switch (kind) {
-    case EventKind::request:
-      return arrive(t);
-    case EventKind::start:
-      return take_up(t);
-    case EventKind::forward:
-      return forwarded(t, core);
-    case EventKind::answer:
-      return answer(t, core);
-    case EventKind::invalidate:
-      return invalidate(t, core);
-    case EventKind::give_up:
-      return give_up(t, core);
-    case EventKind::acknowledged:
-      return acknowledged(t);
-    case EventKind::fill:
-      return fill(t);
-    case EventKind::released:
-      return released(t);
-    case EventKind::resume:
-      break;
-  }
-}
 
 void Coherence::arrive(std::uint32_t t) {
   Transaction& x = at(t);
@@ -302,7 +276,7 @@ void Coherence::fetch(std::uint32_t t, Cycles from) {
   x.source = Source::memory;
   x.data = start + p_.memory_latency + ring_.send(counters_.data_ring, stop, ring_.core(x.core));
   x.due = fill_time(x, x.data);
-  wheel_.push(x.due, EventKind::fill, t);
+  wheel_.push(x.due, fill_event(x.kind), t);
 }
 
 void Coherence::begin_read(std::uint32_t t, Cycles from) {
@@ -351,7 +325,7 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
     if (log_) steps_[t].directed = from;
     x.go = from + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
     x.due = fill_time(x, x.go);
-    wheel_.push(x.due, EventKind::fill, t);
+    wheel_.push(x.due, EventKind::fill_write, t);
     return;
   }
   if (needs_data) {
@@ -452,6 +426,7 @@ Cycles Coherence::fill_time(const Transaction& x, Cycles end) const {
 
 /// Reads of the core that the directory has counted but that are not there yet will be used once only.
 void Coherence::drop_own_reads(int of, LineId line) {
+  if (!asked(of, line)) return;
   for (const UnderWay& one : core(of).under_way)
     if (one.line == line && at(one.t).ordered && is_read(at(one.t).kind)) at(one.t).dropped = true;
 }
@@ -474,15 +449,15 @@ void Coherence::give_up(std::uint32_t t, int core) {
   const Cycles told =
       sent + ring_.send(counters_.acknowledge_ring, ring_.core(core), ring_.directory(line.home));
   x.go = std::max(x.go, told + p_.acknowledge);
-  if (--x.pending == 0) wheel_.push(x.go, EventKind::acknowledged, t);
+  if (--x.pending == 0) wheel_.push(x.go, EventKind::acknowledged_write, t);
 }
 
 // --- the end ----------------------------------------------------------------------------------------------
 
+template <bool write>
 void Coherence::acknowledged(std::uint32_t t) {
   Transaction& x = at(t);
   Line& line = lines_[x.line];
-  const bool write = is_write(x.kind);
   if (write) line.sharers = CoreSet();
   line.sharers.add(x.core);
   if (write || line.owner < 0) line.owner = x.core;
@@ -496,7 +471,7 @@ void Coherence::acknowledged(std::uint32_t t) {
     const bool data_ends = write && p_.completion == Completion::data && x.data >= 0;
     const Cycles end = data_ends ? std::max(x.data, wheel_.now()) : std::max(x.data, x.go);
     x.due = fill_time(x, end);
-    wheel_.push(x.due, EventKind::fill, t);
+    wheel_.push(x.due, write ? EventKind::fill_write : EventKind::fill, t);
   }
   // Where the data alone ends a read, its requester may have gone on already: the owner's word is enough.
   const bool early = !write && p_.completion == Completion::data;
@@ -534,6 +509,7 @@ void Coherence::insert(int core, LineId line) {
   request(Request::evict, core, -1, out);
 }
 
+template <bool write>
 void Coherence::fill(std::uint32_t t) {
   const Transaction& x = at(t);
   const LineId id = x.line;
@@ -543,7 +519,7 @@ void Coherence::fill(std::uint32_t t) {
   at(t).filled = true;
   if (kind == Request::evict) {
     set_state(core, id, LineState::invalid);
-  } else if (is_write(kind)) {
+  } else if (write) {
     set_state(core, id, LineState::modified);
   } else {
     const bool memory = x.source == Source::memory;
@@ -565,15 +541,15 @@ void Coherence::fill(std::uint32_t t) {
 
   // Handles acknowledgements to the directory: of reads from memory, and of what keeps the line busy until then.
   if (p_.protocol == Protocol::table) {
-    if (is_write(kind)) line.sharers = CoreSet();
+    if (write) line.sharers = CoreSet();
     if (kind != Request::evict) {
       line.sharers.add(core);
-      if (is_write(kind) || line.owner < 0) line.owner = static_cast<std::int16_t>(core);
+      if (write || line.owner < 0) line.owner = static_cast<std::int16_t>(core);
     }
     wheel_.push(wheel_.now() + p_.table_line_service, EventKind::released, t);
   } else {
     const bool fetched = is_read(kind) && x.source == Source::memory;
-    const bool holds_line = is_write(kind) ? p_.write_unlock == Unlock::requester || (x.invalidated == 0)
+    const bool holds_line = write ? p_.write_unlock == Unlock::requester || (x.invalidated == 0)
                             : is_read(kind) && !fetched
                                 ? p_.read_unlock == Unlock::requester && p_.completion == Completion::go
                                 : false;
@@ -599,6 +575,7 @@ void Coherence::fill(std::uint32_t t) {
   if (kind != Request::evict) insert(core, id);
   if (own.held_back != 0) launch_held_back(own);
   for (int i = 0; i < ranks; ++i) listener_.fulfilled(waiting[i], id, kind, i, transfer);
+  if (ranks != 0) listener_.all_told();
 }
 
 /// As many of the core's transactions as its window allows, in the order of their making.
@@ -652,6 +629,35 @@ void Coherence::released(std::uint32_t t) {
   at(t).next = free_;
   free_ = t;
   pump(id);
+}
+
+void Coherence::handle(EventKind kind, std::uint32_t t, int core) {
+  switch (kind) {
+    case EventKind::request:
+      return arrive(t);
+    case EventKind::start:
+      return take_up(t);
+    case EventKind::forward:
+      return forwarded(t, core);
+    case EventKind::answer:
+      return answer(t, core);
+    case EventKind::invalidate:
+      return invalidate(t, core);
+    case EventKind::give_up:
+      return give_up(t, core);
+    case EventKind::acknowledged:
+      return acknowledged<false>(t);
+    case EventKind::acknowledged_write:
+      return acknowledged<true>(t);
+    case EventKind::fill:
+      return fill<false>(t);
+    case EventKind::fill_write:
+      return fill<true>(t);
+    case EventKind::released:
+      return released(t);
+    case EventKind::resume:
+      return listener_.due(static_cast<int>(t));
+  }
 }
 
 }  // namespace sim

@@ -40,7 +40,7 @@ struct CoreSet {
   void remove(int core) { bits[core / 64] &= ~(std::uint64_t{1} << core % 64); }
   bool empty() const { return (bits[0] | bits[1] | bits[2] | bits[3]) == 0; }
   int lowest() const { return lowest_but(-1); }  ///< -1 for none
-  int lowest_but(int core) const;
+  int lowest_but(int core) const;                ///< other than `core`
   template <class Each>
   void each(Each each) const {
     for (int word = 0; word < max_cores / 64; ++word)
@@ -56,8 +56,12 @@ class CoherenceListener {
   /// The request that `rank` waited for is fulfilled: its core has the line, unless it was taken away at once. `position` is
   /// how many ranks of the request were told before.
   virtual void fulfilled(int rank, LineId line, Request kind, int position, int transfer) = 0;
+  /// All ranks of the request have been told.
+  virtual void all_told() = 0;
   /// The core does not have the line any more.
   virtual void taken(int core, LineId line) = 0;
+  /// The time has come at which the rank goes on.
+  virtual void due(int rank) = 0;
 };
 
 class Coherence {
@@ -77,7 +81,7 @@ class Coherence {
   void check_always() { watching_ = checking_ = true; }
 
   LineState state(int core, LineId line) const {
-    return static_cast<LineState>(states_[state_index(core, line)]);
+    return static_cast<LineState>(states_[state_index(core, line)] & state_mask);
   }
   bool readable(int core, LineId line) const {
     const LineState s = state(core, line);
@@ -108,13 +112,13 @@ class Coherence {
   /// a request of the core for the same line if the machine merges them.
   void request(Request kind, int core, int rank, LineId line);
   /// Whether the core has asked for the line and not got it yet.
-  bool asked(int core, LineId line) const;
+  bool asked(int core, LineId line) const { return states_[state_index(core, line)] >= one_asked; }
   /// Puts what the service centres have counted into `counters`.
   void count_services(Counters& counters) const;
   /// How many requests the core has under way.
   int outstanding(int core) const { return cores_[static_cast<std::size_t>(core)].outstanding; }
 
-  /// Of any kind but `resume`.
+  /// Of any kind; a rank that is due is handed to the listener.
   void handle(EventKind kind, std::uint32_t t, int core);
 
   /// Throws Error with the line and the cores if two cores hold what only one may hold.
@@ -128,6 +132,7 @@ class Coherence {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr unsigned state_mask = 7, one_asked = 8;
 
   // A Line, a Transaction and a Core fill one line of the host's caches each. There are more of them than a first-level
   // cache holds, and misses there cost.
@@ -220,17 +225,22 @@ class Coherence {
   }
   void set_state(int core, LineId line, LineState to) {
     std::uint8_t& state = states_[state_index(core, line)];
-    const auto from = static_cast<LineState>(state);
-    state = static_cast<std::uint8_t>(to);
+    const auto from = static_cast<LineState>(state & state_mask);
+    state = static_cast<std::uint8_t>((state & ~state_mask) | static_cast<unsigned>(to));
     if (__builtin_expect(watching_, 0)) watch_state(core, line, from, to);
   }
   void watch_state(int core, LineId line, LineState from, LineState to);
   Transaction& at(std::uint32_t t) { return transactions_[t]; }
   Core& core(int number) { return cores_[static_cast<std::size_t>(number)]; }
   const Core& core(int number) const { return cores_[static_cast<std::size_t>(number)]; }
+  // What is inline is called in coherence.cpp alone.
   inline std::uint32_t make(Request kind, int core, int rank, LineId line);
   inline void launch(std::uint32_t t);
   inline void leave_core(std::uint32_t t);
+  void count_asked(int core, LineId line, unsigned more) {
+    std::uint8_t& state = states_[state_index(core, line)];
+    state = static_cast<std::uint8_t>(state + more);
+  }
   void launch_held_back(Core& own);
   /// Notes a use of the line, which is in the first-level cache from now on. Returns whether it was there.
   bool hold_in_l1(int core, LineId line) {
@@ -261,8 +271,13 @@ class Coherence {
   inline void answer(std::uint32_t t, int core);
   inline void invalidate(std::uint32_t t, int core);
   inline void give_up(std::uint32_t t, int core);
+  template <bool write>
   inline void acknowledged(std::uint32_t t);
+  template <bool write>
   inline void fill(std::uint32_t t);
+  static EventKind fill_event(Request kind) {
+    return is_write(kind) ? EventKind::fill_write : EventKind::fill;
+  }
   inline void released(std::uint32_t t);
   inline void pump(LineId line);
   inline void insert(int core, LineId line);
@@ -289,7 +304,9 @@ class Coherence {
   bool capacity_matters_ = false;  // there are more lines than a first-level cache holds
   bool l2_matters_ = false;        // likewise of the second level: without it none drives another out
   AlignedVector<Line> lines_;
-  AlignedVector<std::uint8_t> states_;  // of each line and core
+  // Of each line and core: the state, and how many of the core's transactions but evictions are for the line: most of the
+  // time none is, and a look at those under way would find nothing. Each context has one read and one write at most.
+  AlignedVector<std::uint8_t> states_;
   // The states of successive lines are 2^state_shift_ bytes apart, so one line's states span as few of the host's lines as
   // possible.
   int state_shift_ = 0;

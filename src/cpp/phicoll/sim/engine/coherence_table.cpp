@@ -103,7 +103,7 @@ void Coherence::begin_table(std::uint32_t t) {
     if (x.upgrade) ++counters_.upgrades;
   }
   x.data = start + latency;
-  wheel_.push(x.data + p_.fill, EventKind::fill, t);
+  wheel_.push(x.data + p_.fill, fill_event(x.kind), t);
 }
 
 }  // namespace sim

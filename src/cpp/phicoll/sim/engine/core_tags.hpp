@@ -16,6 +16,7 @@ class CoreTags {
   CoreTags(int kib, int ways)
       : ways_(static_cast<std::size_t>(ways)),
         sets_(static_cast<std::uint32_t>(static_cast<std::size_t>(kib) * 1024 / 64 / ways_)),
+        mask_((sets_ & (sets_ - 1)) == 0 ? sets_ - 1 : 0),
         lines_(sets_ * ways_, nothing) {}
 
   /// Of as many lines, numbered one after another, none drives another out.
@@ -47,7 +48,9 @@ class CoreTags {
   }
 
  private:
-  std::uint32_t* set_of(std::uint32_t line) { return &lines_[line % sets_ * ways_]; }
+  std::uint32_t* set_of(std::uint32_t line) {
+    return &lines_[(mask_ != 0 ? line & mask_ : line % sets_) * ways_];
+  }
   /// The line's way, ways_ if it is not there. Looks at all ways: the processor cannot foresee where a line is, and a wrong
   /// guess costs more.
   std::size_t find(const std::uint32_t* set, std::uint32_t line) const {
@@ -61,6 +64,7 @@ class CoreTags {
 
   std::size_t ways_;
   std::uint32_t sets_;
+  std::uint32_t mask_;  // of a power of two of sets: a division would take longer than the rest
   std::vector<std::uint32_t> lines_;
 };
 

@@ -19,17 +19,21 @@
 namespace phicoll {
 namespace sim {
 
+// What is done for reads and for writes is two kinds where it differs: choosing among kinds costs the host a wrong guess
+// about once an event, whatever their number, and each choice after it another.
 enum class EventKind : std::uint8_t {
-  request,       ///< a request reaches its directory
-  start,         ///< the directory takes it up
-  forward,       ///< a read reaches the cache that answers
-  answer,        ///< that cache takes it up
-  invalidate,    ///< an invalidation reaches a cache
-  give_up,       ///< that cache takes it up
-  acknowledged,  ///< all caches that were asked have answered the directory
-  fill,          ///< the requester has what it asked for
-  released,      ///< the requester's acknowledgement reaches the directory
-  resume,        ///< a rank goes on
+  request,             ///< a request reaches its directory
+  start,               ///< the directory takes it up
+  forward,             ///< a read reaches the cache that answers
+  answer,              ///< that cache takes it up
+  invalidate,          ///< an invalidation reaches a cache
+  give_up,             ///< that cache takes it up
+  acknowledged,        ///< the cache that was asked for a read has answered the directory
+  acknowledged_write,  ///< all caches that were asked for a write have
+  fill,        ///< the requester of a read has what it asked for, or that of an eviction may drop the line
+  fill_write,  ///< the requester of a write has the line
+  released,    ///< the requester's acknowledgement reaches the directory
+  resume,      ///< a rank goes on
 };
 
 struct Event {
@@ -75,9 +79,9 @@ class EventWheel {
     links[link] = free_;
     free_ = link;
     links[bucket] = after;
-    // Without a branch, as the host cannot foresee which event is the last of its bucket.
-    const bool last = after == none;
-    last_[bucket] = last ? static_cast<std::uint32_t>(bucket) : last_[bucket];
+    // Without a branch, not even one that the compiler makes: the host cannot foresee which event is its bucket's last.
+    const std::uint32_t last = after == none;
+    last_[bucket] ^= (last_[bucket] ^ static_cast<std::uint32_t>(bucket)) & (0 - last);
     used_[bucket / 64] &= ~(std::uint64_t{last} << bucket % 64);
     find_next();
     return event;

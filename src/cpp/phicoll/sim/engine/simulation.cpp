@@ -139,11 +139,7 @@ void Simulation::handle_events() {
   while (wheel_.next_time() != EventWheel::never && !log_closed()) {
     look_for_stop(wheel_.popped());
     const Event event = wheel_.pop();
-    if (event.kind == EventKind::resume)
-      resume(contexts_[event.subject]);
-    else
-      coherence_.handle(event.kind, event.subject, event.core);
-    if (!ready_.empty()) run_ready();
+    coherence_.handle(event.kind, event.subject, event.core);
   }
 }
 
@@ -157,7 +153,7 @@ void Simulation::resume(Context& c) {
   c.needs = Needs::nothing;
   set_weight(c, full_weight);
   if (c.time < wheel_.now()) c.time = wheel_.now();
-  if (c.step == Step::none || go_on(c)) c.fiber.resume();
+  if (go_on(c)) c.fiber.resume();
 }
 
 void Simulation::suspend(Context& c, Mode mode, int weight) {

@@ -88,7 +88,7 @@ class Simulation final : private CoherenceListener {
   /// ever. After an error, or where the log ended it first, no run may follow: it throws Error.
   void run(const std::function<void(SimPort&)>& body);
 
-  Counters counters() const;
+  Counters counters() const;  ///< gathered from all parts of the machine
   /// Null unless asked for.
   Log* log() { return log_.get(); }
   bool log_closed() const { return log_ && log_->closed(); }
@@ -203,6 +203,7 @@ class Simulation final : private CoherenceListener {
     std::int64_t vain_loads = 0;  // since anything changed
     std::int64_t changes = 0;
     const Awaited* awaited = nullptr;
+    LineId awaited_line = 0;
     int operation = -1;  // under way, in the log
     int transfer = -1;   // that served it last
   };
@@ -237,7 +238,11 @@ class Simulation final : private CoherenceListener {
 
   // CoherenceListener
   void fulfilled(int rank, LineId line, Request kind, int position, int transfer) override;
+  void all_told() override {
+    if (!ready_.empty()) run_ready();
+  }
   void taken(int core, LineId line) override;
+  void due(int rank) override { resume(context(rank)); }
 
   Context& context(int rank) { return contexts_[static_cast<std::size_t>(rank)]; }
   Core& core(const Context& c) { return cores_[static_cast<std::size_t>(c.core)]; }
@@ -260,7 +265,7 @@ class Simulation final : private CoherenceListener {
     const int before = own.load;
     own.load += weight - c.weight;
     c.weight = weight;
-    if (std::max(before, own.load) > calm_load_) change_looks(c);
+    if ((std::max(before, own.load) > calm_load_) & (own.parked != 0)) change_looks(c);
   }
   void change_looks(const Context& c);
   /// How long the core's issue port needs for a context's instructions: no context issues more often than every
@@ -311,7 +316,6 @@ class Simulation final : private CoherenceListener {
   Cycles period_under(int others) const;
   void pass_looks(Context& c);
   bool go_on(Context& c);
-  bool go_on_waiting(Context& c);
   void look_again(Context& c, LineId line);
   void park(Context& c);
   int weight_of_looks(const Context& c) const;
@@ -361,7 +365,7 @@ class Simulation final : private CoherenceListener {
   std::vector<int> ready_;
   std::function<void(SimPort&)> body_;  // a copy: fibers that are unwound late still have it on their stacks
   int unfinished_ = 0;
-  std::uint64_t operations_ = 0;
+  std::uint64_t operations_ = 0;  // begun by ranks
   std::int64_t vain_pauses_ = 0;  // polite turns since a store became visible or a rank returned
   std::int64_t vain_sleeps_ = 0;  // and waits for a time
   std::int64_t changes_ = 0;      // how often that happened

@@ -50,40 +50,35 @@ bool Simulation::stores_there(Context& c, LineId line, const Awaited& a) {
 std::uint64_t Simulation::wait(int rank, const Awaited& a) {
   Context& c = context(rank);
   c.awaited = &a;
+  c.awaited_line = line_of(a.place);
   if (c.step == Step::store) {
     c.fiber.suspend();
   } else {
     c.step = Step::start;
-    if (!reaches_its_time(c) || !go_on_waiting(c)) c.fiber.suspend();
+    if (!reaches_its_time(c) || !go_on(c)) c.fiber.suspend();
   }
   end_operation(c, cause_of(a.place, a.whole_line ? 0 : a.bytes, a.mask));
   return a.whole_line ? 0 : a.seen();
 }
 
-/// At the rank's event. Returns whether its fiber goes on; if not, the rank rests until an event.
+/// Takes the rank's steps. Returns whether its fiber goes on; if not, the rank rests until an event.
 bool Simulation::go_on(Context& c) {
-  if (c.step == Step::store) {
-    c.step = Step::none;
-    make_store(c);
-    if (c.awaited == nullptr) return true;
-    c.step = Step::start;
-    if (!reaches_its_time(c)) return false;
-  }
-  return go_on_waiting(c);
-}
-
-/// Returns whether the wait is over. If not, the rank rests until an event.
-bool Simulation::go_on_waiting(Context& c) {
-  const Awaited& a = *c.awaited;
-  const LineId line = line_of(a.place);
+  const LineId line = c.awaited_line;
   for (;;) {
     switch (c.step) {
+      case Step::store:
+        c.step = Step::none;
+        make_store(c);
+        if (c.awaited == nullptr) return true;
+        c.step = Step::start;
+        if (!reaches_its_time(c)) return false;
+        continue;
       case Step::start:
         begin_operation(c, OperationKind::wait, line);
         [[fallthrough]];
       case Step::look:
         ++counters_.looks;
-        if (c.store_count != 0 && stores_there(c, line, a)) {
+        if (c.store_count != 0 && stores_there(c, line, *c.awaited)) {
           c.step = Step::drain;
           if (!reaches_its_time(c)) return false;
           continue;
@@ -95,7 +90,7 @@ bool Simulation::go_on_waiting(Context& c) {
         if (!reads_at_once(c, line, 0)) return false;
         [[fallthrough]];
       case Step::compare:
-        if (a.holds()) {
+        if (c.awaited->holds()) {
           c.awaited = nullptr;
           c.step = Step::none;
           return true;
@@ -121,7 +116,6 @@ bool Simulation::go_on_waiting(Context& c) {
         set_weight(c, weight_of_looks(c));
         return false;
       case Step::none:
-      case Step::store:
         return true;
     }
   }
