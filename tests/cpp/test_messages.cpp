@@ -387,6 +387,34 @@ TEST_P(Messages, LargeOnesGoBothWaysAmongSmallOnes) {
   });
 }
 
+// Bytes of the pools change hands with each piece, so a rank that receives more than it sends must give some back, also those
+// that were its own once.
+TEST_P(Messages, ManyOneWayAndThenTheOtherLeaveRoom) {
+  run(2, [](Communicator& communicator) {
+    const int rank = communicator.rank();
+    Random random(5);  // the same on both
+    for (int turn = 0; turn < 60; ++turn) {
+      const std::size_t bytes = std::size_t{1} << (14 + random.below(5));
+      const std::size_t counts[] = {random.below(24), random.below(turn % 3 == 0 ? 24 : 3)};
+      std::vector<Bytes> sent, got(counts[1 - rank], Bytes(bytes + 1));
+      for (std::size_t i = 0; i < counts[rank]; ++i) sent.push_back(numbered(bytes + i % 2, turn + int(i)));
+      std::vector<std::shared_ptr<Transfer>> all;
+      const auto receive = [&] {
+        for (Bytes& one : got) all.push_back(communicator.begin_receive(one.data(), one.size(), 1 - rank, 3));
+      };
+      if (turn % 2 == 0) receive();
+      for (const Bytes& one : sent)
+        all.push_back(communicator.begin_send(one.data(), one.size(), 1 - rank, 3));
+      if (turn % 2 != 0) receive();
+      for (const auto& transfer : all) communicator.wait(*transfer);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        got[i].resize(bytes + i % 2);
+        ASSERT_TRUE(got[i] == numbered(got[i].size(), turn + int(i))) << "turn " << turn << ", message " << i;
+      }
+    }
+  });
+}
+
 // A receiver takes the first ones of a size through the ring and together with their sender by turns (copy_ways.hpp). Either
 // may be late, and the message may wait for its receive.
 TEST_P(Messages, TheLargestOnesAreCopiedByBoth) {

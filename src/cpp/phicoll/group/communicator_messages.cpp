@@ -84,6 +84,11 @@ std::uint64_t GroupChannels::make_ring() {
   return control_.offset_of(heap_.take(ring_offset + ring_bytes_).at);
 }
 
+// With all of them a third of the heap is left for the callers' own arrays.
+bool GroupChannels::room_for_pools() const {
+  return heap_.bytes() >= 3 * all_pairs_bytes(control_.ranks());
+}
+
 bool GroupChannels::has_ended(int rank) const {
   return os::process_has_ended(static_cast<pid_t>(control_.pid(rank)));
 }
@@ -97,8 +102,10 @@ void GroupChannels::give_back(Control& control, Heap& heap) {
     const std::uint64_t channel = table[i].atomic().load(std::memory_order_relaxed);
     if (channel == 0) continue;
     auto* const one = reinterpret_cast<Channel*>(control.at(channel));
-    const std::uint64_t ring = one->ring.place.atomic().load(std::memory_order_relaxed);
-    if (ring != 0) heap.give_back(control.at(ring));
+    for (const Word<std::uint64_t>* const made : {&one->ring.place, &one->ring.pool}) {
+      const std::uint64_t bytes = made->atomic().load(std::memory_order_relaxed);
+      if (bytes != 0) heap.give_back(control.at(bytes));
+    }
     heap.give_back(one);
   }
   heap.give_back(table);

@@ -1,8 +1,9 @@
 #pragma once
 
-// The path of messages from one rank to another: a ring of cells, a ring of bytes, and words by which the reader
-// acknowledges. The sender writes all but the acknowledgements. It makes the ring of bytes, which takes most of the memory,
-// before it sends the first message that needs it.
+// The path of messages from one rank to another: a ring of cells, a ring of bytes for messages that do not fit a cell, a
+// pool of bytes for larger ones, and words by which the reader acknowledges. The sender writes all but the
+// acknowledgements. It makes the ring and the pool, which take most of the memory, before it sends the first message that needs
+// them. If there is no memory for a pool, the ring serves.
 //
 // Which store makes what visible to whom:
 //
@@ -10,6 +11,10 @@
 //     the cell's number with release. The reader acquires the number and sees all of it.
 //  2. The reader stores with release how many cells, and how many bytes of the byte ring, it has finished with. The sender
 //     acquires that before it writes them again.
+//     In a pool bytes change hands instead: whoever sends a piece gives its bytes away, and the reader, once it has copied
+//     them, writes messages of its own there, through the channel back. A reader that has many and sends little gives some
+//     back: it stores which, and then with release how often it did so. The sender stores with release what it has seen of
+//     that, before the words are written again.
 //  3. A message that stays in its sender's memory has a ticket. The reader, which copies it when it is matched, says so in
 //     the ticket's word before (by compare and exchange, as the sender of a broken group may withdraw the message at the
 //     same moment) and after, with release. The sender acquires that before it uses the memory, or the ticket, again. A
@@ -27,8 +32,10 @@
 //     or no parts left. It has read the right handle if its exchange succeeds: until then there were parts left of its
 //     message, and the reader kept `both` as it was.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "phicoll/collectives/transport/exposed_words.hpp"
 #include "phicoll/memory/data.hpp"
@@ -44,6 +51,73 @@ enum class CellKind : unsigned char {
   exposed  ///< it stays in its sender's memory
 };
 
+/// Bytes of one of the two pools of a pair of ranks.
+struct Stretch {
+  bool peers;  ///< of the pool that the other rank made: not the one who has or writes this
+  bool cold;   ///< its writer did not have the lines, and may have stored past the caches
+  std::size_t at;
+  std::size_t bytes;
+
+  std::size_t end() const { return at + bytes; }
+  /// In one word. The rank that reads it has the pools the other way round.
+  std::uint64_t word() const {
+    return in_pool | std::uint64_t{at} << 32 | std::uint64_t{bytes} << 2 | (cold ? 2 : 0) | (peers ? 1 : 0);
+  }
+  /// Marks the word: the place of a piece in a ring is a smaller number.
+  static constexpr std::uint64_t in_pool = std::uint64_t{1} << 63;
+  static Stretch from_peer(std::uint64_t word) {
+    return Stretch{(word & 1) == 0, (word & 2) != 0, static_cast<std::size_t>((word & ~in_pool) >> 32),
+                   static_cast<std::size_t>(word >> 2 & 0x3fffffff)};
+  }
+};
+
+/// Stretches that a rank may write to, in the order in which it came by them. Neighbours are joined.
+class Stretches {
+ public:
+  bool empty() const { return all_.empty(); }
+  std::size_t bytes() const { return bytes_; }
+  void add(const Stretch& last) {
+    bytes_ += last.bytes;
+    if (all_.size() > old_ && all_.back().peers == last.peers && all_.back().cold == last.cold &&
+        all_.back().end() == last.at)
+      all_.back().bytes += last.bytes;
+    else
+      all_.push_back(last);
+  }
+  /// From now on, those that are there are old.
+  void age() { old_ = all_.size(); }
+  bool has_old() const { return old_ != 0; }
+  /// Takes at most so many bytes to write to: of the last old stretch that is not cold, of the last old one, or of the first.
+  Stretch take_to_write(std::size_t most) {
+    std::size_t which = old_;
+    while (which > 0 && all_[which - 1].cold) --which;
+    if (which == 0) which = old_;
+    return take(which == 0 ? 0 : which - 1, most);
+  }
+  /// Takes at most so many bytes of the first stretch that is cold, or of the first.
+  Stretch take_to_give(std::size_t most) {
+    const auto cold = std::find_if(all_.begin(), all_.end(), [](const Stretch& s) { return s.cold; });
+    return take(cold == all_.end() ? 0 : static_cast<std::size_t>(cold - all_.begin()), most);
+  }
+
+ private:
+  Stretch take(std::size_t which, std::size_t most) {
+    Stretch& all = all_[which];
+    Stretch taken = all;
+    taken.bytes = std::min(most, all.bytes);
+    bytes_ -= taken.bytes;
+    all.at += taken.bytes;
+    all.bytes -= taken.bytes;
+    if (all.bytes != 0) return taken;
+    all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(which));
+    if (which < old_) --old_;
+    return taken;
+  }
+  std::vector<Stretch> all_;
+  std::size_t old_ = 0;
+  std::size_t bytes_ = 0;
+};
+
 struct alignas(arch::stride_bytes) MessageCell {
   /// The pickle of a small record has some 150 bytes.
   static constexpr std::size_t room = 2 * arch::stride_bytes - 3 * sizeof(std::uint64_t);
@@ -53,8 +127,8 @@ struct alignas(arch::stride_bytes) MessageCell {
   Word<std::uint64_t> bytes;   ///< of the whole message
   unsigned char payload[room];
 
-  struct Piece {             ///< in the payload of a cell whose bytes lie in the byte ring
-    Word<std::uint64_t> at;  ///< its offset, counted from when the channel was made
+  struct Piece {             ///< in the payload of a cell whose bytes lie in the byte ring or a pool
+    Word<std::uint64_t> at;  ///< its offset, counted from when the channel was made; in a pool a Stretch
     Word<std::uint64_t> bytes;
     Word<std::uint64_t> message;  ///< of a rest: the number of the message's first cell
     ExposedWords from;  ///< of the first piece of a large message, which its receiver may copy; or zero
@@ -75,9 +149,12 @@ struct alignas(arch::stride_bytes) Channel {
   static constexpr unsigned tickets = 64;
   static constexpr std::uint64_t wants = 16;
 
+  static constexpr std::uint64_t most_gifts = 13;
   struct alignas(arch::stride_bytes) Read {
     Word<std::uint64_t> cells;
     Word<std::uint64_t> bytes;
+    Word<std::uint64_t> gifts;             ///< how many stretches the reader has given back
+    Word<std::uint64_t> gift[most_gifts];  ///< the last ones, each a Stretch
   };
   /// The word of a ticket says what became of message number n: its reader copies it, its sender has withdrawn it (the
   /// group is broken, and its memory goes), or it has been received. The values grow in this order.
@@ -99,11 +176,15 @@ struct alignas(arch::stride_bytes) Channel {
   static constexpr std::uint64_t parts_of(std::uint64_t n) { return n << 24; }
   struct alignas(arch::stride_bytes) Ring {
     Word<std::uint64_t> place;  ///< 0: not made yet
+    Word<std::uint64_t> pool;   ///< likewise
+    Word<std::uint64_t> gifts;  ///< how many the sender has seen
   };
   /// By the reader. The sender learns from it how far away the reader is.
   struct alignas(arch::stride_bytes) Taken {
     Word<std::uint64_t> pieces;  ///< the cell of the last piece taken from the byte ring
   };
+  /// The word for the nth stretch that is given back, from 0.
+  Word<std::uint64_t>& gift(std::uint64_t n) { return read.gift[n % most_gifts]; }
   /// The word for the nth message whose rest is wanted, from 0.
   Word<std::uint64_t>& want(std::uint64_t n) { return wanted.number[n % wants]; }
 
@@ -158,6 +239,8 @@ class Channels {
   /// The byte ring of a channel, by its place, and a new one, whose bytes may be anything. Throws ResourceError.
   virtual unsigned char* ring_at(std::uint64_t place) = 0;
   virtual std::uint64_t make_ring() = 0;
+  /// Whether there is room for a pool, as large as a ring, in each channel too.
+  virtual bool room_for_pools() const = 0;
 };
 
 }  // namespace phicoll
