@@ -382,23 +382,6 @@ def test_both_programs_give_the_same_medians_intervals_and_ratios(tmp_path, opti
     assert any("n.s." in row[3] for row in expected) or options["launches"] == 30
 
 
-def test_a_time_that_is_not_above_zero_is_no_sample(tmp_path):
-    """What is left of a loop can be less than nothing once the writing alone is subtracted."""
-    lines = MadeUp(subjects=(A, B), launches=1, rounds=12).text().splitlines()
-    spoiled, first = [], True
-    for line in lines:
-        record = json.loads(line)
-        if record["kind"] == "sample" and first:
-            record["value_ns"], first = -3.0, False
-        spoiled.append(json.dumps(record))
-    path = tmp_path / "r.jsonl"
-    path.write_text("\n".join(spoiled) + "\n")
-    comparison = phicoll.load(path).compare()
-    assert sorted(int(cells(row)[6]) for row in comparison) == [11, 12, 12, 12]
-    assert comparison.orphans == 1
-    assert sorted(int(row[0]) for row in bench_rows(bench.find(), path)) == [11, 12, 12, 12]
-
-
 def over_sizes(sizes, subjects):
     """Made-up barriers called allreduces, a run for each size."""
     records = []

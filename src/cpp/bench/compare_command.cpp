@@ -277,8 +277,6 @@ int compare_command(const std::vector<std::string>& words) {
     const auto found = points.find(key);
     if (found == points.end()) continue;
     const JsonValue& point = *found->second;
-    const double ns = value_of(record);
-    if (ns <= 0) continue;  // no sample: docs/measuring-collectives.md
     const int launch = integer(record["launch"]);
     const int round = integer(record["round"]);
     const auto probes =
@@ -307,6 +305,7 @@ int compare_command(const std::vector<std::string>& words) {
       row.verified = false;
       row.error = (*failure->second)["verification"]["error"].string;
     }
+    const double ns = value_of(record);
     const double unit = probe[shares ? "switch_ns" : "pingpong_ns"].number;
     const double units = simulated ? record["value_cycles"].number : unit > 0 ? ns / unit : NAN;
     row.values.push_back(Value{Round(run, launch, round), ns, units});

@@ -78,7 +78,7 @@ class Observations:
 
     all: list[Observation] = field(default_factory=list)
     by_subject: dict[Subject, list[Observation]] = field(default_factory=dict)
-    #: Samples of a point that is not in the file, or without a value above zero (docs/measuring-collectives.md).
+    #: Samples of a point that is not in the file, or without a value.
     orphans: int = 0
 
     def values(self, subject: Subject) -> NDArray[np.float64]:
@@ -120,9 +120,6 @@ def observe(records: Iterable[Record]) -> Observations:
         start = str(point.get("start") or starts.get(run, "warm"))
         subject = subject_of(point, sample, probe, start, run, subjects)
         observation = observe_one(subject, point, sample, probe, run)
-        if observation.ns <= 0:
-            observations.orphans += 1
-            continue
         observations.all.append(observation)
         observations.by_subject.setdefault(subject, []).append(observation)
     return observations
