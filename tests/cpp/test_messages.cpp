@@ -20,6 +20,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/messages/channel.hpp"
 #include "phicoll/messages/parts.hpp"
 #include "phicoll/support/random.hpp"
 
@@ -519,6 +520,40 @@ TEST(CopyWays, EndsItsTrialOnceOneWayIsFarBehind) {
   ends(50, 16);
   ends(200, 16);
   ends(300, 8);
+}
+
+TEST(Stretches, JoinNeighboursOfOnePoolAgain) {
+  Stretches held;
+  held.add(Stretch{false, false, 0, 65536});
+  held.age();
+  std::vector<Stretch> taken;
+  for (int i = 0; i < 4; ++i) taken.push_back(held.take_to_write(16384));
+  EXPECT_TRUE(held.empty());
+  for (const int i : {2, 0, 3, 1}) held.add(taken[static_cast<std::size_t>(i)]);
+  held.add(Stretch{true, false, 65536, 8192});  // in the other pool
+  EXPECT_EQ(held.bytes(), 73728u);
+  EXPECT_FALSE(held.has_old());
+  held.age();
+  const Stretch others = held.take_to_write(65536), all = held.take_to_write(65536);
+  EXPECT_TRUE(others.peers);
+  EXPECT_EQ(others.bytes, 8192u);
+  EXPECT_EQ(all.at, 0u);
+  EXPECT_EQ(all.bytes, 65536u);
+}
+
+TEST(Stretches, GiveFirstWhatWasStoredPastTheCaches) {
+  Stretches held;
+  held.add(Stretch{false, false, 0, 8192});
+  held.add(Stretch{false, true, 65536, 8192});
+  const Stretch given = held.take_to_give(4096);
+  EXPECT_TRUE(given.cold);
+  EXPECT_EQ(given.at, 65536u);
+  const Stretch back = Stretch::from_peer(given.word());
+  EXPECT_TRUE(back.peers);
+  EXPECT_TRUE(back.cold);
+  EXPECT_EQ(back.at, 65536u);
+  EXPECT_EQ(back.bytes, 4096u);
+  EXPECT_EQ(held.bytes(), 12288u);
 }
 
 TEST(Parts, CoverTheRest) {

@@ -270,7 +270,7 @@ TEST(Automatic, FollowsTheHostsNumbersAndNamesThoseThatDecide) {
   EXPECT_EQ(automatic_choice(other, facts).numbers, "pair-wide=524288");
   facts.bytes = std::size_t{2} << 20;
   choice = automatic_choice(other, facts);
-  EXPECT_EQ(choice.numbers, "pair-wide=524288, direct=1048576")
+  EXPECT_EQ(choice.numbers, "pair-wide=524288, single=8388608, direct=1048576")
       << "where the data is read in place begins later";
   EXPECT_EQ(choice.least, 1048576u);
 }

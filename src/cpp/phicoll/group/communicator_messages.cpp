@@ -84,9 +84,9 @@ std::uint64_t GroupChannels::make_ring() {
   return control_.offset_of(heap_.take(ring_offset + ring_bytes_).at);
 }
 
-// With all of them a third of the heap is left for the callers' own arrays.
-bool GroupChannels::room_for_pools() const {
-  return heap_.bytes() >= 3 * all_pairs_bytes(control_.ranks());
+// Half of the heap is left for rings, other communicators and the callers' own arrays.
+bool GroupChannels::room_for_pool() const {
+  return heap_.free_bytes() >= heap_.bytes() / 2;
 }
 
 bool GroupChannels::has_ended(int rank) const {

@@ -29,7 +29,7 @@ class GroupChannels final : public Channels {
   std::uint64_t make() override;
   unsigned char* ring_at(std::uint64_t place) override;
   std::uint64_t make_ring() override;
-  bool room_for_pools() const override;
+  bool room_for_pool() const override;
   /// What the heap needs if every rank sends to every other.
   static std::size_t all_pairs_bytes(int ranks);
   /// Gives back all of a group's channels; by the last rank to leave.

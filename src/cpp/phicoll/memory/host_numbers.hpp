@@ -31,7 +31,7 @@ struct HostNumbers {
   std::int64_t shared_rotate = 32 << 10;       ///< rooted: a message or block for larger cells
   std::int64_t shared_send = 6 << 10;          ///< scatter: a block too large for the many cells of 4 KB
   std::int64_t shared_pieces = 2 << 10;        ///< alltoall: a block for larger cells
-  std::int64_t shared_exchange = 16 << 10;     ///< allgather, alltoall: a block for the largest cells
+  std::int64_t shared_exchange = 16 << 10;     ///< exchanges: a block for the largest cells
   std::int64_t shared_levels = 2 << 10;        ///< allreduce of more than four: one that goes CPU by CPU
   std::int64_t shared_levels_wide = 64 << 10;  ///< and from here on in larger pieces
   std::int64_t shared_levels_end = 512 << 10;  ///< and from here on in slices, of up to eight

@@ -309,8 +309,8 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
 // not sleep.
 std::uint64_t NativePort::wait_going_on(const Awaited& a) const {
   std::uint64_t seen = 0;
-  // A rank that shares its CPU, but waits for one on another CPU, would only give its own to ranks that wait as well: a
-  // barrier of 4 ranks on 2 CPUs took 4.4 us, and takes 2.2. Ranks that share no CPU have looked in place.
+  // A rank that shares its CPU, but waits for one on another CPU, would only yield to ranks that wait too: a barrier of 4 ranks
+  // on 2 CPUs took 4.4 us, and takes 2.2. Ranks that share no CPU have already looked before they come here.
   if (sharing_ && look_before_yields(a, seen)) return seen;
   Patience patience;
   // Turns take some ten times as long as looks: those before the first yield would last 50 us a wait.

@@ -1,9 +1,9 @@
 #pragma once
 
 // The path of messages from one rank to another: a ring of cells, a ring of bytes for messages that do not fit a cell, a
-// pool of bytes for larger ones, and words by which the reader acknowledges. The sender writes all but the
-// acknowledgements. It makes the ring and the pool, which take most of the memory, before it sends the first message that needs
-// them. If there is no memory for a pool, the ring serves.
+// pool of bytes for those of 16 to 256 KB, and words by which the reader acknowledges. The sender writes all but the
+// acknowledgements. It makes the ring and the pool, which take most of the memory, before the first message that needs them.
+// Without room for a pool, the ring carries these messages too.
 //
 // Which store makes what visible to whom:
 //
@@ -11,20 +11,22 @@
 //     the cell's number with release. The reader acquires the number and sees all of it.
 //  2. The reader stores with release how many cells, and how many bytes of the byte ring, it has finished with. The sender
 //     acquires that before it writes them again.
-//     In a pool bytes change hands instead: whoever sends a piece gives its bytes away, and the reader, once it has copied
-//     them, writes messages of its own there, through the channel back. A reader that has many and sends little gives some
-//     back: it stores which, and then with release how often it did so. The sender stores with release what it has seen of
-//     that, before the words are written again.
-//  3. A message that stays in its sender's memory has a ticket. The reader, which copies it when it is matched, says so in
+//  3. The bytes of a pool belong to one rank at a time, and only that rank writes them. A piece gives its bytes to the
+//     reader, which may write messages of its own there once it has copied them. A reader that holds many bytes gives some
+//     back: it stores which in the next gift words, then the count of all gifts with release. The sender acquires the
+//     count, reads the words, and stores with release how many it has read; then the words may be written again. No sender
+//     waits in vain: a rank keeps at most 6 of both pools' 8 quarters, or 2 of 4 if it has no pool. It gives after each
+//     piece that it takes from a pool, so if the sender holds nothing, gifts are on their way.
+//  4. A message that stays in its sender's memory has a ticket. The reader, which copies it when it is matched, says so in
 //     the ticket's word before (by compare and exchange, as the sender of a broken group may withdraw the message at the
 //     same moment) and after, with release. The sender acquires that before it uses the memory, or the ticket, again. A
 //     message whose sender waits until it is matched has a ticket too.
-//  4. Of a large message the sender writes the first part only. The rest follows when the reader has
+//  5. Of a large message the sender writes the first part only. The rest follows when the reader has
 //     matched the message, which it says by storing the number of its first cell into the next of the words `wanted`, with
 //     release, once that word is 0. The sender acquires the number and stores 0, with release. So a reader keeps a part of
 //     each message that it has not matched, and the messages after it are not held up.
-//  5. The rest may be copied by both ranks instead, each between its own memory and the other's. The first cell then has a
-//     handle of the message. The reader marks the ticket as for a copy (3), stores a handle of its buffer and the
+//  6. The rest may be copied by both ranks instead, each between its own memory and the other's. The first cell then has a
+//     handle of the message. The reader marks the ticket as for a copy (4), stores a handle of its buffer and the
 //     message's number in `both`, and says in the word `wanted` that it does so. Then each rank claims one part after the other
 //     by compare and exchange on `both.claimed`, and copies it. After each part the sender stores in `both.sent`, with
 //     release, how many it has copied. The reader goes on when all parts are claimed and it has acquired the sender's last,
@@ -45,7 +47,7 @@ namespace phicoll {
 
 enum class CellKind : unsigned char {
   here,    ///< the message is in the cell
-  ring,    ///< its first piece is in the byte ring
+  ring,    ///< its first piece is in the byte ring or a pool
   more,    ///< a further piece of the message of the last cell
   rest,    ///< the first piece of the rest of a message that is wanted
   exposed  ///< it stays in its sender's memory
@@ -53,17 +55,17 @@ enum class CellKind : unsigned char {
 
 /// Bytes of one of the two pools of a pair of ranks.
 struct Stretch {
-  bool peers;  ///< of the pool that the other rank made: not the one who has or writes this
-  bool cold;   ///< its writer did not have the lines, and may have stored past the caches
+  bool peers;  ///< in the pool that the other rank made, as seen by the rank that has or writes this
+  bool cold;   ///< its writer's CPU did not have the lines, and may have stored past the caches
   std::size_t at;
   std::size_t bytes;
 
   std::size_t end() const { return at + bytes; }
-  /// In one word. The rank that reads it has the pools the other way round.
+  /// As one word. For the rank that reads it the two pools change places (from_peer).
   std::uint64_t word() const {
     return in_pool | std::uint64_t{at} << 32 | std::uint64_t{bytes} << 2 | (cold ? 2 : 0) | (peers ? 1 : 0);
   }
-  /// Marks the word: the place of a piece in a ring is a smaller number.
+  /// Set in each such word; offsets in the ring are smaller.
   static constexpr std::uint64_t in_pool = std::uint64_t{1} << 63;
   static Stretch from_peer(std::uint64_t word) {
     return Stretch{(word & 1) == 0, (word & 2) != 0, static_cast<std::size_t>((word & ~in_pool) >> 32),
@@ -71,23 +73,29 @@ struct Stretch {
   }
 };
 
-/// Stretches that a rank may write to, in the order in which it came by them. Neighbours are joined.
+/// Stretches that a rank may write to, in the order in which it got them. Neighbours are joined, or messages of mixed sizes would
+/// leave ever smaller ones: between far CPUs, messages of 256 KB then took up to twice the time.
 class Stretches {
  public:
   bool empty() const { return all_.empty(); }
   std::size_t bytes() const { return bytes_; }
   void add(const Stretch& last) {
     bytes_ += last.bytes;
-    if (all_.size() > old_ && all_.back().peers == last.peers && all_.back().cold == last.cold &&
-        all_.back().end() == last.at)
-      all_.back().bytes += last.bytes;
-    else
-      all_.push_back(last);
+    Stretch joined = last;
+    for (std::size_t i = all_.size(); i > 0; --i) {
+      const Stretch& one = all_[i - 1];
+      if (one.peers != last.peers || (one.end() != joined.at && joined.end() != one.at)) continue;
+      joined.at = std::min(joined.at, one.at);
+      joined.bytes += one.bytes;
+      remove(i - 1);
+    }
+    all_.push_back(joined);
   }
-  /// From now on, those that are there are old.
+  /// Marks all that it now has as old.
   void age() { old_ = all_.size(); }
   bool has_old() const { return old_ != 0; }
-  /// Takes at most so many bytes to write to: of the last old stretch that is not cold, of the last old one, or of the first.
+  /// Takes at most so many bytes to write to: from the last old stretch that is not cold, else from the last old one, else
+  /// from the first.
   Stretch take_to_write(std::size_t most) {
     std::size_t which = old_;
     while (which > 0 && all_[which - 1].cold) --which;
@@ -102,16 +110,18 @@ class Stretches {
 
  private:
   Stretch take(std::size_t which, std::size_t most) {
-    Stretch& all = all_[which];
-    Stretch taken = all;
-    taken.bytes = std::min(most, all.bytes);
+    Stretch& from = all_[which];
+    Stretch taken = from;
+    taken.bytes = std::min(most, from.bytes);
     bytes_ -= taken.bytes;
-    all.at += taken.bytes;
-    all.bytes -= taken.bytes;
-    if (all.bytes != 0) return taken;
+    from.at += taken.bytes;
+    from.bytes -= taken.bytes;
+    if (from.bytes == 0) remove(which);
+    return taken;
+  }
+  void remove(std::size_t which) {
     all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(which));
     if (which < old_) --old_;
-    return taken;
   }
   std::vector<Stretch> all_;
   std::size_t old_ = 0;
@@ -149,7 +159,7 @@ struct alignas(arch::stride_bytes) Channel {
   static constexpr unsigned tickets = 64;
   static constexpr std::uint64_t wants = 16;
 
-  static constexpr std::uint64_t most_gifts = 13;
+  static constexpr std::uint64_t most_gifts = 13;  // with the three words before them two lines
   struct alignas(arch::stride_bytes) Read {
     Word<std::uint64_t> cells;
     Word<std::uint64_t> bytes;
@@ -239,8 +249,8 @@ class Channels {
   /// The byte ring of a channel, by its place, and a new one, whose bytes may be anything. Throws ResourceError.
   virtual unsigned char* ring_at(std::uint64_t place) = 0;
   virtual std::uint64_t make_ring() = 0;
-  /// Whether there is room for a pool, as large as a ring, in each channel too.
-  virtual bool room_for_pools() const = 0;
+  /// Whether there is room for a pool, which is as large as a ring.
+  virtual bool room_for_pool() const = 0;
 };
 
 }  // namespace phicoll

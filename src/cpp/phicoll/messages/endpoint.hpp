@@ -58,7 +58,7 @@ class Endpoint {
         ranks_(setup.size()),
         hint_(setup.hint()),
         ring_bytes_(channels.ring_bytes()),
-        unit_(std::min(least_piece, ring_bytes_ / 16)),
+        unit_(ring_bytes_ / 16 < least_piece ? ring_bytes_ / 16 : least_piece),
         quarter_(ring_bytes_ / 4 / unit_ * unit_),
         most_piece_(std::min(std::size_t{65536}, ring_bytes_ / 4)),
         most_at_once_(std::min(std::size_t{262144}, ring_bytes_)),
@@ -277,6 +277,7 @@ class Endpoint {
     std::uint64_t bytes_told = 0;
     std::uint64_t gifts = 0;       // given
     std::uint64_t gifts_seen = 0;  // by the peer, as far as is known
+    bool from_pool = false;        // the last piece
     // Where the further pieces of a message go: to a receive or to a message that waits.
     Shared stream;
     Waiting* waiting = nullptr;
@@ -349,26 +350,30 @@ class Endpoint {
   static bool stays(const Port& port, const Transfer& t) {
     return t.bytes > stays_from && t.pieces.empty() && port.reachable(t.data, t.bytes);
   }
-  /// Whether a message goes through the pools, if there are any. Where CPUs share no cache, larger ones and many small ones in a
-  /// row were as fast or faster through the ring, past the caches.
+  /// Whether a message goes through the pools, if there are any. Where CPUs share no cache, larger messages, and small ones in
+  /// long rows, were at least as fast through the ring, stored past the caches.
   bool pooled(const Transfer& t) const { return t.bytes > stays_from && !in_two_parts(t.bytes, t.peer); }
-  /// Makes the ring or the pool. Cells whose pieces lie there come after it.
+  /// Makes the ring, which other messages need even where a pool has the last of the memory, and the pool. Cells whose pieces lie
+  /// there come after it.
   void make_bytes(Port& port, Out& out, const Transfer& t) {
-    if (pooled(t) && !out.pool_refused && out.pool == nullptr && channels_.room_for_pools()) {
-      try {
-        const std::uint64_t place = channels_.make_ring();
-        port.store_relaxed(out.channel->ring.pool, place);
-        out.pool = channels_.ring_at(place);
-        out.rest.add(Stretch{false, false, 0, 4 * quarter_});
-      } catch (const ResourceError&) {
-        out.pool_refused = true;
-      }
+    if (out.ring == nullptr) {
+      const std::uint64_t place = channels_.make_ring();
+      port.store_relaxed(out.channel->ring.place, place);
+      out.ring = channels_.ring_at(place);
     }
-    if (out.ring != nullptr || (pooled(t) && out.pool != nullptr)) return;
-    const std::uint64_t place = channels_.make_ring();
-    port.store_relaxed(out.channel->ring.place, place);
-    out.ring = channels_.ring_at(place);
+    if (!pooled(t) || out.pool != nullptr || out.pool_refused) return;
+    out.pool_refused = !channels_.room_for_pool();
+    if (out.pool_refused) return;
+    try {
+      const std::uint64_t place = channels_.make_ring();
+      port.store_relaxed(out.channel->ring.pool, place);
+      out.pool = channels_.ring_at(place);
+      out.rest.add(Stretch{false, false, 0, pool_bytes()});
+    } catch (const ResourceError&) {
+      out.pool_refused = true;
+    }
   }
+  std::size_t pool_bytes() const { return 4 * quarter_; }
   /// Whether the receiver may copy the rest of a message together with this rank.
   bool can_be_copied_by_both(const Port& port, const Transfer& t) const {
     return t.bytes >= CopyWays::least_bytes && in_two_parts(t.bytes, t.peer) && t.pieces.empty() &&
@@ -554,8 +559,8 @@ class Endpoint {
   /// Room for a piece of at most so many bytes in the pools. Pieces go first to where this rank has read before the message began:
   /// whoever reads a line that another CPU has just written becomes its owner, at least on an EPYC, so it writes there at
   /// once, and a few lines stay in both CPUs' caches. To write to a line that the other CPU read last takes longer, several times
-  /// so between CPUs that share no cache. Between two processes there, messages of 32 to 256 KB to and fro took 0.76 to 0.86 of
-  /// the time through the ring near and 0.93 to 1 far, exchanges 0.77 to 0.9 and 0.86 to 1.
+  /// so between CPUs that share no cache. Between two processes on an EPYC, messages of 32 to 256 KB to and fro took 0.78 to 0.86
+  /// of the time through the ring if their CPUs share a cache, and 0.95 to 1 if not, exchanges 0.77 to 0.9 and 0.86 to 1.
   Room room_in_pools(Port& port, Out& out, const Transfer& t, std::size_t most) {
     if (t.moved == 0) out.read.age();
     if (out.held() == 0) take_gifts(port, out);
@@ -563,7 +568,7 @@ class Endpoint {
     const bool mine = out.read.has_old() || out.rest.empty();
     Stretch stretch = (mine ? out.read : out.rest).take_to_write((most + unit_ - 1) / unit_ * unit_);
     stretch.cold = !mine;
-    unsigned char* const pool = stretch.peers ? in_of(t.peer).pool : out.pool;
+    unsigned char* const pool = stretch.peers ? pool_of(port, in_of(t.peer)) : out.pool;
     return Room{pool + stretch.at, std::min(most, stretch.bytes), stretch.word(), mine};
   }
   /// Takes what the peer has given back.
@@ -752,10 +757,7 @@ class Endpoint {
   void copy_exposed(Port& port, const Exposed& where, Transfer& t, const Envelope& envelope, unsigned ticket,
                     std::uint64_t number) {
     begin_copy(port, in_of(envelope.source), ticket, number);
-    if (port.direct(where))
-      port.move(t.data, port.view(where, 0), envelope.bytes, stores_of(envelope.bytes));
-    else
-      port.fetch(t.data, where, 0, envelope.bytes);
+    take_exposed(port, t.data, where, 0, envelope.bytes, stores_of(envelope.bytes));
   }
   /// Keeps the sender's memory until the message is received.
   static void begin_copy(Port& port, In& in, unsigned ticket, std::uint64_t number) {
@@ -888,20 +890,23 @@ class Endpoint {
     in.stream = *it;
     in.partial.erase(it);
   }
-  /// Where a piece lies. Notes that its bytes are read, which is true when the caller has copied them.
+  /// Where a piece lies. Counts its bytes as read already; the caller copies them before it does anything else.
   unsigned char* place_of(Port& port, int from, In& in, std::uint64_t at, std::size_t bytes) {
-    const auto made = [&](unsigned char*& there, const Word<std::uint64_t>& place) {
-      if (there == nullptr) there = channels_.ring_at(port.load_relaxed(place));
-      return there;
-    };
-    if ((at & Stretch::in_pool) == 0) {
+    in.from_pool = (at & Stretch::in_pool) != 0;
+    if (!in.from_pool) {
       in.bytes = at + arch::whole_lines(bytes);
-      return made(in.ring, in.channel->ring.place) + at % ring_bytes_;
+      return place_once(port, in.ring, in.channel->ring.place) + at % ring_bytes_;
     }
     const Stretch stretch = Stretch::from_peer(at);
     Out& back = out_of(from);
     back.read.add(stretch);
-    return (stretch.peers ? made(in.pool, in.channel->ring.pool) : back.pool) + stretch.at;
+    return (stretch.peers ? pool_of(port, in) : back.pool) + stretch.at;
+  }
+  /// The pool that the peer has made.
+  unsigned char* pool_of(Port& port, In& in) { return place_once(port, in.pool, in.channel->ring.pool); }
+  unsigned char* place_once(Port& port, unsigned char*& known, const Word<std::uint64_t>& place) {
+    if (known == nullptr) known = channels_.ring_at(port.load_relaxed(place));
+    return known;
   }
   void take_piece(Port& port, int from, In& in, MessageCell& cell) {
     const auto bytes = static_cast<std::size_t>(port.load_relaxed(cell.piece().bytes));
@@ -942,13 +947,15 @@ class Endpoint {
       in.bytes_told = in.bytes;
       port.signal(in.channel->read.bytes, in.bytes);
     }
+    if (!in.from_pool) return;
+    in.from_pool = false;
     Out& back = out_of(from);
-    const std::size_t others = back.pool == nullptr ? 0 : 4 * quarter_;
+    const std::size_t others = back.pool == nullptr ? 0 : pool_bytes();
     if (back.held() < others + quarter_) return;
-    if (back.pool != nullptr) take_gifts(port, back);  // so that all that the sender lacks is counted
+    if (back.pool != nullptr) take_gifts(port, back);  // gifts not noted yet count as held
     if (back.held() > others + 2 * quarter_) give(port, in, back, others + quarter_);
   }
-  /// Gives the sender all but so many bytes: those that it wrote past the caches first, as it writes there so again.
+  /// Gives the sender all but `keep` bytes, first those that it wrote past the caches, as it will write them that way again.
   void give(Port& port, In& in, Out& back, std::size_t keep) {
     Channel& channel = *in.channel;
     const std::uint64_t before = in.gifts;
@@ -956,7 +963,7 @@ class Endpoint {
       if (in.gifts - in.gifts_seen == Channel::most_gifts) {
         in.gifts_seen = port.load_acquire(channel.ring.gifts);
         if (in.gifts - in.gifts_seen == Channel::most_gifts)
-          break;  // the sender takes these before it lacks any
+          break;  // the sender takes these before it waits; more follow when its next piece is read
       }
       Stretches& from = back.read.empty() ? back.rest : back.read;
       port.store_relaxed(channel.gift(in.gifts++), from.take_to_give(back.held() - keep).word());

@@ -253,7 +253,7 @@ void Fiber::resume() {
 }
 
 void Fiber::suspend() {
-  State& state = *state_;  // which another Fiber may hold when this one goes on
+  State& state = *state_;  // a move may give it to another Fiber before this stack goes on
   if (*state.caught != nullptr && !state.resumer_catches)
     throw std::logic_error("a fiber suspended inside a catch block");
   state.leave(false);

@@ -4,7 +4,7 @@
 // lies. Where any rank's block cannot be reached by its peers, all go through cells in shared memory: each
 // sees everyone's word on it, so all decide alike. A rank returns when all have read its block.
 //
-// With choose=1 a rank also withholds its block where cells were faster lately, as it has timed (copy_ways.hpp).
+// With choose=1 a rank also withholds its block where cells were faster lately, by its own timing (copy_ways.hpp).
 
 #include <algorithm>
 
@@ -69,7 +69,7 @@ struct SingleCopyAllgather : AlgorithmDefaults {
       std::size_t all = 0;  // bytes of all blocks, which all ranks know
       for (int r = 0; r < ranks_; ++r) all += call.block_count(r);
       if (choose_ && all >= CopyWays::least_bytes)
-        ways_.make(port, all, port.reachable(call.send, call.count),
+        ways_.time(port, all, port.reachable(call.send, call.count),
                    [&](bool offered) { return gather(port, call, offered); });
       else
         gather(port, call, true);
@@ -89,8 +89,8 @@ struct SingleCopyAllgather : AlgorithmDefaults {
         for (std::size_t done = 0; done < most; done += piece_) {
           for (const int r : order_) {
             if (done < call.block_count(r))
-              take(port, call.receive + (call.block_at(r) + done), exposures_.await(port, r).send, done,
-                   std::min(piece_, call.block_count(r) - done), stores);
+              take_exposed(port, call.receive + (call.block_at(r) + done), exposures_.await(port, r).send,
+                           done, std::min(piece_, call.block_count(r) - done), stores);
           }
         }
         const Data own = call.receive + call.block_at(rank_);

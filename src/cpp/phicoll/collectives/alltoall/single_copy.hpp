@@ -4,7 +4,7 @@
 // where it lies. Where any rank's buffer cannot be reached by its peers, all go through cells: each sees everyone's word
 // on it, so all decide alike. A rank returns when all have read their blocks.
 //
-// With choose=1 a rank also withholds its buffer where cells were faster lately, as it has timed (copy_ways.hpp).
+// With choose=1 a rank also withholds its buffer where cells were faster lately, by its own timing (copy_ways.hpp).
 
 #include <algorithm>
 
@@ -75,8 +75,8 @@ struct SingleCopyAlltoall : AlgorithmDefaults {
         exchange(port, call, all, true);
         return;
       }
-      ways_.make(port, all, port.reachable(call.send, all),
-                 [&](bool offered) { return exchange(port, call, all, offered); });
+      ways_.time(port, all, port.reachable(call.send, all),
+                 [&, all](bool offered) { return exchange(port, call, all, offered); });
     }
 
    private:
@@ -92,8 +92,8 @@ struct SingleCopyAlltoall : AlgorithmDefaults {
         for (std::size_t done = 0; done < call.count; done += piece_) {
           const std::size_t bytes = std::min(piece_, call.count - done);
           for (const int r : order_)
-            take(port, call.receive + (at(r) + done), exposures_.await(port, r).send, at(rank_) + done, bytes,
-                 stores);
+            take_exposed(port, call.receive + (at(r) + done), exposures_.await(port, r).send,
+                         at(rank_) + done, bytes, stores);
         }
         port.move(call.receive + at(rank_), call.send + at(rank_), call.count, stores);
       }

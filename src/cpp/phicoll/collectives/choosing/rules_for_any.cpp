@@ -142,7 +142,7 @@ AlgorithmChoice scatter(const Choosing& at) {
                          {larger, at.cells("mailbox:cell=", at.ring / 2), seldom},
                          {128 << 10, at.wide_cells("mailbox:cell=", at.ring / 2), seldom},
                          {1 << 20, "single-copy", single}});
-    // With 8 ranks, 32 KB take 0.7 of the time in cells of 32 KB, and 64 KB take 0.8 in one cell of as many bytes.
+    // With 8 ranks, 32 KB take 0.7 of the time in cells of 32 KB, and 64 KB take 0.8 in one cell of 64 KB.
     return at.by_size(
         {words,
          small,
@@ -213,7 +213,7 @@ AlgorithmChoice scan(const Choosing& at) {
 }
 
 AlgorithmChoice reduce_scatter(const Choosing& at) {
-  // With 4 and 8 ranks on 2 CPUs, 32 KB to 1 MB take 0.45 to 0.75 of the time in parts of 64 KB.
+  // With 4 and 8 ranks on 2 CPUs, 16 KB take 0.85 to 0.95, and 32 KB to 1 MB 0.45 to 0.75, of the time in parts of 64 KB.
   if (at.sharing)
     return at.by_size({{0, "one-shot", one_exchange},
                        {at.host.at(&H::shared_exchange), at.cells("one-shot:part=", at.ring / 8), seldom}});

@@ -13,8 +13,8 @@ namespace phicoll {
 /// Where other programs have the CPUs, both kinds take half of it or less, as no rank has to wait for the other. So each way is
 /// tried a few times with data of about the same size, and each again now and then. Where all ranks choose, they do so
 /// in the same calls. The second of a way's last four times counts: a rank may be late, and a ring seldom fast where it
-/// has to share its CPUs. A way that takes half as long again as the other twice, or 2.5 times as long once, is not tried any
-/// more at first.
+/// has to share its CPUs. A way that takes half as long again as the other twice, or 2.5 times as long once, ends its
+/// trial.
 class CopyWays {
  public:
   static constexpr std::size_t least_bytes = std::size_t{2} << 20;
@@ -39,10 +39,10 @@ class CopyWays {
     std::copy_backward(times, times + kept - 1, times + kept);
     times[0] = each;
   }
-  /// Makes a call that moves `bytes` bytes either way, and times it. exchange(offered) says whether data was copied once;
-  /// `offered` is true if this rank wants that, or `always`.
+  /// Times a call that moves `bytes` bytes either way. exchange(offered) makes it and returns whether data was copied once;
+  /// `offered`: this rank wants that, or `always`.
   template <class Port, class Exchange>
-  void make(Port& port, std::size_t bytes, bool always, const Exchange& exchange) {
+  void time(Port& port, std::size_t bytes, bool always, const Exchange& exchange) {
     const std::int64_t begun = port.now();
     const bool once = exchange(copy_once(bytes) || always);
     took(once, bytes, port.now() - begun);

@@ -1,7 +1,8 @@
 #pragma once
 
-// How a handle of exposed data lies in shared memory.
+// How a handle of exposed data lies in shared memory, and a copy of the data.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "phicoll/memory/data.hpp"
@@ -38,6 +39,16 @@ void store_handle(Port& port, Word<std::uint64_t>& exposed, ExposedWords& words,
 template <class Port>
 Exposed load_handle(Port& port, const Word<std::uint64_t>& exposed, const ExposedWords& words) {
   return port.load_relaxed(exposed) == 0 ? Exposed{0, 0, 0} : words.load(port);
+}
+
+/// Copies `bytes` of a peer's data, from `at` on, by loads where they reach it.
+template <class Port>
+void take_exposed(Port& port, Data to, const Exposed& from, std::size_t at, std::size_t bytes,
+                  Stores stores) {
+  if (port.direct(from))
+    port.move(to, port.view(from, at), bytes, stores);
+  else
+    port.fetch(to, from, at, bytes);
 }
 
 }  // namespace phicoll

@@ -35,15 +35,6 @@ inline std::size_t exposures_footprint(int ranks) {
   return static_cast<std::size_t>(ranks) * (sizeof(Strided<ExposureLine>) + sizeof(Strided<CounterLine>));
 }
 
-/// Copies `bytes` of a peer's data, from `at` on, by loads where they reach it.
-template <class Port>
-void take(Port& port, Data to, const Exposed& from, std::size_t at, std::size_t bytes, Stores stores) {
-  if (port.direct(from))
-    port.move(to, port.view(from, at), bytes, stores);
-  else
-    port.fetch(to, from, at, bytes);
-}
-
 template <class Port>
 class Exposures {
  public:

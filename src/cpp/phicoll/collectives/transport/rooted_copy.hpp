@@ -23,7 +23,7 @@ class RootedCopy {
   RootedCopy(const Setup& setup, std::size_t offset, std::size_t piece, bool to_root)
       : exposures_(setup, offset), others_(setup), piece_(piece), rank_(setup.rank), to_root_(to_root) {}
 
-  /// In the order in which a root waits for them.
+  /// The other ranks, in the order in which a root serves them.
   const PeerOrder& others() const { return others_; }
 
   /// On the root: publishes its whole buffer of `bytes`. Returns whether the others can reach it; if not, the call ends

@@ -568,7 +568,7 @@ void Coherence::fill(std::uint32_t t) {
     leave_core(t);
     --own.outstanding;
   }
-  // It may be another transaction's already when its ranks are told.
+  // A copy: the transaction may be reused before its ranks are told.
   const int ranks = at(t).ranks;
   std::int16_t waiting[max_contexts_per_core];
   std::memcpy(waiting, at(t).rank, sizeof waiting);

@@ -133,6 +133,7 @@ class Coherence {
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr unsigned state_mask = 7, one_asked = 8;
+  static_assert(2 * max_contexts_per_core < 256 / one_asked, "as many transactions are counted in states_");
 
   // A Line, a Transaction and a Core fill one line of the host's caches each. There are more of them than a first-level
   // cache holds, and misses there cost.
@@ -175,12 +176,12 @@ class Coherence {
     std::uint16_t invalidated;
     std::int16_t rank[max_contexts_per_core];
     Cycles data;
-    Cycles go;   // of a write that caches are asked for first: when the last acknowledgement so far comes
+    Cycles go;   // when the requester may go on; before that, of a write, the latest acknowledgement so far
     Cycles due;  // when it will be filled, once that is known
   };
   static_assert(sizeof(Transaction) == arch::line_bytes, "see above");
 
-  /// What requests queue up at.
+  /// A service centre: takes up one request after another.
   struct Server {
     Cycles free = 0;
     ServiceCount count;
@@ -195,7 +196,7 @@ class Coherence {
     }
   };
 
-  /// A transaction of a core, which is looked for by its line.
+  /// A transaction under way at a core, found by its line.
   struct UnderWay {
     LineId line;
     std::uint32_t t;
@@ -203,7 +204,7 @@ class Coherence {
 
   struct alignas(arch::line_bytes) Core {
     Server cache;                     // its second-level cache, answering directories
-    std::vector<UnderWay> under_way;  // in the order of their making
+    std::vector<UnderWay> under_way;  // oldest first
     std::int32_t outstanding = 0;     // how many of them have been sent
     std::int32_t held_back = 0;       // how many have not
   };
@@ -233,7 +234,7 @@ class Coherence {
   Transaction& at(std::uint32_t t) { return transactions_[t]; }
   Core& core(int number) { return cores_[static_cast<std::size_t>(number)]; }
   const Core& core(int number) const { return cores_[static_cast<std::size_t>(number)]; }
-  // What is inline is called in coherence.cpp alone.
+  // The inline ones are called only in coherence.cpp, which defines them.
   inline std::uint32_t make(Request kind, int core, int rank, LineId line);
   inline void launch(std::uint32_t t);
   inline void leave_core(std::uint32_t t);
@@ -304,8 +305,8 @@ class Coherence {
   bool capacity_matters_ = false;  // there are more lines than a first-level cache holds
   bool l2_matters_ = false;        // likewise of the second level: without it none drives another out
   AlignedVector<Line> lines_;
-  // Of each line and core: the state, and how many of the core's transactions but evictions are for the line: most of the
-  // time none is, and a look at those under way would find nothing. Each context has one read and one write at most.
+  // For each line and core: the state, and above it how many of the core's transactions for the line are under way, evictions
+  // apart. Mostly none is, which saves a search. A context has at most one read and one write.
   AlignedVector<std::uint8_t> states_;
   // The states of successive lines are 2^state_shift_ bytes apart, so one line's states span as few of the host's lines as
   // possible.

@@ -51,7 +51,7 @@ class CoreTags {
   std::uint32_t* set_of(std::uint32_t line) {
     return &lines_[(mask_ != 0 ? line & mask_ : line % sets_) * ways_];
   }
-  /// The line's way, ways_ if it is not there. Looks at all ways: the processor cannot foresee where a line is, and a wrong
+  /// The line's way, ways_ if it is not there. Looks at all ways: the processor cannot predict where a line is, and a wrong
   /// guess costs more.
   std::size_t find(const std::uint32_t* set, std::uint32_t line) const {
     std::size_t found = ways_;
@@ -64,7 +64,7 @@ class CoreTags {
 
   std::size_t ways_;
   std::uint32_t sets_;
-  std::uint32_t mask_;  // of a power of two of sets: a division would take longer than the rest
+  std::uint32_t mask_;  // sets_ - 1 for a power of two, else 0: a division takes longer than the rest
   std::vector<std::uint32_t> lines_;
 };
 

@@ -19,8 +19,8 @@
 namespace phicoll {
 namespace sim {
 
-// What is done for reads and for writes is two kinds where it differs: choosing among kinds costs the host a wrong guess
-// about once an event, whatever their number, and each choice after it another.
+// Where reads and writes are handled differently they are two kinds: the host mispredicts the choice among kinds about once an
+// event, however many there are, and would mispredict a second choice as well.
 enum class EventKind : std::uint8_t {
   request,             ///< a request reaches its directory
   start,               ///< the directory takes it up
@@ -79,7 +79,7 @@ class EventWheel {
     links[link] = free_;
     free_ = link;
     links[bucket] = after;
-    // Without a branch, not even one that the compiler makes: the host cannot foresee which event is its bucket's last.
+    // Without a branch, not even one that the compiler makes: the host cannot predict which event is its bucket's last.
     const std::uint32_t last = after == none;
     last_[bucket] ^= (last_[bucket] ^ static_cast<std::uint32_t>(bucket)) & (0 - last);
     used_[bucket / 64] &= ~(std::uint64_t{last} << bucket % 64);

@@ -248,7 +248,7 @@ class Simulation final : private CoherenceListener {
   Core& core(const Context& c) { return cores_[static_cast<std::size_t>(c.core)]; }
   const Core& core(const Context& c) const { return cores_[static_cast<std::size_t>(c.core)]; }
   void sync(Context& c);
-  /// Lets the rank's store happen that is still to come. Every other operation begins with it.
+  /// Waits until the kept store, if there is one, has happened. Every operation but wait() begins with it.
   void settle(Context& c) {
     if (c.step == Step::store) c.fiber.suspend();
   }

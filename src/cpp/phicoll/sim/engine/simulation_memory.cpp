@@ -154,7 +154,7 @@ void Simulation::store(int rank, void* place, const void* value, unsigned bytes,
   if (unordered) drain_as_fence(c);
 }
 
-/// The store that was to come later.
+/// Makes the store that store() kept.
 void Simulation::make_store(Context& c) {
   begin_operation(c, OperationKind::store, store_at(c, c.store_count).line);
   spend(c, machine_.p.store_instructions, 0);
@@ -187,7 +187,7 @@ void Simulation::fill_store(Context& c, LineId line, unsigned offset, const void
   copy_bytes(s.data, value, bytes);
 }
 
-/// What was written there is a store from now on.
+/// Makes what fill_store() wrote the newest store of the buffer.
 void Simulation::enter_store(Context& c) {
   store_at(c, c.store_count++).operation = c.operation;
   note_several_stores(c);
