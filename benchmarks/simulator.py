@@ -28,7 +28,7 @@ LARGEST = ("xeon-phi-se10p", 244)
 BUSY = 0.8  # of their CPUs is what the sweep's threads have at least on a machine that is not busy otherwise
 #: A simulator of messages, LogGOPSim (Hoefler, Schneider, Lumsdaine, HPDC 2010), does about this many events a second.
 MESSAGE_EVENTS_PER_S = 1.6e6
-TARGETS = {"call_ms": 3.0, "sweep_s": 60.0, "memory_mb": 200.0}
+TARGETS = {"call_ms": 1.0, "sweep_s": 5.0, "memory_mb": 200.0}
 
 
 def tasks(**options: Any) -> list[Task]:
