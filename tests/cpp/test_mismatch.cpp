@@ -67,6 +67,16 @@ TEST(Signature, SaysInWordsWhatItHolds) {
   EXPECT_EQ(in_words(call_signature::of(facts, call, 2, 0)), "allgather(short_int, 12 bytes)");
 }
 
+TEST(Signature, TellsForWhichRankAllOthersWait) {
+  EXPECT_EQ(call_signature::giver(signature(Operation::broadcast, 0, 8)), 0);
+  EXPECT_EQ(call_signature::giver(signature(Operation::scatter, 1023, 0, false)), 1023);
+  for (const Operation operation :
+       {Operation::reduce, Operation::gather, Operation::allreduce, Operation::alltoall})
+    EXPECT_EQ(call_signature::giver(signature(operation, 3, 8)), any_rank) << to_string(operation);
+  EXPECT_EQ(call_signature::giver(0), any_rank);
+  EXPECT_EQ(call_signature::giver(call_signature::split), any_rank);
+}
+
 TEST(Signature, SaysSizesAsExactlyAsItHasRoomFor) {
   const std::size_t mega = std::size_t{1} << 20;
   for (const std::size_t bytes : {std::size_t{1}, 32 * mega - 2, 32 * mega - 1, 32 * mega, 100 * mega + 4096,
@@ -560,6 +570,20 @@ TEST(CallHistory, RemembersRunsOfCallsAndNoBarriers) {
   EXPECT_TRUE(history.find(last - CallHistory::remembered + 1, &found));
   EXPECT_EQ(found.signature, 10u + (CallHistory::remembered + 1) % 2);
   EXPECT_FALSE(history.find(last - CallHistory::remembered, &found));
+}
+
+TEST(CallHistory, TellsABarrierWhichCallCameJustBefore) {
+  CallHistory history;
+  history.begin();
+  EXPECT_EQ(history.before_barrier(), 0u);
+  for (int i = 0; i < 2; ++i) {
+    history.begin(7);
+    EXPECT_EQ(history.before_barrier(), 0u) << "not in a barrier";
+    history.begin();
+    EXPECT_EQ(history.before_barrier(), 7u);
+    history.begin();
+    EXPECT_EQ(history.before_barrier(), 0u) << "a barrier came before";
+  }
 }
 
 TEST(CallHistory, TellsTheTagOfEveryCallThatItRemembers) {

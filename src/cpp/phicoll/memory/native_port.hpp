@@ -79,6 +79,10 @@ void set_interrupt_hook(InterruptHook hook);
 /// it gives its CPU away. Must not throw. Null: none.
 using WaitHook = void (*)();
 void set_wait_hook(WaitHook hook);
+/// A function that returns the rank for which all others wait in a call (the root of a broadcast or scatter), or
+/// any_rank. Null: none is known.
+using GiverHook = int (*)(SignatureWord call);
+void set_giver_hook(GiverHook hook);
 
 /// Work of a rank that goes on while it waits for something else.
 class Background {
@@ -282,6 +286,10 @@ class NativePort {
   /// A turn, after a look in vain, of a wait for any of several words; `patience` is the wait's. Ends with the group.
   void take_turn(Patience& patience) const;
 
+  /// For the rank that ends a barrier of ranks that share CPUs: if all have just waited for a rank of this CPU, they are
+  /// likely to do so again, so it leaves the barrier first.
+  void let_giver_leave() const;
+
   std::int64_t ticks() const {
     if (__builtin_expect(!os::cycle_counter_is_clock(), 0)) return now();
     // RDTSC may execute before a load that precedes it and after one that follows it: a gap on both sides.
@@ -463,6 +471,11 @@ template <class T>
 [[gnu::always_inline]] inline bool comes_soon(NativePort& port, const Word<T>& word, Condition<T> condition,
                                               int) {
   return port.holds_soon(word, condition);
+}
+
+/// As phicoll/collectives/barrier/hybrid_dissemination.hpp has it for ports whose ranks never share a CPU.
+inline void let_giver_leave(NativePort& port) {
+  port.let_giver_leave();
 }
 
 inline bool NativePort::line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value) {

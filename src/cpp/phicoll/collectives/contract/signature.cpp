@@ -5,6 +5,7 @@
 #include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/memory/control.hpp"
 
 namespace phicoll {
 namespace call_signature {
@@ -32,6 +33,13 @@ SignatureWord size_of_counts(const Call& call, int ranks) {
   SignatureWord hash = 0;
   for (int r = 0; r < ranks; ++r) hash = mix(hash + call.block_count(r) + 1);
   return hashed | hash >> 40;
+}
+
+int giver(SignatureWord word) {
+  if (operation.of(word) == split) return any_rank;
+  const Part sent = row_of(static_cast<Operation>(operation.of(word))).sends;
+  const bool by_root = sent == Part::root_block || sent == Part::root_blocks;
+  return by_root ? static_cast<int>(root.of(word)) - 1 : any_rank;
 }
 
 std::string in_words(SignatureWord word, SignatureWord other) {
