@@ -20,8 +20,8 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
-#include "phicoll/messages/channel.hpp"
 #include "phicoll/messages/parts.hpp"
+#include "phicoll/messages/pool.hpp"
 #include "phicoll/support/random.hpp"
 
 namespace phicoll {

@@ -34,8 +34,8 @@ class SimChannels final : public Channels {
   }
   Channel& at(std::uint64_t place) override { return *reinterpret_cast<Channel*>(memory_ + place); }
   std::uint64_t make() override { return take(sizeof(Channel)); }
-  unsigned char* ring_at(std::uint64_t place) override { return memory_ + place; }
-  std::uint64_t make_ring() override { return take(ring); }
+  unsigned char* bytes_at(std::uint64_t place) override { return memory_ + place; }
+  std::uint64_t make_bytes() override { return take(ring); }
   bool room_for_pool() const override { return false; }  // all data is reached, so none is used
   unsigned char* data(int rank) {
     return memory_ + table_bytes + ranks * ranks * (sizeof(Channel) + ring) +

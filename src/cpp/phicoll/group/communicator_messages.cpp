@@ -76,11 +76,11 @@ std::uint64_t GroupChannels::make() {
   return control_.offset_of(zeroed(heap_, sizeof(Channel)));
 }
 
-unsigned char* GroupChannels::ring_at(std::uint64_t place) {
+unsigned char* GroupChannels::bytes_at(std::uint64_t place) {
   return control_.at(place) + ring_offset;
 }
 
-std::uint64_t GroupChannels::make_ring() {
+std::uint64_t GroupChannels::make_bytes() {
   return control_.offset_of(heap_.take(ring_offset + ring_bytes_).at);
 }
 
@@ -148,7 +148,7 @@ void Messages::send_all() {
   endpoint.wait_for(port, [this] { return !endpoint.sends(); });
 }
 
-Endpoint<NativePort>::Shared Messages::spare(const Transfer& wanted) {
+SharedTransfer Messages::spare(const Transfer& wanted) {
   if (!spare_ || spare_.use_count() != 1)
     spare_ = std::make_shared<Transfer>(wanted);
   else

@@ -27,8 +27,8 @@ class GroupChannels final : public Channels {
   Word<std::uint64_t>& place(int from, int to) override;
   Channel& at(std::uint64_t place) override;
   std::uint64_t make() override;
-  unsigned char* ring_at(std::uint64_t place) override;
-  std::uint64_t make_ring() override;
+  unsigned char* bytes_at(std::uint64_t place) override;
+  std::uint64_t make_bytes() override;
   bool room_for_pool() const override;
   /// What the heap needs if every rank sends to every other.
   static std::size_t all_pairs_bytes(int ranks);
@@ -57,7 +57,7 @@ class Messages final : public Ongoing {
   bool go_on() override;
   void take_back(const Transfer& transfer) override;
   /// The transfer of blocking calls, used again by each.
-  Endpoint<NativePort>::Shared spare(const Transfer& wanted);
+  SharedTransfer spare(const Transfer& wanted);
 
   mutable ThreadLock lock;  // what follows is used under it
   StuckSearch stuck;
@@ -66,7 +66,7 @@ class Messages final : public Ongoing {
   Endpoint<NativePort> endpoint;
 
  private:
-  Endpoint<NativePort>::Shared spare_;
+  SharedTransfer spare_;
   std::shared_ptr<RankWork> work_;
 };
 

@@ -34,10 +34,8 @@
 //     or no parts left. It has read the right handle if its exchange succeeds: until then there were parts left of its
 //     message, and the reader kept `both` as it was.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "phicoll/collectives/transport/exposed_words.hpp"
 #include "phicoll/memory/data.hpp"
@@ -47,85 +45,10 @@ namespace phicoll {
 
 enum class CellKind : unsigned char {
   here,    ///< the message is in the cell
-  ring,    ///< its first piece is in the byte ring or a pool
+  first,   ///< its first piece is in the byte ring or a pool
   more,    ///< a further piece of the message of the last cell
   rest,    ///< the first piece of the rest of a message that is wanted
   exposed  ///< it stays in its sender's memory
-};
-
-/// Bytes of one of the two pools of a pair of ranks.
-struct Stretch {
-  bool peers;  ///< in the pool that the other rank made, as seen by the rank that has or writes this
-  bool cold;   ///< its writer's CPU did not have the lines, and may have stored past the caches
-  std::size_t at;
-  std::size_t bytes;
-
-  std::size_t end() const { return at + bytes; }
-  /// As one word. For the rank that reads it the two pools change places (from_peer).
-  std::uint64_t word() const {
-    return in_pool | std::uint64_t{at} << 32 | std::uint64_t{bytes} << 2 | (cold ? 2 : 0) | (peers ? 1 : 0);
-  }
-  /// Set in each such word; offsets in the ring are smaller.
-  static constexpr std::uint64_t in_pool = std::uint64_t{1} << 63;
-  static Stretch from_peer(std::uint64_t word) {
-    return Stretch{(word & 1) == 0, (word & 2) != 0, static_cast<std::size_t>((word & ~in_pool) >> 32),
-                   static_cast<std::size_t>(word >> 2 & 0x3fffffff)};
-  }
-};
-
-/// Stretches that a rank may write to, in the order in which it got them. Neighbours are joined, or messages of mixed sizes would
-/// leave ever smaller ones: between far CPUs, messages of 256 KB then took up to twice the time.
-class Stretches {
- public:
-  bool empty() const { return all_.empty(); }
-  std::size_t bytes() const { return bytes_; }
-  void add(const Stretch& last) {
-    bytes_ += last.bytes;
-    Stretch joined = last;
-    for (std::size_t i = all_.size(); i > 0; --i) {
-      const Stretch& one = all_[i - 1];
-      if (one.peers != last.peers || (one.end() != joined.at && joined.end() != one.at)) continue;
-      joined.at = std::min(joined.at, one.at);
-      joined.bytes += one.bytes;
-      remove(i - 1);
-    }
-    all_.push_back(joined);
-  }
-  /// Marks all that it now has as old.
-  void age() { old_ = all_.size(); }
-  bool has_old() const { return old_ != 0; }
-  /// Takes at most so many bytes to write to: from the last old stretch that is not cold, else from the last old one, else
-  /// from the first.
-  Stretch take_to_write(std::size_t most) {
-    std::size_t which = old_;
-    while (which > 0 && all_[which - 1].cold) --which;
-    if (which == 0) which = old_;
-    return take(which == 0 ? 0 : which - 1, most);
-  }
-  /// Takes at most so many bytes of the first stretch that is cold, or of the first.
-  Stretch take_to_give(std::size_t most) {
-    const auto cold = std::find_if(all_.begin(), all_.end(), [](const Stretch& s) { return s.cold; });
-    return take(cold == all_.end() ? 0 : static_cast<std::size_t>(cold - all_.begin()), most);
-  }
-
- private:
-  Stretch take(std::size_t which, std::size_t most) {
-    Stretch& from = all_[which];
-    Stretch taken = from;
-    taken.bytes = std::min(most, from.bytes);
-    bytes_ -= taken.bytes;
-    from.at += taken.bytes;
-    from.bytes -= taken.bytes;
-    if (from.bytes == 0) remove(which);
-    return taken;
-  }
-  void remove(std::size_t which) {
-    all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(which));
-    if (which < old_) --old_;
-  }
-  std::vector<Stretch> all_;
-  std::size_t old_ = 0;
-  std::size_t bytes_ = 0;
 };
 
 struct alignas(arch::stride_bytes) MessageCell {
@@ -137,8 +60,9 @@ struct alignas(arch::stride_bytes) MessageCell {
   Word<std::uint64_t> bytes;   ///< of the whole message
   unsigned char payload[room];
 
-  struct Piece {             ///< in the payload of a cell whose bytes lie in the byte ring or a pool
-    Word<std::uint64_t> at;  ///< its offset, counted from when the channel was made; in a pool a Stretch
+  struct Piece {  ///< in the payload of a cell whose bytes lie in the byte ring or a pool
+    Word<std::uint64_t>
+        at;  ///< its offset, counted from when the channel was made; in a pool a Stretch (pool.hpp)
     Word<std::uint64_t> bytes;
     Word<std::uint64_t> message;  ///< of a rest: the number of the message's first cell
     ExposedWords from;  ///< of the first piece of a large message, which its receiver may copy; or zero
@@ -191,7 +115,7 @@ struct alignas(arch::stride_bytes) Channel {
   };
   /// By the reader. The sender learns from it how far away the reader is.
   struct alignas(arch::stride_bytes) Taken {
-    Word<std::uint64_t> pieces;  ///< the cell of the last piece taken from the byte ring
+    Word<std::uint64_t> pieces;  ///< the cell of the last piece taken from the byte ring or a pool
   };
   /// The word for the nth stretch that is given back, from 0.
   Word<std::uint64_t>& gift(std::uint64_t n) { return read.gift[n % most_gifts]; }
@@ -246,11 +170,26 @@ class Channels {
   virtual Channel& at(std::uint64_t place) = 0;
   /// Makes a channel, zeroed, for its sender, which then stores its place. Throws ResourceError.
   virtual std::uint64_t make() = 0;
-  /// The byte ring of a channel, by its place, and a new one, whose bytes may be anything. Throws ResourceError.
-  virtual unsigned char* ring_at(std::uint64_t place) = 0;
-  virtual std::uint64_t make_ring() = 0;
+  /// A byte ring or pool, by its place, and a new one, whose bytes may be anything. Throws ResourceError.
+  virtual unsigned char* bytes_at(std::uint64_t place) = 0;
+  virtual std::uint64_t make_bytes() = 0;
   /// Whether there is room for a pool, which is as large as a ring.
   virtual bool room_for_pool() const = 0;
 };
+
+/// Waits, in a broken group, for a peer's copy to end. The copies of a process that has ended are over too, though it did not
+/// say so.
+template <class Port, class Ended>
+void await_peer(Port& port, const Channels& channels, int peer, const Ended& ended) {
+  const std::int64_t since = port.now();
+  for (std::int64_t asked = since; !ended();) {
+    port.pause();
+    if (!channels.ranks_may_stop()) continue;
+    const std::int64_t now = port.now();
+    if (now - asked < 1000000) continue;
+    if (now - since > 2000000000 || channels.has_ended(peer)) return;
+    asked = now;
+  }
+}
 
 }  // namespace phicoll

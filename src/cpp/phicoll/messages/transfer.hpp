@@ -104,5 +104,6 @@ struct Transfer : Begun {
   std::string refused;             ///< why the receive could not take its message, which stays
   int peer_in_group = any_source;  ///< its peer by its number in the whole group, for errors
 };
+using SharedTransfer = std::shared_ptr<Transfer>;
 
 }  // namespace phicoll
