@@ -15,6 +15,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/shared_memory.hpp"
 
 namespace phicoll {
@@ -197,6 +198,46 @@ TEST_P(WhicheverTheReaderWants, Threads) {
   group.run(whichever_the_reader_wants);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheReaderWants, ::testing::Values(2, 3));
+
+// The ninth to eleventh call of a root are fetched by the others: ranks of one CPU know that they are near.
+void whichever_the_root_finds(Communicator& comm) {
+  const AlgorithmSpec scatter = family(Operation::scatter).parse("mailbox:cell=65536:cells=16:fetch=1");
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const std::size_t bytes = 200013;
+  std::vector<unsigned char> block(bytes), all(ranks * bytes);
+  for (int turn = 0; turn < 16 * comm.size(); ++turn) {
+    const int root = turn / 16;
+    const bool in_place = comm.rank() == root && turn % 5 == 4;
+    unsigned char* const own = all.data() + static_cast<std::size_t>(comm.rank()) * bytes;
+    for (int r = 0; comm.rank() == root && r < comm.size(); ++r)
+      fill(all.data() + static_cast<std::size_t>(r) * bytes, bytes, r, turn);
+    comm.scatter(comm.rank() == root ? all.data() : nullptr, in_place ? nullptr : block.data(), bytes, root,
+                 &scatter);
+    check(in_place ? own : block.data(), bytes, comm.rank(), turn, "turn " + std::to_string(turn));
+  }
+}
+
+class WhicheverTheRootFinds : public ::testing::TestWithParam<int> {
+ protected:
+  static GroupOptions on_one_cpu(bool cross_copies) {
+    GroupOptions options;
+    options.placement = std::to_string(os::allowed_cpus().back());
+    options.cross_copies = cross_copies;
+    return options;
+  }
+};
+
+TEST_P(WhicheverTheRootFinds, Processes) {
+  fork_and_run(GetParam(), on_one_cpu(true), whichever_the_root_finds);
+}
+TEST_P(WhicheverTheRootFinds, ProcessesThatTheKernelRefuses) {
+  fork_and_run(GetParam(), on_one_cpu(false), whichever_the_root_finds);
+}
+TEST_P(WhicheverTheRootFinds, Threads) {
+  ThreadGroup group(GetParam(), on_one_cpu(true));
+  group.run(whichever_the_root_finds);
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheRootFinds, ::testing::Values(2, 3, 4));
 
 // The second call of a size is copied once; the ranks that are there take pieces from each other.
 TEST(LargeCalls, ABroadcastsRootDoesNotWaitForALateRank) {

@@ -17,6 +17,7 @@
 
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/transport/copy_ways.hpp"
+#include "phicoll/collectives/transport/trial_runs.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -520,6 +521,44 @@ TEST(CopyWays, EndsItsTrialOnceOneWayIsFarBehind) {
   ends(50, 16);
   ends(200, 16);
   ends(300, 8);
+}
+
+/// How many of `calls` calls go the second way, whose times are those given by their place in a row of such calls; the last of
+/// them is that of all further ones.
+int second_ways(TrialRuns& runs, std::size_t bytes, int calls, std::int64_t first_ns,
+                const std::vector<std::int64_t>& second_ns) {
+  int found = 0;
+  std::size_t in_a_row = 0;
+  for (int i = 0; i < calls; ++i) {
+    const bool second = runs.second(bytes);
+    found += second;
+    in_a_row = second ? in_a_row + 1 : 0;
+    runs.took(second ? second_ns[std::min(in_a_row, second_ns.size()) - 1] : first_ns, 0);
+  }
+  return found;
+}
+
+TEST(TrialRuns, JudgeAWayByItsThirdCallInARow) {
+  TrialRuns runs;
+  EXPECT_EQ(second_ways(runs, 1000, 8, 100, {200, 90}), 0);
+  EXPECT_EQ(second_ways(runs, 1000, 11, 100, {200, 90}), 11);
+  EXPECT_EQ(second_ways(runs, 1000, 3, 100, {200, 90}), 0) << "the first way's trial";
+  EXPECT_EQ(second_ways(runs, 1000, 16, 100, {200, 90}), 16) << "fewer trials now";
+  EXPECT_EQ(second_ways(runs, 2000, 8, 100, {200, 90}), 0) << "another size";
+}
+
+TEST(TrialRuns, TryASlowWayEverMoreSeldom) {
+  TrialRuns runs;
+  EXPECT_EQ(second_ways(runs, 1000, 8 + 3 + 16 + 3 + 32, 100, {90, 90, 110}), 6);
+  EXPECT_EQ(second_ways(runs, 1000, 100000, 100, {110}), 3 * 197);
+}
+
+TEST(TrialRuns, AddWhatTheFirstWayCostsOthers) {
+  TrialRuns runs;
+  for (int i = 0; i < 8 + 3 + 8; ++i) {
+    EXPECT_EQ(runs.second(1000), i >= 8) << i;
+    runs.took(runs.second(1000) ? 110 : 100, 25);
+  }
 }
 
 TEST(Stretches, JoinNeighboursOfOnePoolAgain) {

@@ -140,7 +140,7 @@ AlgorithmChoice scatter(const Choosing& at) {
                          small,
                          usual,
                          {larger, at.cells("mailbox:cell=", at.ring / 2), seldom},
-                         {128 << 10, at.wide_cells("mailbox:cell=", at.ring / 2), seldom},
+                         {128 << 10, at.wide_cells("mailbox:fetch=1:cell=", at.ring / 2), near_once},
                          {1 << 20, "single-copy", single}});
     // With 8 ranks, 32 KB take 0.7 of the time in cells of 32 KB, and 64 KB take 0.8 in one cell of 64 KB.
     return at.by_size(

@@ -14,8 +14,8 @@
 //     is written only after the last reader's acknowledgement.
 //
 // A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
-// waits in `settle` until its readers have acknowledged all such messages. Where loads cannot reach it, the handle
-// merely says that both ranks go on by one copy (faster_copy.hpp).
+// waits in `settle` until its readers have acknowledged all such messages. Where loads cannot reach it, the reader fetches
+// it with the kernel's help, or both ranks go on by one copy (faster_copy.hpp).
 //
 // The tag of a message is the call's and, where the caller asks for it (`counted`), the size and type of all that the
 // call sends from this sender to this reader. A reader whose counts differ, as they may in gatherv, scatterv and
@@ -191,6 +191,8 @@ class Mailbox {
     beyond_reach_ = false;
     return was;
   }
+  /// Where the message is that was awaited last and stays in place.
+  const Exposed& taken() const { return taken_; }
   /// `piece` bytes of memory that the reader may write between await and finish: the message's own, unless the message
   /// stays in place.
   Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
@@ -247,9 +249,9 @@ class Mailbox {
     any_given_ = false;
   }
   [[gnu::noinline]] Data take_direct(Port& port, CellHead& head) {
-    const Exposed message = reinterpret_cast<DirectCell&>(head).payload.load(port);
-    beyond_reach_ = !Port::direct(message);
-    return port.view(message, 0);
+    taken_ = reinterpret_cast<DirectCell&>(head).payload.load(port);
+    beyond_reach_ = !Port::direct(taken_);
+    return port.view(taken_, 0);
   }
   void await_reader(Port& port, std::uint64_t i) {
     const std::uint64_t last = last_[static_cast<std::size_t>(i)];
@@ -299,6 +301,7 @@ class Mailbox {
   Direct direct_;
   bool any_given_ = false;
   bool beyond_reach_ = false;
+  Exposed taken_{0, 0, 0};
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
   int rank_;
