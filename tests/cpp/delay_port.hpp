@@ -32,8 +32,9 @@ class DelayPort : public NativePort {
     return NativePort::signal_add(word, value);
   }
   template <class T>
-  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
-    const T seen = NativePort::wait(word, condition, from);
+  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank,
+         Meanwhile meanwhile = Meanwhile::little) const {
+    const T seen = NativePort::wait(word, condition, from, meanwhile);
     delay();
     return seen;
   }

@@ -12,9 +12,9 @@
 //   signal(word, v), signal_add, signal_or   store or update with release, then wake its sleepers
 //   signal(line, v, policy)                  the same for a line with a sole writer, perhaps stored whole
 //   signal_bytes(line, v)                    all 64 bytes of a line with no other writer now
-//   wait(word, condition, from)              until the condition holds, with acquire; `from` is the rank that
-//                                            will signal, any_rank if it is not one known rank (a hint
-//                                            for which rank to yield to)
+//   wait(word, condition, from, meanwhile)   until the condition holds, with acquire; `from` is the rank that
+//                                            will signal, any_rank if it is not one known rank. Both are
+//                                            hints for when to yield
 //   take_turn(patience)                      between two looks of a wait for any of several words
 //   wait_line(line, mask, value, from)       until every byte of the mask (bit b: byte b) equals value
 //   load_line, store_line, prefetch, evict   a whole line
@@ -218,7 +218,8 @@ class NativePort {
   /// Always inlined: as a function it gets its condition through the stack, which takes longer than the
   /// awaited line is late.
   template <class T>
-  [[gnu::always_inline]] T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
+  [[gnu::always_inline]] T wait(const Word<T>& word, Condition<T> condition, int from = any_rank,
+                                Meanwhile meanwhile = Meanwhile::little) const {
     T seen = word.atomic().load(std::memory_order_acquire);
     if (__builtin_expect(condition(seen), 1)) return seen;
     // An answer that is on its way is awaited right here. Two ranks whose flags share a line hand the line
@@ -229,8 +230,8 @@ class NativePort {
       seen = word.atomic().load(std::memory_order_acquire);
       if (condition(seen)) return seen;
     }
-    return static_cast<T>(
-        wait_slow(Awaited{&word, condition.value, condition.mask, {from, sizeof(T), condition.kind, false}}));
+    return static_cast<T>(wait_slow(Awaited{
+        &word, condition.value, condition.mask, {from, sizeof(T), condition.kind, false, meanwhile}}));
   }
   /// Whether the condition holds at one of the looks that wait() takes at once.
   template <class T>
@@ -244,7 +245,7 @@ class NativePort {
   }
   void wait_line(const ByteLine& line, std::uint64_t mask, std::uint8_t value, int from = any_rank) const {
     if (__builtin_expect(line_holds(line, mask, value), 1)) return;
-    wait_slow(Awaited{&line, value, mask, {from, 1, ConditionKind::equal, true}});
+    wait_slow(Awaited{&line, value, mask, {from, 1, ConditionKind::equal, true, Meanwhile::little}});
   }
 
   void load_line(const void* line, void* destination) const;
@@ -414,6 +415,7 @@ class NativePort {
     std::uint8_t bytes;
     ConditionKind kind;
     bool whole_line;
+    Meanwhile meanwhile;
   };
   struct Awaited {
     const void* place;

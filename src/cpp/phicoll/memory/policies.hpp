@@ -25,6 +25,12 @@ struct WaitPolicy {
   }
 };
 
+/// What other ranks on a waiting rank's CPU could do.
+enum class Meanwhile : unsigned char {
+  little,   ///< wait as well, or go on until they await this rank
+  as_much,  ///< go on as far as this rank once it has what it waits for: they are let run sooner
+};
+
 /// `spin`, `pause`, `pause(n)` with 1 <= n <= 100000, `yield` or `adaptive`. Throws ArgumentError("wait").
 WaitPolicy parse_wait_policy(const std::string& text);
 std::string to_string(const WaitPolicy& policy);

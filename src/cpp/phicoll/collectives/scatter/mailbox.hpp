@@ -98,7 +98,8 @@ struct MailboxScatter : AlgorithmDefaults {
       if (call.count == 0) return;
       if (rank_ != call.root) {
         const std::uint64_t m = message(0, (rank_ - call.root + ranks_) % ranks_);
-        write_value(port, call.receive, mailbox_.take(port, call.root, m, call.tag), call.count);
+        write_value(port, call.receive, mailbox_.take(port, call.root, m, call.tag, Meanwhile::as_much),
+                    call.count);
         return mailbox_.finish(port, call.root, m);
       }
       for (int step = 1; step < ranks_; ++step)
@@ -207,7 +208,7 @@ struct MailboxScatter : AlgorithmDefaults {
       do {
         const std::uint64_t m = message(piece++, step);
         std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
-        const Data cell = mailbox_.await(port, call.root, m, tag, bytes);
+        const Data cell = mailbox_.await(port, call.root, m, tag, bytes, Meanwhile::as_much);
         if (at == 0) {
           if (chooses) begun = port.now();
           whole = mailbox_.take_beyond_reach();

@@ -40,6 +40,7 @@
 #include "phicoll/collectives/transport/words.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
+#include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
@@ -175,9 +176,10 @@ class Mailbox {
   }
   /// The payload of message m of rank `from`. Other counts in the sender's tag are an error. If the calls do not match,
   /// this waits until the group finds the mismatch.
-  Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
+  Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece,
+             Meanwhile meanwhile = Meanwhile::little) {
     auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
-    port.wait(head->sequence, equal(number(m)), hint_(from));
+    port.wait(head->sequence, equal(number(m)), hint_(from), meanwhile);
     const std::uint64_t theirs = port.load_relaxed(head->tag);
     if (__builtin_expect(theirs != tag, 0)) {
       if (theirs == (tag | direct_bit)) return take_direct(port, *head);
@@ -214,9 +216,10 @@ class Mailbox {
   /// Fetches what take() of the same message looks at first.
   void expect(Port& port, int from, std::uint64_t m) const { port.prefetch(slot_of(from, m)); }
   /// Message m that `from` posts in a call with the same tag.
-  std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag) {
+  std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag,
+                     Meanwhile meanwhile = Meanwhile::little) {
     const NumberedWord& slot = *slot_of(from, m);
-    port.wait(slot.sequence, equal(slot_number(m, tag)), hint_(from));
+    port.wait(slot.sequence, equal(slot_number(m, tag)), hint_(from), meanwhile);
     return port.load_relaxed(slot.value);
   }
   /// The place of that message, and whether it comes soon (values.hpp).

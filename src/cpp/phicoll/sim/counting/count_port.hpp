@@ -118,7 +118,8 @@ class CountPort : public PointerExposure<CountPort> {
   }
 
   template <class T>
-  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
+  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank,
+         Meanwhile = Meanwhile::little) const {
     machine_->wait(rank_,
                    Awaited{&word, condition.value, condition.mask, from, sizeof(T), condition.kind, false});
     return value_of(word);

@@ -100,7 +100,8 @@ class SimPort : public PointerExposure<SimPort> {
   }
 
   template <class T>
-  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
+  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank,
+         Meanwhile = Meanwhile::little) const {
     return static_cast<T>(simulation_->wait(
         rank_, Awaited{&word, condition.value, condition.mask, from, sizeof(T), condition.kind, false}));
   }
