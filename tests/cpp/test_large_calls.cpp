@@ -239,6 +239,43 @@ TEST_P(WhicheverTheRootFinds, Threads) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheRootFinds, ::testing::Values(2, 3, 4));
 
+// Blocks that loads reach are copied by both of two ranks; a rank's other buffer may be beyond reach, in any turn.
+void from_both_sides(Communicator& comm) {
+  const AlgorithmSpec gather =
+      family(Operation::gather).parse("mailbox:cell=65536:cells=16:once=1:direct=1048576");
+  const AlgorithmSpec scatter =
+      family(Operation::scatter).parse("mailbox:cell=65536:cells=16:once=1:direct=1048576");
+  const std::size_t bytes = (std::size_t{1} << 20) + 13;
+  std::vector<unsigned char> own_block(bytes), own_all(2 * bytes);
+  auto* const heap_block = static_cast<unsigned char*>(comm.allocate(bytes));
+  auto* const heap_all = static_cast<unsigned char*>(comm.allocate(2 * bytes));
+  for (int turn = 0; turn < 32; ++turn) {
+    const std::string what = "turn " + std::to_string(turn) + ", rank " + std::to_string(comm.rank());
+    const int root = turn / 16;
+    const bool is_root = comm.rank() == root;
+    unsigned char* const block = (turn & (is_root ? 1 : 2)) != 0 ? heap_block : own_block.data();
+    unsigned char* const all = (turn & (is_root ? 4 : 8)) != 0 ? heap_all : own_all.data();
+    fill(block, bytes, comm.rank(), turn);
+    comm.gather(block, is_root ? all : nullptr, bytes, root, &gather);
+    for (int r = 0; is_root && r < 2; ++r)
+      check(all + static_cast<std::size_t>(r) * bytes, bytes, r, turn, "gather, " + what);
+    for (int r = 0; is_root && r < 2; ++r)
+      fill(all + static_cast<std::size_t>(r) * bytes, bytes, r, turn + 100);
+    comm.scatter(is_root ? all : nullptr, block, bytes, root, &scatter);
+    check(block, bytes, comm.rank(), turn + 100, "scatter, " + what);
+  }
+  comm.release(heap_block);
+  comm.release(heap_all);
+}
+
+TEST(LargeCalls, TwoRanksCopyReachableBlocksFromBothSides) {
+  GroupOptions options;
+  fork_and_run(2, options, from_both_sides);
+  ThreadGroup(2, options).run(from_both_sides);
+  options.cross_copies = false;
+  fork_and_run(2, options, from_both_sides);
+}
+
 // The second call of a size is copied once; the ranks that are there take pieces from each other.
 TEST(LargeCalls, ABroadcastsRootDoesNotWaitForALateRank) {
   fork_and_run(3, GroupOptions(), [](Communicator& comm) {

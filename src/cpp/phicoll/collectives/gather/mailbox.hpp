@@ -106,13 +106,13 @@ struct MailboxGather : AlgorithmDefaults {
     }
     void send(Port& port, const Call& call) {
       const std::uint64_t tag = counted(call, call.count);
-      if (faster_.once(port, call.send, call.count)) {
+      const bool direct = mailbox_.direct(port, call.send, call.count, call.count);
+      if (faster_.once(port, call.send, call.count) || (direct && faster_.chooses(call.count))) {
         mailbox_.send_direct(port, 0, tag, call.send);
         faster_.exchange(port, call.tag, call.root, call.send, call.count);
         return mailbox_.settle(port);
       }
       if (faster_.chooses(call.count)) faster_.skip();
-      const bool direct = mailbox_.direct(port, call.send, call.count, call.count);
       std::uint64_t m = 0;
       std::size_t at = 0;
       do {
@@ -133,16 +133,16 @@ struct MailboxGather : AlgorithmDefaults {
       const Data block = call.receive + call.block_at(from);
       faster_.begin_root(port, call.tag, block, count);
       take_own(port, call);
-      mailbox_.await(port, from, 0, counted(call, count), std::min(mailbox_.bytes(), count));
+      MessagePlace place;
+      mailbox_.await(port, from, 0, counted(call, count), std::min(mailbox_.bytes(), count), place);
       const std::int64_t begun = port.now();
-      const bool once = mailbox_.take_beyond_reach();
-      if (once) {
+      if (place == MessagePlace::cell) {
+        take_pieces(port, call, count);
+      } else {
         faster_.end_root(port, block, count);
         mailbox_.finish(port, from, 0);
-      } else {
-        take_pieces(port, call, count);
       }
-      faster_.took(port, once, count, port.now() - begun);
+      faster_.took(port, place, count, port.now() - begun);
     }
     void collect(Port& port, const Call& call) {
       if (ranks_ == 2 && faster_.chooses(call.block_count(1 - rank_))) return collect_large(port, call);

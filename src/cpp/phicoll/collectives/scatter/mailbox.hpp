@@ -126,8 +126,7 @@ struct MailboxScatter : AlgorithmDefaults {
       return rank_ == call.root ? call.block_count(1 - rank_) : call.count;
     }
     void send(Port& port, const Call& call) {
-      if (ranks_ == 2 &&
-          faster_.once(port, call.send + call.block_at(1 - rank_), call.block_count(1 - rank_)))
+      if (ranks_ == 2 && once(port, call.send + call.block_at(1 - rank_), call.block_count(1 - rank_)))
         return send_once(port, call);
       if (fetch_ && fetchable(port, call)) return send_faster(port, call);
       send_pieces(port, call);
@@ -146,7 +145,7 @@ struct MailboxScatter : AlgorithmDefaults {
           const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
           const Data block = call.send + call.block_at(r);
           mailbox_.offer(port, r, message(piece, step), counted(call, count), block + at, bytes,
-                         mailbox_.direct(port, block, count, bytes));
+                         !faster_.chooses(count) && mailbox_.direct(port, block, count, bytes));
         }
         at += mailbox_.bytes();
         ++piece;
@@ -184,6 +183,10 @@ struct MailboxScatter : AlgorithmDefaults {
         mates += r != setup.rank && setup.shape.share_cpu(setup.rank, r) ? 1 : 0;
       return mates;
     }
+    bool once(Port& port, Data block, std::size_t bytes) const {
+      return faster_.once(port, block, bytes) ||
+             (faster_.chooses(bytes) && mailbox_.direct(port, block, bytes, bytes));
+    }
     void take_own(Port& port, const Call& call) {
       move_some(port, call.receive, call.send + call.block_at(rank_), call.block_count(rank_));
     }
@@ -200,32 +203,46 @@ struct MailboxScatter : AlgorithmDefaults {
     void receive(Port& port, const Call& call) {
       const int step = (rank_ - call.root + ranks_) % ranks_;
       const std::uint64_t tag = counted(call, call.count);
-      const bool chooses = faster_.chooses(call.count);
-      std::int64_t begun = 0;
-      bool whole = false;
+      if (faster_.chooses(call.count)) return receive_once(port, call, tag);
+      if (fetch_ && fetched(port, call, step, tag)) return;
+      receive_pieces(port, call, step, tag);
+    }
+    // Of two ranks: the first message says whether both copy the block.
+    [[gnu::noinline]] void receive_once(Port& port, const Call& call, std::uint64_t tag) {
+      const std::uint64_t first = message(0, 1);
+      MessagePlace place;
+      mailbox_.await(port, call.root, first, tag, std::min(mailbox_.bytes(), call.count), place);
+      const std::int64_t begun = port.now();
+      if (place == MessagePlace::cell) {
+        receive_pieces(port, call, 1, tag);
+      } else {
+        faster_.exchange(port, call.tag, call.root, call.receive, call.count);
+        mailbox_.finish(port, call.root, first);
+      }
+      faster_.took(port, place, call.count, port.now() - begun);
+    }
+    // Of more: whether the first message stood for the whole block, which this rank has fetched.
+    bool fetched(Port& port, const Call& call, int step, std::uint64_t tag) {
+      const std::uint64_t first = message(0, step);
+      MessagePlace place;
+      mailbox_.await(port, call.root, first, tag, std::min(mailbox_.bytes(), call.count), place,
+                     Meanwhile::as_much);
+      if (place != MessagePlace::beyond_reach) return false;
+      port.fetch(call.receive, mailbox_.taken(), 0, call.count);
+      mailbox_.finish(port, call.root, first);
+      return true;
+    }
+    void receive_pieces(Port& port, const Call& call, int step, std::uint64_t tag) {
       std::uint64_t piece = 0;
       std::size_t at = 0;
       do {
         const std::uint64_t m = message(piece++, step);
-        std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
+        const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
         const Data cell = mailbox_.await(port, call.root, m, tag, bytes, Meanwhile::as_much);
-        if (at == 0) {
-          if (chooses) begun = port.now();
-          whole = mailbox_.take_beyond_reach();
-        }
-        if (whole) {
-          bytes = call.count;
-          if (chooses)
-            faster_.exchange(port, call.tag, call.root, call.receive, bytes);
-          else
-            port.fetch(call.receive, mailbox_.taken(), 0, bytes);
-        } else {
-          move_some(port, call.receive + at, cell, bytes, Stores::taken);
-        }
+        move_some(port, call.receive + at, cell, bytes, Stores::taken);
         mailbox_.finish(port, call.root, m);
         at += bytes;
       } while (at < call.count);
-      if (chooses) faster_.took(port, whole, call.count, port.now() - begun);
     }
 
     Mailbox<Port> mailbox_;

@@ -1,7 +1,8 @@
 #pragma once
 
 // Large data from one of two ranks to the other: through the caller's cells, or by one copy that both make together
-// (rooted_copy.hpp), whichever was faster lately. The reader times each (copy_ways.hpp), from the first message on, and
+// (rooted_copy.hpp). Data in memory that the reader can load takes the way that the caller decides, other data whichever was
+// faster lately. The reader times each (copy_ways.hpp), from the first message on, and
 // says for each size which it wants, in a word of its own. The sender reads the word when it begins a call, and its
 // first message says which way it takes, so an old word does no harm.
 
@@ -10,6 +11,7 @@
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/copy_ways.hpp"
+#include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/data.hpp"
@@ -47,9 +49,10 @@ class FasterCopy {
     return chooses(bytes) && !port.reachable(data, bytes) && port.exposable(data, bytes) &&
            (port.load_relaxed(wanted_[1 - rank_].value.word) & bit_of(bytes)) != 0;
   }
-  /// On the reader: how long it took from the first message on.
-  void took(Port& port, bool once, std::size_t bytes, std::int64_t ns) {
-    ways_.took(once, bytes, ns);
+  /// On the reader: how long it took from the first message on, by where that was. Data in reach has one way only.
+  void took(Port& port, MessagePlace place, std::size_t bytes, std::int64_t ns) {
+    if (place == MessagePlace::in_reach) return;
+    ways_.took(place == MessagePlace::beyond_reach, bytes, ns);
     const std::uint64_t others = wants_ & ~bit_of(bytes);
     const std::uint64_t wants = ways_.copy_once(bytes) ? others | bit_of(bytes) : others;
     if (wants != wants_) port.store_relaxed(wanted_[rank_].value.word, wants);

@@ -15,7 +15,7 @@
 //
 // A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
 // waits in `settle` until its readers have acknowledged all such messages. Where loads cannot reach it, the reader fetches
-// it with the kernel's help, or both ranks go on by one copy (faster_copy.hpp).
+// it with the kernel's help. Between two ranks both may go on by one copy (faster_copy.hpp).
 //
 // The tag of a message is the call's and, where the caller asks for it (`counted`), the size and type of all that the
 // call sends from this sender to this reader. A reader whose counts differ, as they may in gatherv, scatterv and
@@ -87,6 +87,9 @@ inline std::string counted_in_words(std::uint64_t tag) {
   return std::to_string((tag & ~direct_bit) >> (tag_bits + type_bits)) + " bytes" +
          (type != 0 ? " of " + type_name(type) : "");
 }
+
+/// Where a message is when its reader awaits it: in a cell, or in its sender's memory, which loads reach or not.
+enum class MessagePlace : unsigned char { cell, in_reach, beyond_reach };
 
 template <class Port>
 class Mailbox {
@@ -187,11 +190,13 @@ class Mailbox {
     }
     return payload(port, from, m, piece);
   }
-  /// Whether the message that was awaited last stays in memory that this rank cannot load. Forgets it.
-  bool take_beyond_reach() {
-    const bool was = beyond_reach_;
-    beyond_reach_ = false;
-    return was;
+  /// await() that says where the message is.
+  Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece, MessagePlace& place,
+             Meanwhile meanwhile = Meanwhile::little) {
+    place_ = MessagePlace::cell;
+    const Data message = await(port, from, m, tag, piece, meanwhile);
+    place = place_;
+    return message;
   }
   /// Where the message is that was awaited last and stays in place.
   const Exposed& taken() const { return taken_; }
@@ -253,7 +258,7 @@ class Mailbox {
   }
   [[gnu::noinline]] Data take_direct(Port& port, CellHead& head) {
     taken_ = reinterpret_cast<DirectCell&>(head).payload.load(port);
-    beyond_reach_ = !Port::direct(taken_);
+    place_ = Port::direct(taken_) ? MessagePlace::in_reach : MessagePlace::beyond_reach;
     return port.view(taken_, 0);
   }
   void await_reader(Port& port, std::uint64_t i) {
@@ -303,7 +308,7 @@ class Mailbox {
   Turns turns_;
   Direct direct_;
   bool any_given_ = false;
-  bool beyond_reach_ = false;
+  MessagePlace place_ = MessagePlace::cell;  // of the last message that was found in its sender's memory
   Exposed taken_{0, 0, 0};
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
