@@ -261,7 +261,10 @@ class Mailbox {
     place_ = Port::direct(taken_) ? MessagePlace::in_reach : MessagePlace::beyond_reach;
     return port.view(taken_, 0);
   }
+  // A reader acknowledges a cell in this line at almost every call, so each look takes the line from it: one look for all
+  // of the line's cells. Between far CPUs, scatters and gathers of 8 bytes took 1.4 to 3 times as long with one for each cell.
   void await_reader(Port& port, std::uint64_t i) {
+    if (last_[static_cast<std::size_t>(i)] != 0) look_at_line(port, static_cast<std::size_t>(i));
     const std::uint64_t last = last_[static_cast<std::size_t>(i)];
     // Equal, not at least: numbers begin again after 2^32 calls.
     if (last != 0) port.wait(*read_word(rank_, i), equal(last));
