@@ -115,9 +115,10 @@ class Inside {
   const bool alike =
       !facts.vector && last.likeness == call_signature::likeness(facts, call) && last.bytes == facts.bytes;
   if (__builtin_expect(!alike, 0) && !look_up(facts, call)) return run_anew(facts, call, algorithm);
-  const data_call::Inside inside(begin(call, last.signature, last.instance->by));
+  Collectives::Set::Instance& instance = *last.instance;
+  const data_call::Inside inside(begin(call, last.signature, instance.by));
   check_whole();
-  collectives_->run(*last.instance, call, calls_.begun());
+  collectives_->run(instance, call, calls_.begun());
 }
 
 inline void Communicator::check_root(int root) const {
@@ -127,17 +128,30 @@ inline void Communicator::check_root(int root) const {
 
 [[gnu::always_inline]] inline void Communicator::check_buffer(const char* name, const void* pointer,
                                                               std::size_t bytes) {
-  if (__builtin_expect(pointer == nullptr && bytes != 0, 0))
-    refuse_alone(name, "null", "memory of " + std::to_string(bytes) + " bytes");
+  if (__builtin_expect(pointer == nullptr && bytes != 0, 0)) refuse_null(name, bytes);
 }
 
-inline void Communicator::check_apart(const void* send, std::size_t send_bytes, const void* receive,
-                                      std::size_t receive_bytes) {
+[[gnu::always_inline]] inline void Communicator::check_apart(const void* send, std::size_t send_bytes,
+                                                             const void* receive, std::size_t receive_bytes) {
   const auto s = reinterpret_cast<std::uintptr_t>(send);
   const auto r = reinterpret_cast<std::uintptr_t>(receive);
   if (__builtin_expect(s < r + receive_bytes && r < s + send_bytes && send_bytes != 0 && receive_bytes != 0,
                        0))
-    refuse_alone("receive", "memory that overlaps with send", "separate buffers, or in place");
+    refuse_overlap();
+}
+
+// This rank's part beside the blocks of all: `part`, or if null its place among the blocks. A part exactly at that
+// place means the same. Refuses any other overlap, and a size other than the block's.
+[[gnu::always_inline]] inline Data Communicator::own_block(const char* name, const void* part,
+                                                           std::size_t part_bytes, const void* blocks,
+                                                           std::size_t all, std::size_t offset,
+                                                           std::size_t own) {
+  const auto place = reinterpret_cast<std::uintptr_t>(blocks) + offset;
+  if (part == nullptr || (part_bytes == own && reinterpret_cast<std::uintptr_t>(part) == place))
+    return data_call::data_at(blocks) + offset;
+  check_apart(part, part_bytes, blocks, all);
+  if (__builtin_expect(part_bytes != own, 0)) refuse_size(name, part_bytes, own);
+  return data_call::data_at(part);
 }
 
 }  // namespace phicoll

@@ -362,7 +362,7 @@ class alignas(arch::stride_bytes) Communicator {
   const void* copy_of(const void* data, std::size_t bytes, std::shared_ptr<void>* memory) const;
   void give_back(const Region::Block& block) { region_.give_back(block); }
   void run(CallFacts facts, Call& call, const AlgorithmSpec* algorithm);
-  [[gnu::noinline]] bool look_up(CallFacts facts, const Call& call);
+  [[gnu::noinline, gnu::cold]] bool look_up(CallFacts facts, const Call& call);
   [[gnu::noinline, gnu::cold]] void run_anew(CallFacts facts, const Call& asked,
                                              const AlgorithmSpec* algorithm);
   void check_whole() const;
@@ -378,6 +378,10 @@ class alignas(arch::stride_bytes) Communicator {
   Data own_block(const char* name, const void* part, std::size_t part_bytes, const void* blocks,
                  std::size_t all, std::size_t offset, std::size_t own);
   [[noreturn]] void refuse_alone(const char* argument, const std::string& got, const std::string& allowed);
+  [[noreturn, gnu::noinline, gnu::cold]] void refuse_null(const char* argument, std::size_t bytes);
+  [[noreturn, gnu::noinline, gnu::cold]] void refuse_size(const char* argument, std::size_t got,
+                                                          std::size_t own);
+  [[noreturn, gnu::noinline, gnu::cold]] void refuse_overlap();
   void reduction(Operation operation, const void* send, void* receive, std::size_t count, const Operator& op,
                  bool exclusive, const AlgorithmSpec* algorithm);
   void sync();
@@ -411,9 +415,11 @@ class alignas(arch::stride_bytes) Communicator {
   NativePort barrier_port_;
   CallBoard* board_;  // null: calls are not noted
 
-  // The call of the present or last broadcast. Each sets the same members, so the others stay clear: clearing them anew takes
-  // as long as the rest of such a call. Only run_anew begins another broadcast within one, and copies the record before.
+  // The call of the present or last broadcast, and of the last allgather or alltoall. Each sets the same members, so the others
+  // stay clear: clearing them anew takes as long as the rest of a small broadcast. Only run_anew begins another broadcast
+  // within one, and copies the record before.
   Call broadcast_;
+  Call exchange_;
 
   GroupMemory memory_;
   int rank_;

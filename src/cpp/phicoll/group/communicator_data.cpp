@@ -103,18 +103,16 @@ void Communicator::refuse_alone(const char* argument, const std::string& got, co
   throw error;
 }
 
-// This rank's part beside the blocks of all: `part`, or if null its place among the blocks. A part exactly at that
-// place means the same. Refuses any other overlap, and a size other than the block's.
-Data Communicator::own_block(const char* name, const void* part, std::size_t part_bytes, const void* blocks,
-                             std::size_t all, std::size_t offset, std::size_t own) {
-  const auto place = reinterpret_cast<std::uintptr_t>(blocks) + offset;
-  if (part == nullptr || (part_bytes == own && reinterpret_cast<std::uintptr_t>(part) == place))
-    return data_at(blocks) + offset;
-  check_apart(part, part_bytes, blocks, all);
-  if (__builtin_expect(part_bytes != own, 0))
-    refuse_alone(name, std::to_string(part_bytes) + " bytes",
-                 "this rank's own count, " + std::to_string(own));
-  return data_at(part);
+void Communicator::refuse_null(const char* argument, std::size_t bytes) {
+  refuse_alone(argument, "null", "memory of " + std::to_string(bytes) + " bytes");
+}
+
+void Communicator::refuse_size(const char* argument, std::size_t got, std::size_t own) {
+  refuse_alone(argument, std::to_string(got) + " bytes", "this rank's own count, " + std::to_string(own));
+}
+
+void Communicator::refuse_overlap() {
+  refuse_alone("receive", "memory that overlaps with send", "separate buffers, or in place");
 }
 
 void Communicator::broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm,
@@ -242,7 +240,7 @@ void Communicator::allgather(const void* send, void* receive, std::size_t bytes,
                              const AlgorithmSpec* algorithm, unsigned type) {
   const std::size_t all = blocks_of(bytes, size());
   check_buffer("receive", receive, all);
-  Call call;
+  Call& call = exchange_;
   call.op.id = id_of(type);
   call.receive = data_at(receive);
   call.send = own_block("send", send, bytes, receive, all, bytes * static_cast<std::size_t>(rank_), bytes);
@@ -263,10 +261,12 @@ void Communicator::alltoall(const void* send, void* receive, std::size_t bytes,
                             const AlgorithmSpec* algorithm, unsigned type) {
   const std::size_t all = blocks_of(bytes, size());
   check_buffer("receive", receive, all);
-  std::shared_ptr<void> before;  // in place: what is sent is about to be overwritten
-  if (send == nullptr && all != 0) send = copy_of(receive, all, &before);
+  if (__builtin_expect(send == nullptr && all != 0, 0)) {
+    std::shared_ptr<void> before;  // what is sent is about to be overwritten
+    return alltoall(copy_of(receive, all, &before), receive, bytes, algorithm, type);
+  }
   check_apart(send, all, receive, all);
-  Call call;
+  Call& call = exchange_;
   call.op.id = id_of(type);
   call.send = data_at(send);
   call.receive = data_at(receive);

@@ -53,8 +53,9 @@ struct OneShotAllgather : AlgorithmDefaults {
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
-      std::size_t most = 0;
-      for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
+      std::size_t most = call.count;
+      if (__builtin_expect(call.vector, 0))
+        for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
       if (most <= sizeof(std::uint64_t))
         words(port, call, most);
       else

@@ -45,7 +45,8 @@ constexpr SignatureWord split = 15;
 inline SignatureWord what(const CallFacts& facts, const Call& call) {
   SignatureWord word = static_cast<SignatureWord>(facts.operation);
   word |= static_cast<SignatureWord>(facts.vector) << vector.at;
-  word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
+  if (row_of(facts.operation).exclusive_name != nullptr)
+    word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
   if (row_of(facts.operation).rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;
   if (!facts.known) return word;
   word |= static_cast<SignatureWord>(call.op.id >> 8) << type.at;

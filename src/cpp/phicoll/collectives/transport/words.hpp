@@ -63,9 +63,10 @@ class Words {
   std::uint64_t publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
     NumberedWord& own = *next_;
     const std::uint64_t value = read_value(port, from, bytes);
-    number_ = next_number_ | tag;
+    const std::uint64_t number = next_number_ | tag;
     port.store_relaxed(own.value, value);
-    port.signal(own.sequence, number_);
+    port.signal(own.sequence, number);
+    number_ = number;
     std::swap(own_, next_);
     next_number_ += std::uint64_t{1} << 16;
     return value;
