@@ -1,5 +1,5 @@
-// Large calls: the sizes from which `auto` copies gathers and scatters once, and a message that no 32-bit
-// number counts. The latter with PHICOLL_TEST_LONG=1, where 8 GB are free.
+// Large calls: the sizes from which `auto` copies gathers and scatters once, how ranks find the faster way, and a message that
+// no 32-bit number counts. The latter with PHICOLL_TEST_LONG=1, where 8 GB are free.
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,9 @@
 
 #include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/scatter/mailbox.hpp"
+#include "phicoll/collectives/transport/copy_ways.hpp"
+#include "phicoll/collectives/transport/trial_runs.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -199,7 +202,7 @@ TEST_P(WhicheverTheReaderWants, Threads) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheReaderWants, ::testing::Values(2, 3));
 
-// The ninth to eleventh call of a root are fetched by the others: ranks of one CPU know that they are near.
+// Processes fetch the blocks of the ninth to eleventh call of a root, since ranks of one CPU know that they are near.
 void whichever_the_root_finds(Communicator& comm) {
   const AlgorithmSpec scatter = family(Operation::scatter).parse("mailbox:cell=65536:cells=16:fetch=1");
   const auto ranks = static_cast<std::size_t>(comm.size());
@@ -237,7 +240,51 @@ TEST_P(WhicheverTheRootFinds, Threads) {
   ThreadGroup group(GetParam(), on_one_cpu(true));
   group.run(whichever_the_root_finds);
 }
-INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheRootFinds, ::testing::Values(2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheRootFinds, ::testing::Values(3, 4));
+
+/// No rank can load another's memory; all share a cache. Counts what it fetches.
+class FetchingPort : public NativePort {
+ public:
+  explicit FetchingPort(const NativePort& port) : NativePort(port) {}
+  static bool direct(const Exposed&) { return false; }
+  bool reachable(Data, std::size_t) const { return false; }
+  bool near(std::size_t) const { return true; }
+  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) {
+    ++fetches;
+    NativePort::fetch(to, from, offset, bytes);
+  }
+  int fetches = 0;
+};
+
+TEST(LargeCalls, AScattersNinthToEleventhCallIsFetched) {
+  constexpr int ranks = 4;
+  constexpr std::size_t bytes = 200013;
+  const Shape shape = Shape::unknown(ranks);
+  for (const int cells : {2, 16}) {  // fewer than readers, and more
+    MailboxScatter::Parameters p;
+    p.cell = 65536;
+    p.cells = cells;
+    p.fetch = 1;
+    std::vector<unsigned char> memory(MailboxScatter::footprint(p, shape) + 128), all(ranks * bytes);
+    auto* const aligned = memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128);
+    ThreadGroup(ranks).run([&](Communicator& comm) {
+      FetchingPort port(NativePort(comm.control(), comm.rank(), comm.wait_policy()));
+      MailboxScatter::Rank<FetchingPort> algorithm(p, phicoll::Setup{comm.rank(), shape, aligned});
+      std::vector<unsigned char> block(bytes);
+      for (int turn = 0; turn < 11; ++turn) {
+        for (int r = 0; comm.rank() == 0 && r < ranks; ++r)
+          fill(all.data() + static_cast<std::size_t>(r) * bytes, bytes, r, turn);
+        Call call;
+        call.send = port.bind(all.data(), all.size());
+        call.receive = port.bind(block.data(), bytes);
+        call.count = bytes;
+        algorithm(port, call);
+        check(block.data(), bytes, comm.rank(), turn, "turn " + std::to_string(turn));
+        EXPECT_EQ(port.fetches, comm.rank() == 0 || turn < 8 ? 0 : turn - 7) << "rank " << comm.rank();
+      }
+    });
+  }
+}
 
 // Blocks that loads reach are copied by both of two ranks; a rank's other buffer may be beyond reach, in any turn.
 void from_both_sides(Communicator& comm) {
@@ -319,6 +366,91 @@ TEST(LargeCalls, ABroadcastOf2GiB) {
   GroupOptions options;
   options.memory_limit = std::size_t{256} << 20;
   fork_and_run(2, options, all);
+}
+
+TEST(CopyWays, TriesBothAndTakesTheFaster) {
+  CopyWays ways;
+  const auto copied_once = [&](std::size_t bytes, int times, std::int64_t ring_ns, std::int64_t once_ns) {
+    int found = 0;
+    for (int i = 0; i < times; ++i) {
+      const bool once = ways.copy_once(bytes);
+      found += once;
+      ways.took(once, bytes, once ? once_ns : ring_ns);
+    }
+    return found;
+  };
+  constexpr std::size_t bytes = 3 << 20;
+  EXPECT_EQ(copied_once(bytes, 8, 100, 80), 4);
+  EXPECT_EQ(copied_once(bytes, 120, 100, 80), 120);
+  EXPECT_EQ(copied_once(2 * bytes, 8, 80, 100), 4);  // another size
+  EXPECT_EQ(copied_once(2 * bytes, 120, 80, 100), 1);
+  // The receiver's buffers are others now: found out as the ring is tried again.
+  EXPECT_GT(copied_once(bytes, 128, 100, 500), 0);
+  EXPECT_LT(copied_once(bytes, 128, 100, 500), 4);
+}
+
+TEST(CopyWays, TriesOneCopyAsSeldomAsItIsTold) {
+  CopyWays ways(8);
+  constexpr std::size_t bytes = 3 << 20;
+  for (int i = 0; i < 32; ++i) {
+    const bool once = ways.copy_once(bytes);
+    EXPECT_EQ(once, i % 8 == 7) << i;
+    ways.took(once, bytes, once ? 80 : 100);
+  }
+  EXPECT_TRUE(ways.copy_once(bytes));  // now that it is the faster
+}
+
+TEST(CopyWays, EndsItsTrialOnceOneWayIsFarBehind) {
+  constexpr std::size_t bytes = 3 << 20;
+  const auto ends = [](std::int64_t once_ns, int after) {
+    CopyWays ways(8);
+    for (int i = 0; i < 60; ++i) {
+      const bool once = ways.copy_once(bytes);
+      EXPECT_EQ(once, i < after ? i % 8 == 7 : once_ns < 100) << once_ns << ", call " << i;
+      ways.took(once, bytes, once ? once_ns : 100);
+    }
+  };
+  ends(50, 16);
+  ends(200, 16);
+  ends(300, 8);
+}
+
+/// How many of `calls` calls go the second way, whose times are those given by their place in a row of such calls; the last of
+/// them is that of all further ones.
+int second_ways(TrialRuns& runs, std::size_t bytes, int calls, std::int64_t first_ns,
+                const std::vector<std::int64_t>& second_ns) {
+  int found = 0;
+  std::size_t in_a_row = 0;
+  for (int i = 0; i < calls; ++i) {
+    const bool second = runs.second(bytes);
+    found += second;
+    in_a_row = second ? in_a_row + 1 : 0;
+    runs.took(second ? second_ns[std::min(in_a_row, second_ns.size()) - 1] : first_ns, 0);
+  }
+  return found;
+}
+
+TEST(TrialRuns, JudgeAWayByItsThirdCallInARow) {
+  TrialRuns runs;
+  EXPECT_EQ(second_ways(runs, 1000, 8, 100, {200, 90}), 0);
+  EXPECT_EQ(second_ways(runs, 1000, 11, 100, {200, 90}), 11);
+  EXPECT_EQ(second_ways(runs, 1000, 3, 100, {200, 90}), 0) << "the first way's trial";
+  EXPECT_EQ(second_ways(runs, 1000, 16, 100, {200, 90}), 16) << "fewer trials now";
+  EXPECT_EQ(second_ways(runs, 2000, 8, 100, {200, 90}), 0) << "another size";
+}
+
+TEST(TrialRuns, TryASlowWayEverMoreSeldom) {
+  TrialRuns runs;
+  EXPECT_EQ(second_ways(runs, 1000, 8 + 3 + 16 + 3 + 32, 100, {90, 90, 110}), 6);
+  EXPECT_EQ(second_ways(runs, 1000, 100000, 100, {110}), 3 * 197);
+}
+
+TEST(TrialRuns, AddWhatTheFirstWayCostsOthers) {
+  TrialRuns runs;
+  for (int i = 0; i < 8 + 3 + 8; ++i) {
+    EXPECT_EQ(runs.second(1000), i >= 8) << i;
+    runs.took(runs.second(1000) ? 110 : 100, 25);
+  }
 }
 
 }  // namespace

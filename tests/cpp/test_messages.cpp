@@ -16,8 +16,6 @@
 #include <vector>
 
 #include "phicoll/collectives/operators/operators.hpp"
-#include "phicoll/collectives/transport/copy_ways.hpp"
-#include "phicoll/collectives/transport/trial_runs.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -474,91 +472,6 @@ TEST_P(Messages, SeveralOfTheLargestGoBothWaysAtOnce) {
             << "from " << from << ", tag " << tag;
       }
   });
-}
-
-TEST(CopyWays, TriesBothAndTakesTheFaster) {
-  CopyWays ways;
-  const auto copied_once = [&](std::size_t bytes, int times, std::int64_t ring_ns, std::int64_t once_ns) {
-    int found = 0;
-    for (int i = 0; i < times; ++i) {
-      const bool once = ways.copy_once(bytes);
-      found += once;
-      ways.took(once, bytes, once ? once_ns : ring_ns);
-    }
-    return found;
-  };
-  constexpr std::size_t bytes = 3 << 20;
-  EXPECT_EQ(copied_once(bytes, 8, 100, 80), 4);
-  EXPECT_EQ(copied_once(bytes, 120, 100, 80), 120);
-  EXPECT_EQ(copied_once(2 * bytes, 8, 80, 100), 4);  // another size
-  EXPECT_EQ(copied_once(2 * bytes, 120, 80, 100), 1);
-  // The receiver's buffers are others now: found out as the ring is tried again.
-  EXPECT_GT(copied_once(bytes, 128, 100, 500), 0);
-  EXPECT_LT(copied_once(bytes, 128, 100, 500), 4);
-}
-
-TEST(CopyWays, TriesOneCopyAsSeldomAsItIsTold) {
-  CopyWays ways(8);
-  constexpr std::size_t bytes = 3 << 20;
-  for (int i = 0; i < 32; ++i) {
-    const bool once = ways.copy_once(bytes);
-    EXPECT_EQ(once, i % 8 == 7) << i;
-    ways.took(once, bytes, once ? 80 : 100);
-  }
-  EXPECT_TRUE(ways.copy_once(bytes));  // now that it is the faster
-}
-
-TEST(CopyWays, EndsItsTrialOnceOneWayIsFarBehind) {
-  constexpr std::size_t bytes = 3 << 20;
-  const auto ends = [](std::int64_t once_ns, int after) {
-    CopyWays ways(8);
-    for (int i = 0; i < 60; ++i) {
-      const bool once = ways.copy_once(bytes);
-      EXPECT_EQ(once, i < after ? i % 8 == 7 : once_ns < 100) << once_ns << ", call " << i;
-      ways.took(once, bytes, once ? once_ns : 100);
-    }
-  };
-  ends(50, 16);
-  ends(200, 16);
-  ends(300, 8);
-}
-
-/// How many of `calls` calls go the second way, whose times are those given by their place in a row of such calls; the last of
-/// them is that of all further ones.
-int second_ways(TrialRuns& runs, std::size_t bytes, int calls, std::int64_t first_ns,
-                const std::vector<std::int64_t>& second_ns) {
-  int found = 0;
-  std::size_t in_a_row = 0;
-  for (int i = 0; i < calls; ++i) {
-    const bool second = runs.second(bytes);
-    found += second;
-    in_a_row = second ? in_a_row + 1 : 0;
-    runs.took(second ? second_ns[std::min(in_a_row, second_ns.size()) - 1] : first_ns, 0);
-  }
-  return found;
-}
-
-TEST(TrialRuns, JudgeAWayByItsThirdCallInARow) {
-  TrialRuns runs;
-  EXPECT_EQ(second_ways(runs, 1000, 8, 100, {200, 90}), 0);
-  EXPECT_EQ(second_ways(runs, 1000, 11, 100, {200, 90}), 11);
-  EXPECT_EQ(second_ways(runs, 1000, 3, 100, {200, 90}), 0) << "the first way's trial";
-  EXPECT_EQ(second_ways(runs, 1000, 16, 100, {200, 90}), 16) << "fewer trials now";
-  EXPECT_EQ(second_ways(runs, 2000, 8, 100, {200, 90}), 0) << "another size";
-}
-
-TEST(TrialRuns, TryASlowWayEverMoreSeldom) {
-  TrialRuns runs;
-  EXPECT_EQ(second_ways(runs, 1000, 8 + 3 + 16 + 3 + 32, 100, {90, 90, 110}), 6);
-  EXPECT_EQ(second_ways(runs, 1000, 100000, 100, {110}), 3 * 197);
-}
-
-TEST(TrialRuns, AddWhatTheFirstWayCostsOthers) {
-  TrialRuns runs;
-  for (int i = 0; i < 8 + 3 + 8; ++i) {
-    EXPECT_EQ(runs.second(1000), i >= 8) << i;
-    runs.took(runs.second(1000) ? 110 : 100, 25);
-  }
 }
 
 TEST(Stretches, JoinNeighboursOfOnePoolAgain) {

@@ -362,7 +362,7 @@ class alignas(arch::stride_bytes) Communicator {
   const void* copy_of(const void* data, std::size_t bytes, std::shared_ptr<void>* memory) const;
   void give_back(const Region::Block& block) { region_.give_back(block); }
   void run(CallFacts facts, Call& call, const AlgorithmSpec* algorithm);
-  [[gnu::noinline, gnu::cold]] bool look_up(CallFacts facts, const Call& call);
+  [[gnu::noinline]] bool look_up(CallFacts facts, const Call& call);
   [[gnu::noinline, gnu::cold]] void run_anew(CallFacts facts, const Call& asked,
                                              const AlgorithmSpec* algorithm);
   void check_whole() const;
@@ -415,9 +415,9 @@ class alignas(arch::stride_bytes) Communicator {
   NativePort barrier_port_;
   CallBoard* board_;  // null: calls are not noted
 
-  // The call of the present or last broadcast, and of the last allgather or alltoall. Each sets the same members, so the others
-  // stay clear: clearing them anew takes as long as the rest of a small broadcast. Only run_anew begins another broadcast
-  // within one, and copies the record before.
+  // The present or last broadcast; the present or last allgather or alltoall. Every such call sets the same members, so the
+  // others stay clear: clearing them anew takes as long as the rest of a small broadcast. Only run_anew begins another
+  // broadcast within one, and copies the record before; no allgather or alltoall begins within another.
   Call broadcast_;
   Call exchange_;
 

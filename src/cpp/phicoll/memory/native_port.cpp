@@ -29,9 +29,9 @@ constexpr unsigned turns_a_check = 4096;
 // polite ones: many where the rank has its CPU to itself, few where other ranks wait for the CPU.
 constexpr unsigned polite_looks_alone = 8192;
 constexpr unsigned polite_looks_sharing = 256;
-// Fewer where those could go on as well: 8 ranks on 2 CPUs then scatter 8 B and 4 KB in 0.8 and 0.9 of the time, and 32 to
-// 128 KB between far CPUs in 0.8. With 64 a scatter of 8 B from a common start takes up to 1.8, and exchanges with 24
-// take 1.1 to 1.3.
+// Fewer where those ranks may have what this one waits for (Meanwhile::as_much): 8 ranks on 2 CPUs then scatter 8 B and 4 KB
+// in 0.8 and 0.9 of the time, and 32 to 128 KB between far CPUs in 0.8. If it were 64, a scatter of 8 B from a common start
+// would take up to 1.8.
 constexpr unsigned polite_looks_let_run = 128;
 // Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
 constexpr std::int64_t yielding_ns = 300 * 1000;
@@ -134,11 +134,12 @@ void NativePort::wait_until(std::int64_t ticks) const {
 }
 
 // A rank that leaves before the giver waits for two switches in the call that follows: 4 ranks on 2 CPUs, barriers and
-// broadcasts of 8 bytes by turns, 1.0 to 1.4 us a broadcast on the slowest rank and 3.3 to 4.6 otherwise. Both together take
-// as long either way.
+// broadcasts of 8 bytes by turns, 3.3 to 4.6 us a broadcast on the slowest rank; with this yield 1.0 to 1.4. A barrier and a
+// broadcast together take as long either way.
 void NativePort::let_giver_leave() const {
+  if (!sharing_ || calls_ == nullptr) return;
   const GiverHook hook = giver_hook.load(std::memory_order_acquire);
-  if (!sharing_ || hook == nullptr || calls_ == nullptr) return;
+  if (hook == nullptr) return;
   const SignatureWord before = calls_->before_barrier();
   if (before == 0) return;
   const int giver = hook(before);

@@ -288,7 +288,7 @@ class NativePort {
   void take_turn(Patience& patience) const;
 
   /// For the rank that ends a barrier of ranks that share CPUs: if all have just waited for a rank of this CPU, they are
-  /// likely to do so again, so it leaves the barrier first.
+  /// likely to do so again, so that rank may leave the barrier before this one.
   void let_giver_leave() const;
 
   std::int64_t ticks() const {

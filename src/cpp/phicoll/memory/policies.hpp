@@ -28,7 +28,7 @@ struct WaitPolicy {
 /// What other ranks on a waiting rank's CPU could do.
 enum class Meanwhile : unsigned char {
   little,   ///< wait as well, or go on until they await this rank
-  as_much,  ///< go on as far as this rank once it has what it waits for: they are let run sooner
+  as_much,  ///< go on already: they may have what this rank waits for, so it yields sooner
 };
 
 /// `spin`, `pause`, `pause(n)` with 1 <= n <= 100000, `yield` or `adaptive`. Throws ArgumentError("wait").

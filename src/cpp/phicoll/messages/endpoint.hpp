@@ -4,7 +4,7 @@
 // rank fit a receive, it takes the one sent first; if a message fits two receives, the one made first takes it.
 //
 // A message of at most MessageCell::room bytes travels in one cell, a larger one piece by piece through the channel's byte
-// ring or, from 16 to 256 KB, through pools of bytes whose lines change hands (room_in_pools). A large one that its receiver's
+// ring or, from 16 to 256 KB, through pools of bytes whose lines change hands (pool.hpp). A large one that its receiver's
 // loads can reach stays where it is, and is copied once. The kernel's copy was slower than the ring, whose two copies overlap:
 // 1 MB took 75 us instead of 37 between two processes, and 345 instead of 204 among four ranks on two CPUs.
 //
@@ -15,8 +15,8 @@
 // and none has to wait for the other. It pays where pages are large, which no rank can see, so receivers try
 // both ways and take the faster one (copy_ways.hpp).
 //
-// Messages that come before their receive wait in `waiting_`, in the order in which they came; a receive looks there
-// first. If it finds none, it goes to the end of `posted_`, and each later message is offered to the receives there in
+// Messages that come before their receive wait in Receiver::waiting_, in the order in which they came; a receive looks there
+// first. If it finds none, it goes to the end of Receiver::posted_, and each later message is offered to the receives there in
 // turn. So both rules hold, since cells of one sender are taken in order and neither list is reordered.
 //
 // A rank sends and takes messages when it is in a call. While it waits in any call (also a collective, or on another
@@ -24,13 +24,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/channel.hpp"
-#include "phicoll/messages/parts.hpp"
+#include "phicoll/messages/division.hpp"
 #include "phicoll/messages/pool.hpp"
 #include "phicoll/messages/receiver.hpp"
 #include "phicoll/messages/sender.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which receive takes which message: by source and tag, as in MPI (MPI 4.1, section 3.5), and if it does, whether it can.
+// Which receive takes which message: by source and tag, as in MPI (MPI 4.1, section 3.5), and whether that receive can hold it.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +17,10 @@ inline bool fits(const Envelope& message, int source, int tag) {
          (tag == message.tag || (tag == any_tag && message.tag >= 0));
 }
 
+/// Why a receive cannot take a message that matches it.
 enum class Refusal { none, kind, type, room };
 
-/// Why a receive of this type, and of at most `room` bytes, cannot take a message that matches its source and tag.
+/// The same of a receive of this type and of at most `room` bytes.
 inline Refusal refusal_of(const Envelope& message, unsigned type, std::size_t room) {
   // Fits any type, as MPI_BYTE does. So does a char: programs send one and receive the other.
   const auto plain = [](unsigned which) {

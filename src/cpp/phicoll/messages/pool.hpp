@@ -14,7 +14,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/messages/channel.hpp"
-#include "phicoll/messages/parts.hpp"
+#include "phicoll/messages/division.hpp"
 
 namespace phicoll {
 
@@ -93,19 +93,20 @@ class Stretches {
   std::size_t bytes_ = 0;
 };
 
-/// Where a piece is written.
+/// Where a piece is written, in a pool or the ring.
 struct Room {
   unsigned char* to = nullptr;  ///< none: there is no room yet
   std::size_t bytes = 0;        ///< of the piece
   std::uint64_t at = 0;         ///< for the cell
   bool mine = false;            ///< this rank has the lines
 };
+
 /// What a rank may write of the two pools between it and a peer.
 template <class Port>
 class Pools {
  public:
   Pools(Channels& channels, const Division& division, int peer)
-      : channels_(&channels), division_(&division), peer_(peer) {}
+      : channels_(&channels), division_(division), peer_(peer) {}
 
   /// Makes this rank's pool, for messages through the channel `out`, unless there is no room. Cells whose pieces lie there
   /// come after it.
@@ -118,7 +119,7 @@ class Pools {
       port.store_relaxed(out.ring.pool, place);
       mine_ = channels_->bytes_at(place);
       out_ = &out;
-      rest_.add(Stretch{false, false, 0, division_->pool()});
+      rest_.add(Stretch{false, false, 0, division_.pool()});
     } catch (const ResourceError&) {
       refused_ = true;
     }
@@ -132,7 +133,7 @@ class Pools {
     if (held() == 0) take_gifts(port);
     if (held() == 0) return Room();
     const bool mine = read_.has_old() || rest_.empty();
-    const std::size_t unit = division_->unit;
+    const std::size_t unit = division_.unit;
     Stretch stretch = (mine ? read_ : rest_).take_to_write((most + unit - 1) / unit * unit);
     stretch.cold = !mine;
     return Room{at(port, stretch), std::min(most, stretch.bytes), stretch.word(), mine};
@@ -145,10 +146,10 @@ class Pools {
   }
   /// Gives bytes back through the channel `in`, if this rank has read so many that the peer may have too few.
   void give_back(Port& port, Channel& in) {
-    const std::size_t others = made() ? division_->pool() : 0;
-    if (held() < others + division_->quarter) return;
+    const std::size_t others = made() ? division_.pool() : 0;
+    if (held() < others + division_.quarter) return;
     if (made()) take_gifts(port);  // gifts not noted yet count as held
-    if (held() > others + 2 * division_->quarter) give(port, in, others + division_->quarter);
+    if (held() > others + 2 * division_.quarter) give(port, in, others + division_.quarter);
   }
 
  private:
@@ -156,7 +157,7 @@ class Pools {
   unsigned char* at(Port& port, const Stretch& stretch) {
     if (!stretch.peers) return mine_ + stretch.at;
     if (theirs_ == nullptr) {
-      const Channel& in = channels_->at(port.load_acquire(channels_->place(peer_, division_->rank)));
+      const Channel& in = channels_->at(port.load_acquire(channels_->place(peer_, division_.rank)));
       theirs_ = channels_->bytes_at(port.load_relaxed(in.ring.pool));
     }
     return theirs_ + stretch.at;
@@ -184,7 +185,7 @@ class Pools {
   }
 
   Channels* channels_;
-  const Division* division_;
+  Division division_;
   int peer_;
   Channel* out_ = nullptr;  // to the peer, once this rank's pool is made
   unsigned char* mine_ = nullptr;

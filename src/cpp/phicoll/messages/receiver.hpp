@@ -1,6 +1,6 @@
 #pragma once
 
-// The receives of one rank, from all others, and messages that came before theirs. Order and ways: endpoint.hpp; which store makes
+// The receives of one rank, from all others, and messages that came before theirs. Their order, and the ways of messages: endpoint.hpp; which store makes
 // what visible: channel.hpp.
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/own_threads.hpp"
 #include "phicoll/messages/channel.hpp"
+#include "phicoll/messages/division.hpp"
 #include "phicoll/messages/matching.hpp"
 #include "phicoll/messages/parts.hpp"
 #include "phicoll/messages/pool.hpp"
@@ -164,7 +165,7 @@ class Receiver {
     Word<std::uint64_t>& next_want() const { return channel->want(wants); }
   };
 
-  // Of a message, that other threads of an interpreter need not wait for.
+  // Bytes of a message whose copy other threads of an interpreter need not wait for.
   static constexpr std::size_t long_copy = 131072;
 
   In& in_of(int from) { return in_[static_cast<std::size_t>(from)]; }

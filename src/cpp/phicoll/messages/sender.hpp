@@ -13,6 +13,7 @@
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/messages/channel.hpp"
+#include "phicoll/messages/division.hpp"
 #include "phicoll/messages/parts.hpp"
 #include "phicoll/messages/pool.hpp"
 #include "phicoll/messages/transfer.hpp"

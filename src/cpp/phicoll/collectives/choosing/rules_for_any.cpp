@@ -134,14 +134,18 @@ AlgorithmChoice scatter(const Choosing& at) {
     const Rule usual = {at.host.at(&H::shared_send), "mailbox", root_ahead};
     const From larger = at.host.at(&H::shared_rotate);
     // For fresh blocks of 512 KB, cells of 256 KB take 0.25 of a single copy's time between far CPUs, and as long between near
-    // ones; for blocks that are used again, as long and 1.5. From 1 MB on they take up to 1.7 between near ones.
+    // ones; for blocks that are used again, as long and 1.5, so near ranks find out. From 1 MB on they take up to 1.7 between
+    // near ones.
     if (at.shape.size() <= 4)
-      return at.by_size({words,
-                         small,
-                         usual,
-                         {larger, at.cells("mailbox:cell=", at.ring / 2), seldom},
-                         {128 << 10, at.wide_cells("mailbox:fetch=1:cell=", at.ring / 2), near_once},
-                         {1 << 20, "single-copy", single}});
+      return at.by_size(
+          {words,
+           small,
+           usual,
+           {larger, at.cells("mailbox:cell=", at.ring / 2), seldom},
+           at.shape.size() == 2
+               ? Rule{128 << 10, at.wide_cells("mailbox:cell=", at.ring / 2), seldom}
+               : Rule{128 << 10, at.wide_cells("mailbox:fetch=1:cell=", at.ring / 2), near_once},
+           {1 << 20, "single-copy", single}});
     // With 8 ranks, 32 KB take 0.7 of the time in cells of 32 KB, and 64 KB take 0.8 in one cell of 64 KB.
     return at.by_size(
         {words,

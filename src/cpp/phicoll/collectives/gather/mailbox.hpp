@@ -2,7 +2,7 @@
 
 // phicoll's gather for small and middle messages, regular and vector: every rank sends its block to the root in pieces.
 // The others wait only when their own ring is full, or for the root to read a large block in place, or, of two ranks,
-// to copy one together.
+// to copy one together with it.
 
 #include <algorithm>
 #include <cstdint>
@@ -107,7 +107,7 @@ struct MailboxGather : AlgorithmDefaults {
     void send(Port& port, const Call& call) {
       const std::uint64_t tag = counted(call, call.count);
       const bool direct = mailbox_.direct(port, call.send, call.count, call.count);
-      if (faster_.once(port, call.send, call.count) || (direct && faster_.chooses(call.count))) {
+      if (faster_.together(port, call.send, call.count, direct)) {
         mailbox_.send_direct(port, 0, tag, call.send);
         faster_.exchange(port, call.tag, call.root, call.send, call.count);
         return mailbox_.settle(port);

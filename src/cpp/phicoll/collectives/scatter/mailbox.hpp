@@ -81,7 +81,9 @@ struct MailboxScatter : AlgorithmDefaults {
           mailbox_.expect(port, call.root, message(0, (rank_ - call.root + ranks_) % ranks_));
         return Started::half;
       }
-      if (call.vector || fetch_ || call.count > mailbox_.bytes() || faster_.chooses(call.count))
+      // A block that is fetched is waited for.
+      if (call.vector || may_fetch(port, call) || call.count > mailbox_.bytes() ||
+          faster_.chooses(call.count))
         return Started::no;
       for (int step = 1; step < ranks_; ++step)
         if (!mailbox_.opens(port, message(0, step))) return Started::no;
@@ -126,9 +128,8 @@ struct MailboxScatter : AlgorithmDefaults {
       return rank_ == call.root ? call.block_count(1 - rank_) : call.count;
     }
     void send(Port& port, const Call& call) {
-      if (ranks_ == 2 && once(port, call.send + call.block_at(1 - rank_), call.block_count(1 - rank_)))
-        return send_once(port, call);
-      if (fetch_ && fetchable(port, call)) return send_faster(port, call);
+      if (ranks_ == 2 && together(port, call)) return send_together(port, call);
+      if (may_fetch(port, call) && port.near(call.count)) return send_faster(port, call);
       send_pieces(port, call);
     }
     void send_pieces(Port& port, const Call& call) {
@@ -144,6 +145,7 @@ struct MailboxScatter : AlgorithmDefaults {
           if (at >= count && at != 0) continue;
           const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
           const Data block = call.send + call.block_at(r);
+          // Not in place where faster_ chooses: its reader would take that for a block that both copy.
           mailbox_.offer(port, r, message(piece, step), counted(call, count), block + at, bytes,
                          !faster_.chooses(count) && mailbox_.direct(port, block, count, bytes));
         }
@@ -153,20 +155,21 @@ struct MailboxScatter : AlgorithmDefaults {
       take_own(port, call);
       mailbox_.settle(port);
     }
-    bool fetchable(Port& port, const Call& call) const {
+    /// Whether the readers may fetch their blocks, if CPUs are near.
+    bool may_fetch(Port& port, const Call& call) const {
       const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
-      return !call.vector && !port.reachable(call.send, all) && port.exposable(call.send, all) &&
-             port.near(call.count);
+      return fetch_ && !call.vector && !port.reachable(call.send, all) && port.exposable(call.send, all);
     }
     /// Near CPUs, 4 ranks on 2, 256 KB: fetching takes 0.7 of the time where the readers still have the blocks of the call before
-    /// in their caches, and 1.5 where the root has written them anew. Far CPUs: 1 and 4.
+    /// in their caches, and 1.5 where the root has written them anew. Far CPUs: 1 and 4. The times of a call that does not
+    /// block include what its program does meanwhile.
     void send_faster(Port& port, const Call& call) {
       const std::int64_t begun = port.now();
       if (runs_.second(call.count))
         send_whole(port, call);
       else
         send_pieces(port, call);
-      // The ranks of this CPU read their cells after this.
+      // The handicap: the ranks of this CPU read their cells only after this.
       runs_.took(port.now() - begun, 100 * mates_ / ranks_);
     }
     /// The first message to each rank stands for its whole block.
@@ -183,14 +186,15 @@ struct MailboxScatter : AlgorithmDefaults {
         mates += r != setup.rank && setup.shape.share_cpu(setup.rank, r) ? 1 : 0;
       return mates;
     }
-    bool once(Port& port, Data block, std::size_t bytes) const {
-      return faster_.once(port, block, bytes) ||
-             (faster_.chooses(bytes) && mailbox_.direct(port, block, bytes, bytes));
+    bool together(Port& port, const Call& call) const {
+      const Data block = call.send + call.block_at(1 - rank_);
+      const std::size_t bytes = call.block_count(1 - rank_);
+      return faster_.together(port, block, bytes, mailbox_.direct(port, block, bytes, bytes));
     }
     void take_own(Port& port, const Call& call) {
       move_some(port, call.receive, call.send + call.block_at(rank_), call.block_count(rank_));
     }
-    void send_once(Port& port, const Call& call) {
+    void send_together(Port& port, const Call& call) {
       const Data block = call.send + call.block_at(1 - rank_);
       const std::size_t bytes = call.block_count(1 - rank_);
       mailbox_.send_direct(port, 0, counted(call, bytes), block);
@@ -203,12 +207,12 @@ struct MailboxScatter : AlgorithmDefaults {
     void receive(Port& port, const Call& call) {
       const int step = (rank_ - call.root + ranks_) % ranks_;
       const std::uint64_t tag = counted(call, call.count);
-      if (faster_.chooses(call.count)) return receive_once(port, call, tag);
-      if (fetch_ && fetched(port, call, step, tag)) return;
+      if (faster_.chooses(call.count)) return receive_together(port, call, tag);
+      if (fetch_ && receive_whole(port, call, step, tag)) return;
       receive_pieces(port, call, step, tag);
     }
     // Of two ranks: the first message says whether both copy the block.
-    [[gnu::noinline]] void receive_once(Port& port, const Call& call, std::uint64_t tag) {
+    [[gnu::noinline]] void receive_together(Port& port, const Call& call, std::uint64_t tag) {
       const std::uint64_t first = message(0, 1);
       MessagePlace place;
       mailbox_.await(port, call.root, first, tag, std::min(mailbox_.bytes(), call.count), place);
@@ -221,14 +225,14 @@ struct MailboxScatter : AlgorithmDefaults {
       }
       faster_.took(port, place, call.count, port.now() - begun);
     }
-    // Of more: whether the first message stood for the whole block, which this rank has fetched.
-    bool fetched(Port& port, const Call& call, int step, std::uint64_t tag) {
+    // Of more: returns whether the first message stood for the whole block. This rank has fetched it then.
+    bool receive_whole(Port& port, const Call& call, int step, std::uint64_t tag) {
       const std::uint64_t first = message(0, step);
       MessagePlace place;
       mailbox_.await(port, call.root, first, tag, std::min(mailbox_.bytes(), call.count), place,
                      Meanwhile::as_much);
       if (place != MessagePlace::beyond_reach) return false;
-      port.fetch(call.receive, mailbox_.taken(), 0, call.count);
+      port.fetch(call.receive, mailbox_.taken_piece(), 0, call.count);
       mailbox_.finish(port, call.root, first);
       return true;
     }

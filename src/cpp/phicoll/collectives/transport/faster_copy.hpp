@@ -1,10 +1,10 @@
 #pragma once
 
 // Large data from one of two ranks to the other: through the caller's cells, or by one copy that both make together
-// (rooted_copy.hpp). Data in memory that the reader can load takes the way that the caller decides, other data whichever was
-// faster lately. The reader times each (copy_ways.hpp), from the first message on, and
-// says for each size which it wants, in a word of its own. The sender reads the word when it begins a call, and its
-// first message says which way it takes, so an old word does no harm.
+// (rooted_copy.hpp). Data that the reader can load is copied together where the caller's `direct` says so, other data where
+// that was faster lately. The reader times each way (copy_ways.hpp), from the first message on, and says for each size which
+// it wants, in a word of its own. The sender reads the word when it begins a call, and its first message says which way it
+// takes, so an old word does no harm.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,10 +21,10 @@ namespace phicoll {
 /// The parameter of algorithms that can do so.
 template <class Visitor>
 void describe_once(Visitor& visitor, int& once) {
-  visitor.integer(
-      "once", once, 0, 1,
-      "whether, between two ranks, blocks of 1 MB and more are copied once by the kernel where that was "
-      "faster lately");
+  visitor.integer("once", once, 0, 1,
+                  "whether two ranks copy blocks of 1 MB and more together: those that `direct` leaves in "
+                  "place, and by the "
+                  "kernel others where that was faster lately");
 }
 inline std::size_t faster_copy_footprint(int ranks, int once) {
   return once == 0
@@ -44,10 +44,11 @@ class FasterCopy {
 
   /// Whether data of this size goes either way.
   bool chooses(std::size_t bytes) const { return chooses_ && bytes >= CopyWays::least_block; }
-  /// On the sender: whether it is copied once.
-  bool once(Port& port, Data data, std::size_t bytes) const {
-    return chooses(bytes) && !port.reachable(data, bytes) && port.exposable(data, bytes) &&
-           (port.load_relaxed(wanted_[1 - rank_].value.word) & bit_of(bytes)) != 0;
+  /// On the sender: whether both copy it. `direct`: whether loads reach it, and it is best left in place.
+  bool together(Port& port, Data data, std::size_t bytes, bool direct) const {
+    if (!chooses(bytes)) return false;
+    return direct || (!port.reachable(data, bytes) && port.exposable(data, bytes) &&
+                      (port.load_relaxed(wanted_[1 - rank_].value.word) & bit_of(bytes)) != 0);
   }
   /// On the reader: how long it took from the first message on, by where that was. Data in reach has one way only.
   void took(Port& port, MessagePlace place, std::size_t bytes, std::int64_t ns) {

@@ -15,7 +15,7 @@
 //
 // A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
 // waits in `settle` until its readers have acknowledged all such messages. Where loads cannot reach it, the reader fetches
-// it with the kernel's help. Between two ranks both may go on by one copy (faster_copy.hpp).
+// it with the kernel's help (a scatter's). Two ranks may go on by one copy that both make (faster_copy.hpp), in reach or not.
 //
 // The tag of a message is the call's and, where the caller asks for it (`counted`), the size and type of all that the
 // call sends from this sender to this reader. A reader whose counts differ, as they may in gatherv, scatterv and
@@ -130,12 +130,8 @@ class Mailbox {
     first_ += cells;
   }
 
-  /// Whether open() and post() would not wait. Readers write to the line of a cell's acknowledgement at every call, so
-  /// once it has come, the acknowledgements beside it are looked at too.
-  bool opens(Port& port, std::uint64_t m) {
-    if (!is_open(m)) look_at_line(port, static_cast<std::size_t>(turns_.cell(first_ + m)));
-    return is_open(m);
-  }
+  /// Whether open() and post() would not wait.
+  bool opens(Port& port, std::uint64_t m) { return is_read(port, turns_.cell(first_ + m)); }
   /// Whether that is known without a look.
   bool is_open(std::uint64_t m) const {
     return last_[static_cast<std::size_t>(turns_.cell(first_ + m))] == 0;
@@ -199,7 +195,7 @@ class Mailbox {
     return message;
   }
   /// Where the message is that was awaited last and stays in place.
-  const Exposed& taken() const { return taken_; }
+  const Exposed& taken_piece() const { return taken_piece_; }
   /// `piece` bytes of memory that the reader may write between await and finish: the message's own, unless the message
   /// stays in place.
   Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
@@ -242,6 +238,13 @@ class Mailbox {
   std::uint64_t number(std::uint64_t m) const { return (call_ << 32) + m + 1; }
 
  private:
+  bool is_read(Port& port, std::uint64_t cell) {
+    const auto i = static_cast<std::size_t>(cell);
+    if (last_[i] != 0) look_at_line(port, i);
+    return last_[i] == 0;
+  }
+  // A reader acknowledges a cell in this line at almost every call, so each look takes the line from it: one look for all
+  // of the line's cells. Between far CPUs, scatters and gathers of 8 bytes took 1.4 to 3 times as long with one for each cell.
   [[gnu::noinline]] void look_at_line(Port& port, std::size_t cell) {
     constexpr std::size_t words = arch::line_bytes / sizeof(std::uint64_t);
     const std::size_t first = cell / words * words;
@@ -257,17 +260,13 @@ class Mailbox {
     any_given_ = false;
   }
   [[gnu::noinline]] Data take_direct(Port& port, CellHead& head) {
-    taken_ = reinterpret_cast<DirectCell&>(head).payload.load(port);
-    place_ = Port::direct(taken_) ? MessagePlace::in_reach : MessagePlace::beyond_reach;
-    return port.view(taken_, 0);
+    taken_piece_ = reinterpret_cast<DirectCell&>(head).payload.load(port);
+    place_ = Port::direct(taken_piece_) ? MessagePlace::in_reach : MessagePlace::beyond_reach;
+    return port.view(taken_piece_, 0);
   }
-  // A reader acknowledges a cell in this line at almost every call, so each look takes the line from it: one look for all
-  // of the line's cells. Between far CPUs, scatters and gathers of 8 bytes took 1.4 to 3 times as long with one for each cell.
   void await_reader(Port& port, std::uint64_t i) {
-    if (last_[static_cast<std::size_t>(i)] != 0) look_at_line(port, static_cast<std::size_t>(i));
-    const std::uint64_t last = last_[static_cast<std::size_t>(i)];
     // Equal, not at least: numbers begin again after 2^32 calls.
-    if (last != 0) port.wait(*read_word(rank_, i), equal(last));
+    if (!is_read(port, i)) port.wait(*read_word(rank_, i), equal(last_[static_cast<std::size_t>(i)]));
   }
   [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,
                                            std::uint64_t tag) {
@@ -312,7 +311,7 @@ class Mailbox {
   Direct direct_;
   bool any_given_ = false;
   MessagePlace place_ = MessagePlace::cell;  // of the last message that was found in its sender's memory
-  Exposed taken_{0, 0, 0};
+  Exposed taken_piece_{0, 0, 0};
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
   int rank_;

@@ -17,7 +17,7 @@
 
 namespace phicoll {
 
-/// `Other` is the algorithm through cells; `personalized`: each rank has another block for each (alltoall), not one for all.
+/// `Other` is the algorithm through cells; `personalized`: each rank has a different block for each other rank (alltoall), not one for all.
 template <class Other, bool personalized>
 struct SingleCopyExchange : AlgorithmDefaults {
   struct Parameters {

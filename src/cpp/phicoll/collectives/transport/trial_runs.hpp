@@ -2,7 +2,8 @@
 
 // Which of two ways a root takes for its calls of one size. One of them is the usual one; now and then the other is tried in
 // a run of calls, of which the last counts: a way that reads the same memory again may be fast only from the second call
-// on. The longer the usual way stays the faster one, the more calls lie between two trials.
+// on, while a reader's CopyWays count each call alone. The longer the usual way stays the faster one, the more calls lie
+// between two trials.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,8 @@ class TrialRuns {
     }
     if (--left_ != 0) return;
     trying_ = !trying_;
-    left_ = trying_ ? tried : gap_;
+    left_ = gap_;
+    if (trying_) left_ = tried;
   }
 
  private:
