@@ -65,16 +65,17 @@ struct Shared {
 /// sleep_once() as it would be without its membarrier: the order of the mark and the look is the sleeper's
 /// own business only.
 bool sleep_without_membarrier(Control& control, const Word<std::uint64_t>& word, std::uint64_t value) {
-  ParkingSlot& slot = control.slot_of(&word);
+  const std::uint64_t line = control.line_of(&word);
+  ParkingSlot& slot = control.slot_of(line);
   control.parked().atomic().fetch_add(1, std::memory_order_seq_cst);
-  slot.sleepers.atomic().fetch_add(1, std::memory_order_seq_cst);
+  slot.add_sleeper(line);
   const std::uint32_t sequence = slot.sequence.atomic().load(std::memory_order_acquire);
   bool holds = word.atomic().load(std::memory_order_acquire) >= value;
   if (!holds) {
     os::futex_wait(&slot.sequence.atomic(), sequence, bound_ns, false);
     holds = word.atomic().load(std::memory_order_acquire) >= value;
   }
-  slot.sleepers.atomic().fetch_sub(1, std::memory_order_release);
+  slot.remove_sleeper();
   control.parked().atomic().fetch_sub(1, std::memory_order_release);
   return holds;
 }
@@ -127,7 +128,7 @@ Outcome race(std::int64_t lasts_ns, Sleep sleep) {
   std::thread sleeper([&] {
     if (cpus.size() > 1) os::pin_this_thread(cpus[0]);
     NativePort port(shared.control, 0, WaitPolicy{});
-    const ParkingSlot& slot = shared.control.slot_of(&shared.flag.value);
+    const ParkingSlot& slot = shared.control.slot_of(shared.control.line_of(&shared.flag.value));
     std::uint64_t delay = 32;
     const std::int64_t start = os::now_ns();
     for (std::uint64_t round = 1; os::now_ns() - start < lasts_ns; ++round) {
@@ -187,6 +188,25 @@ TEST(Parking, WithoutItTheBoundOfASleepEndsIt) {
   });
   report("without membarrier", outcome);
   EXPECT_GT(outcome.rounds, 0);
+}
+
+TEST(ParkingSlot, KnowsTheLineThatAllItsSleepersWaitFor) {
+  static ParkingSlot slot;
+  EXPECT_FALSE(slot.has_sleeper(0));
+  slot.add_sleeper(5);
+  slot.add_sleeper(5);
+  EXPECT_TRUE(slot.has_sleeper(5));
+  EXPECT_FALSE(slot.has_sleeper(69));
+  slot.add_sleeper(69);
+  EXPECT_TRUE(slot.has_sleeper(69));
+  slot.remove_sleeper();
+  slot.remove_sleeper();
+  EXPECT_TRUE(slot.has_sleeper(5));  // either may be the one that is left
+  EXPECT_TRUE(slot.has_sleeper(69));
+  slot.remove_sleeper();
+  EXPECT_FALSE(slot.has_sleeper(5));
+  slot.add_sleeper(69);
+  EXPECT_FALSE(slot.has_sleeper(5));
 }
 
 TEST(NotedCpus, RanksMeetWhereAnotherWasLastNoted) {

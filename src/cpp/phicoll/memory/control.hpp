@@ -20,10 +20,38 @@ constexpr int max_ranks = 1024;
 constexpr int any_rank = -1;
 
 /// Sleepers do not sleep on the flags (a flag may be a byte, or share its line with other writers) but on one
-/// of these slots, chosen by a hash of the flag's place. `sequence` is the futex word.
+/// of these slots, chosen by a hash of the flag's line. `sequence` is the futex word. A signal of another line wakes nobody
+/// unless sleepers of several lines are in the slot. Otherwise ranks asleep in a barrier woke at every eighth message of two others.
 struct alignas(arch::stride_bytes) ParkingSlot {
-  Word<std::uint32_t> sleepers;
+  void add_sleeper(std::uint64_t line) {
+    change([line](std::uint64_t now) {
+      const std::uint64_t own = line % several;
+      return (now % counts == 0 || now / counts == own ? own : several) * counts + now % counts + 1;
+    });
+  }
+  void remove_sleeper() {
+    change([](std::uint64_t now) { return now % counts == 1 ? 0 : now - 1; });
+  }
+  /// Whether a rank may be asleep that waits for a word in this line.
+  bool has_sleeper(std::uint64_t line) const {
+    const std::uint64_t now = sleepers_.atomic().load(std::memory_order_acquire);
+    return now != 0 && (now / counts == several || now / counts == line % several);
+  }
+
   Word<std::uint32_t> sequence;
+
+ private:
+  static constexpr std::uint64_t counts = std::uint64_t{1} << 16;
+  static constexpr std::uint64_t several = (std::uint64_t{1} << 48) - 1;
+  template <class Next>
+  void change(const Next& next) {
+    std::uint64_t now = sleepers_.atomic().load(std::memory_order_relaxed);
+    // seq_cst: a sleeper's mark is ordered before its last look.
+    while (!sleepers_.atomic().compare_exchange_weak(now, next(now), std::memory_order_seq_cst)) {
+    }
+  }
+
+  Word<std::uint64_t> sleepers_;  // how many, and above that the line they wait for, or `several`
 };
 
 class alignas(arch::stride_bytes) Control {
@@ -139,12 +167,13 @@ class alignas(arch::stride_bytes) Control {
   /// Whether any rank is asleep or about to sleep. Read after every signal: one line, written only when a
   /// rank goes to sleep.
   bool anyone_parked() const { return parked_.atomic().load(std::memory_order_relaxed) != 0; }
-  ParkingSlot& slot_of(const void* place) {
+  /// The number of a place's line, the same for all ranks.
+  std::uint64_t line_of(const void* place) const {
     const auto offset = static_cast<std::uintptr_t>(static_cast<const unsigned char*>(place) -
                                                     reinterpret_cast<const unsigned char*>(this));
-    const auto line = offset / arch::line_bytes;
-    return slots_[(line ^ (line >> 6)) % slots];
+    return offset / arch::line_bytes;
   }
+  ParkingSlot& slot_of(std::uint64_t line) { return slots_[(line ^ (line >> 6)) % slots]; }
   Word<std::uint32_t>& parked() { return parked_; }
   void wake_everyone();
 

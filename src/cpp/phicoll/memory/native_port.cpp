@@ -242,7 +242,7 @@ bool NativePort::spin_then_yield(const Awaited& a, std::uint64_t& seen) const {
 
 // Sleeps until a signal, without losing a wake. A sleeper
 //
-// 1. marks itself (parked, sleepers) and reads `sequence`,
+// 1. marks itself (parked, add_sleeper) and reads `sequence`,
 // 2. runs a membarrier,
 // 3. looks at the flag a last time,
 // 4. calls futex_wait, which compares `sequence` with the value read before the last look.
@@ -251,10 +251,11 @@ bool NativePort::spin_then_yield(const Awaited& a, std::uint64_t& seen) const {
 // at the marks when the barrier ran on its CPU. In the second case it will see the marks, bump `sequence` and
 // wake, so no wake is lost. Where membarrier is missing a wake can be lost; the bound on the sleep ends it.
 bool NativePort::sleep_once(const Awaited& a, std::uint64_t& seen) const {
-  ParkingSlot& slot = control_->slot_of(a.place);
+  const std::uint64_t line = control_->line_of(a.place);
+  ParkingSlot& slot = control_->slot_of(line);
   control_->parked().atomic().fetch_add(
       1, std::memory_order_seq_cst);  // seq_cst: ordered before the look on every CPU
-  slot.sleepers.atomic().fetch_add(1, std::memory_order_seq_cst);
+  slot.add_sleeper(line);
   const std::uint32_t sequence = slot.sequence.atomic().load(std::memory_order_acquire);
   if (!os::membarrier_all(control_->shared())) arch::full_fence();
   bool holds = look(a, seen);
@@ -262,14 +263,15 @@ bool NativePort::sleep_once(const Awaited& a, std::uint64_t& seen) const {
     os::futex_wait(&slot.sequence.atomic(), sequence, longest_sleep_ns, control_->shared());
     holds = look(a, seen);
   }
-  slot.sleepers.atomic().fetch_sub(1, std::memory_order_release);
+  slot.remove_sleeper();
   control_->parked().atomic().fetch_sub(1, std::memory_order_release);
   return holds;
 }
 
 void NativePort::wake_slow(const void* place) const {
-  ParkingSlot& slot = control_->slot_of(place);
-  if (slot.sleepers.atomic().load(std::memory_order_acquire) == 0) return;
+  const std::uint64_t line = control_->line_of(place);
+  ParkingSlot& slot = control_->slot_of(line);
+  if (!slot.has_sleeper(line)) return;
   slot.sequence.atomic().fetch_add(1, std::memory_order_acq_rel);
   os::futex_wake(&slot.sequence.atomic(), max_ranks, control_->shared());
 }
