@@ -31,7 +31,9 @@ struct ParkingProbe {
   static bool sleep(const NativePort& port, const Word<T>& word, T value) {
     std::uint64_t seen = 0;
     return port.sleep_once(
-        NativePort::Awaited{&word, value, 0, {any_rank, sizeof(T), ConditionKind::at_least, false}}, seen);
+        NativePort::Awaited{
+            &word, value, 0, {any_rank, sizeof(T), ConditionKind::at_least, false, Meanwhile::little}},
+        seen);
   }
 };
 
