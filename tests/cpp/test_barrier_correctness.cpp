@@ -275,7 +275,7 @@ void run_made_up(const Case& test, const GroupOptions& options, const Shape& sha
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) throw std::runtime_error("no memory for the group");
   const GroupMemory memory = GroupLayout::at(base, options.memory_limit);
-  memory.control->configure(test.ranks, false, test.ranks > cpu_count(), options.timeout_ms * 1000000);
+  memory.control->configure(test.ranks, false, cpu_count(), options.timeout_ms * 1000000);
   for (int r = 0; r < test.ranks; ++r) memory.control->set_cpu(r, -1);
   std::mutex mutex;
   std::exception_ptr cause;

@@ -69,7 +69,7 @@ struct Ranks {
     unsigned char bytes[sizeof(Control) + 8 * arch::stride_bytes];
   };
   explicit Ranks(int ranks) : memory(new Memory()), control(reinterpret_cast<Control*>(memory->bytes)) {
-    control->configure(ranks, false, false, 0);
+    control->configure(ranks, false, 0, 0);
     control->set_board(sizeof(Control));
   }
   /// On another CPU: the line is not in this one's caches.

@@ -183,7 +183,7 @@ class Pages {
     open(0, 1);
     Heap::prepare(memory_, heap_bytes);
     control_.reset(new Control());
-    control_->configure(1, false, false, 0);
+    control_->configure(1, false, 0, 0);
   }
   ~Pages() { munmap(memory_, bytes_); }
   void open(std::size_t offset, std::size_t bytes) {

@@ -450,7 +450,7 @@ TEST(Timing, AWindowIsCutByItsCap) {
 TEST(Chase, VisitsEveryLineOnce) {
   static kernels::ChaseLines lines[kernels::chase_length];
   Control control{};
-  control.configure(1, false, false, 0);
+  control.configure(1, false, 0, 0);
   NativePort port(control, 0, WaitPolicy{});
   for (const std::uint64_t seed : {1ull, 77ull, 0xdeadbeefcafeull}) {
     kernels::write_chase(port, lines, seed);

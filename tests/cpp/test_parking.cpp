@@ -101,7 +101,7 @@ Outcome race(std::int64_t lasts_ns, Sleep sleep) {
   auto place = reinterpret_cast<std::uintptr_t>(room.data());
   place = (place + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
   auto& shared = *reinterpret_cast<Shared*>(place);  // zeroed, as a group's memory is
-  shared.control.configure(2, false, false, 0);
+  shared.control.configure(2, false, 0, 0);
   const std::vector<int> cpus = os::allowed_cpus();
 
   std::atomic<bool> over{false};
@@ -211,9 +211,23 @@ TEST(ParkingSlot, KnowsTheLineThatAllItsSleepersWaitFor) {
   EXPECT_FALSE(slot.has_sleeper(5));
 }
 
+TEST(Resting, ARankThatWaitsForLongLeavesItsCpuToOthers) {
+  static Control control;
+  static Strided<Word<std::uint64_t>> flag;
+  control.configure(3, false, 2, 0);
+  EXPECT_TRUE(control.crowded());
+  EXPECT_TRUE(control.crowded_now());
+  std::thread waiter([] { NativePort(control, 0, WaitPolicy{}).wait(flag.value, equal(std::uint64_t{1})); });
+  while (control.crowded_now()) std::this_thread::yield();
+  EXPECT_TRUE(control.crowded());
+  NativePort(control, 1, WaitPolicy{}).signal(flag.value, std::uint64_t{1});
+  waiter.join();
+  EXPECT_TRUE(control.crowded_now());
+}
+
 TEST(NotedCpus, RanksMeetWhereAnotherWasLastNoted) {
   static Control control;
-  control.configure(3, false, false, 0);
+  control.configure(3, false, 0, 0);
   EXPECT_FALSE(control.meets(0, any_rank, 0));  // nobody else is noted yet
   EXPECT_FALSE(control.meets(1, 0, 1));
   EXPECT_FALSE(control.meets(1, any_rank, 1));

@@ -151,7 +151,7 @@ TEST(Ports, AgreeOnTheContract) {
     auto* const memory = static_cast<unsigned char*>(allocate_strided(256));
     std::fill(memory, memory + 256, static_cast<unsigned char>(0));
     const std::unique_ptr<Control> control(new Control());
-    control->configure(1, false, false, 0);
+    control->configure(1, false, 0, 0);
     NativePort port(*control, 0, WaitPolicy());
     native = use_everything(port, memory);
     std::free(memory);

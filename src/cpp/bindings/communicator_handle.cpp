@@ -34,7 +34,7 @@ class Alone {
     os::register_membarrier();
     GroupLayout::prepare(base_, region_bytes, heap_bytes);
     const GroupMemory memory = GroupLayout::at(base_, region_bytes, heap_bytes);
-    memory.control->configure(1, false, false, 0);
+    memory.control->configure(1, false, 0, 0);
     memory.control->set_cpu(0, -1);
     memory.control->set_pid(0, getpid());
     communicator_.reset(new Communicator(memory, 0, Shape::unknown(1), WaitPolicy()));

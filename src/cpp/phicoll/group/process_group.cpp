@@ -222,7 +222,7 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
     std::memcpy(static_cast<char*>(shared.data()) + tuning_at, packed.data(), packed.size());
   }
   Control& control = control_of(shared);
-  control.configure(ranks, true, ranks > os::allowed_cpu_count(), options.timeout_ms * 1000000);
+  control.configure(ranks, true, os::allowed_cpu_count(), options.timeout_ms * 1000000);
   ProcessHeader& header = header_of(shared);
   header.region_bytes = options.memory_limit;
   header.heap_bytes = heap_bytes;
@@ -375,7 +375,7 @@ void ProcessGroup::announce_place() {
   for (int r = 0; r < header.ranks; ++r) placed = placed && header.members[r].place.cpu >= 0;
   header.tuning_cpus = os::cpus_at_once(usable);
   Control& control = control_of(memory_);
-  control.configure(header.ranks, true, header.ranks > header.tuning_cpus, control.timeout_ns());
+  control.configure(header.ranks, true, header.tuning_cpus, control.timeout_ns());
   for (int r = 0; r < header.ranks; ++r) {
     if (!placed) header.members[r].place = Place();
     control.set_cpu(r, header.members[r].place.cpu);

@@ -71,7 +71,7 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
   memory_.reset();
   memory_.reset(new Memory(options_.memory_limit, heap_bytes_here(options_, size())));
   const GroupMemory& memory = memory_->memory;
-  memory.control->configure(size(), false, size() > os::allowed_cpu_count(), options_.timeout_ms * 1000000);
+  memory.control->configure(size(), false, os::allowed_cpu_count(), options_.timeout_ms * 1000000);
   for (int r = 0; r < size(); ++r) {
     memory.control->set_cpu(r, shape_[r].cpu);
     memory.control->set_pid(r, getpid());

@@ -12,10 +12,11 @@ namespace phicoll {
 
 constexpr unsigned Control::slots;
 
-void Control::configure(int ranks, bool shared, bool crowded, std::int64_t timeout_ns) {
+void Control::configure(int ranks, bool shared, int cpus, std::int64_t timeout_ns) {
   ranks_ = ranks;
   shared_ = shared ? 1 : 0;
-  crowded_ = crowded ? 1 : 0;
+  usable_cpus_ = cpus == 0 ? ranks : cpus;
+  crowded_ = ranks > usable_cpus_ ? 1 : 0;
   timeout_ns_ = timeout_ns;
   for (int r = 0; r < max_ranks; ++r) {
     cpus_[r] = -1;
@@ -24,7 +25,8 @@ void Control::configure(int ranks, bool shared, bool crowded, std::int64_t timeo
 }
 
 void Control::configure_child(Control& parent, const std::vector<int>& members) {
-  configure(static_cast<int>(members.size()), parent.shared(), parent.crowded(), parent.timeout_ns());
+  configure(static_cast<int>(members.size()), parent.shared(), 0, parent.timeout_ns());
+  crowded_ = parent.crowded_;
   behind_root_ = static_cast<std::uint64_t>(reinterpret_cast<unsigned char*>(this) -
                                             reinterpret_cast<unsigned char*>(&parent.root()));
   memory_bytes_ = parent.memory_bytes_;

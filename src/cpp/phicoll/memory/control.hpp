@@ -58,9 +58,9 @@ class alignas(arch::stride_bytes) Control {
  public:
   static constexpr unsigned slots = 64;
 
-  /// Sets what must be known before any rank waits. `shared`: the ranks are processes. `crowded`: there are more ranks
-  /// than CPUs that they may use. `timeout_ns` bounds every single wait; 0: no bound.
-  void configure(int ranks, bool shared, bool crowded, std::int64_t timeout_ns);
+  /// Sets what must be known before any rank waits. `shared`: the ranks are processes. `cpus`: how many CPUs they may use; 0:
+  /// enough. `timeout_ns` bounds every single wait; 0: no bound.
+  void configure(int ranks, bool shared, int cpus, std::int64_t timeout_ns);
   /// The same for a group of some of `parent`'s ranks, in this order. It lies in the same memory as `parent`,
   /// and the two break together.
   void configure_child(Control& parent, const std::vector<int>& members);
@@ -127,7 +127,18 @@ class alignas(arch::stride_bytes) Control {
 
   int ranks() const { return ranks_; }
   bool shared() const { return shared_ != 0; }
+  /// Whether there are more ranks than CPUs that they may use.
   bool crowded() const { return crowded_ != 0; }
+  /// How many of the whole group's ranks have waited for so long that they hardly need a CPU.
+  Word<std::uint32_t>& resting() { return root().resting_; }
+  /// Whether long waits tell that. With more than two ranks a CPU, ranks that have work wait as long for the CPU.
+  bool counts_resting() const { return root().ranks_ <= 2 * root().usable_cpus_; }
+  /// Whether more of the whole group's ranks need a CPU now than there are CPUs.
+  bool crowded_now() const {
+    const Control& whole = root();
+    const std::uint32_t rest = whole.resting_.atomic().load(std::memory_order_relaxed);
+    return static_cast<int>(rest) + whole.usable_cpus_ < whole.ranks_;
+  }
   std::int64_t timeout_ns() const { return timeout_ns_; }
 
   /// Marks the group broken and wakes every sleeper. The first cause stays. Async-signal-safe except for the
@@ -189,6 +200,8 @@ class alignas(arch::stride_bytes) Control {
 
   Word<std::uint32_t> parked_;
   unsigned char pad_[arch::stride_bytes - sizeof(std::uint32_t)];
+  Word<std::uint32_t> resting_;
+  unsigned char pad_behind_resting_[arch::stride_bytes - sizeof(std::uint32_t)];
   Word<std::uint32_t> broken_;  // 0 whole, 1 the cause is being written, 2 broken
   std::int32_t broken_rank_;
   std::int32_t timed_out_;
@@ -197,6 +210,7 @@ class alignas(arch::stride_bytes) Control {
   std::int32_t ranks_;
   std::int32_t shared_;
   std::int32_t crowded_;
+  std::int32_t usable_cpus_;
   std::int64_t timeout_ns_;
   Word<std::uint32_t> left_;  // how many ranks have left
   // For a rank that left: 2 * (calls made + 1), plus 1 if it left by an exception. 0 while it is there.

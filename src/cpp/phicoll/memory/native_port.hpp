@@ -446,10 +446,31 @@ class NativePort {
   static bool look(const Awaited& awaited, std::uint64_t& seen);
   static bool look_turns(const Awaited& awaited, std::uint64_t& seen, unsigned turns, unsigned pauses);
   bool look_yielding(const Awaited& awaited, std::uint64_t& seen, unsigned turns) const;
+  /// Counts the rank as resting, from begin() to the end of its wait.
+  class Rest {
+   public:
+    explicit Rest(Control& control) : control_(control) {}
+    ~Rest() {
+      if (begun_) control_.resting().atomic().fetch_sub(1, std::memory_order_relaxed);
+    }
+    Rest(const Rest&) = delete;
+    Rest& operator=(const Rest&) = delete;
+    void begin() {
+      if (!begun_) control_.resting().atomic().fetch_add(1, std::memory_order_relaxed);
+      begun_ = true;
+    }
+
+   private:
+    Control& control_;
+    bool begun_ = false;
+  };
+  bool roams() const {
+    return roaming_ && control_->crowded_now();
+  }
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool meets(int from) const;
   bool look_before_yields(const Awaited& awaited, std::uint64_t& seen) const;
-  bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
+  bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen, Rest& rest) const;
   std::uint64_t wait_going_on(const Awaited& awaited) const;
   std::uint64_t wait_elsewhere(const Awaited& awaited) const;
   bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;

@@ -89,7 +89,7 @@ PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded
     const AlgorithmSpec spec = phicoll::in_effect(barriers.parse(barrier), shape, facts);
     unsigned char* const memory = pages(control_bytes + barriers.footprint(spec, shape));
     auto* const control = reinterpret_cast<Control*>(memory);
-    control->configure(size, false, crowded != 0, 0);
+    control->configure(size, false, crowded != 0 ? 1 : 0, 0);
     std::unique_ptr<PhicollThreads> made(new PhicollThreads);
     made->bedroom.reset(new phicoll_preload::Bedroom(*control, size));
     for (int rank = 0; rank < size; ++rank)
