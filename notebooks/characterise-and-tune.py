@@ -86,7 +86,7 @@ phicoll.sweep(
 # then come back later, and see the rest with a shipped machine's model.
 
 # %%
-MODEL = HERE if "remote" in found.labels else "xeon-phi-5110p"
+MODEL = HERE if found.model.known("line.remote") else "xeon-phi-5110p"
 model = machine_model(MODEL)
 print("model:", model.name)
 print("assumed:", ", ".join(model.assumed) or "nothing")
