@@ -36,8 +36,8 @@ constexpr unsigned polite_looks_let_run = 128;
 // Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
 constexpr std::int64_t yielding_ns = 300 * 1000;
 // A rank that roams rests once it has yielded for so long: others that roam look before they yield. Messages of 32 KB between
-// two of four processes on 2 CPUs, while the others wait in a barrier, then take 0.7 of the time, with 50 us as well. Of 8
-// ranks, where none counts, all waited for 50 us at times, and broadcasts of 256 KB took 1.05 to 1.3 of the time.
+// two of four processes on 2 CPUs, while the others wait in a barrier, then take 0.7 of the time. No rank of 8 on 2 CPUs
+// counts: when they did, after 50 us, broadcasts of 256 KB took 1.05 to 1.3 of the time.
 constexpr std::int64_t resting_ns = 200 * 1000;
 constexpr unsigned yields_a_check = 16;
 // A wait for any of several words cannot sleep on one. After the first time it naps for the second, every 16th turn.

@@ -109,9 +109,7 @@ class Sender {
     else
       port.wait(out.channel->want(out.wants), not_equal(std::uint64_t{0}), hint_(t.peer));
   }
-  /// Takes back what stays in this rank's memory and has not been received: the group is broken, and the memory goes. Waits for
-  /// copies that are being made, but not for ranks that died, and at most 2 s for processes, which may be stopped: what they
-  /// copy from is the group's heap, which stays mapped. A thread's copy ends, if slowly where others have the CPUs.
+  /// See Endpoint::withdraw.
   void withdraw(Port& port) {
     for (Out& out : out_) for_each_of(out, [&](const SharedTransfer& t) { withdraw(port, out, *t); });
   }
