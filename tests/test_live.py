@@ -55,6 +55,26 @@ def test_every_kind_is_described(kind):
         assert len(trace["x"]) == len(trace["y"]) == len(trace.get("text", trace["x"]))
 
 
+@pytest.mark.parametrize("kind", ["comparison", "ranks", "sizes", "distributions"])
+@pytest.mark.parametrize("spoiled", ["one", "all"])
+def test_times_of_zero_and_less_are_described(kind, spoiled):
+    """What is left of a loop can be less than nothing once the writing alone is subtracted."""
+    records = list(MadeUp(ranks=(2, 4), cpus=4, definitions=("loop",)).records())
+    points = {record["point"]: record for record in records if record["kind"] == "point"}
+    worst = points[0]["algorithm"]
+    for record in records:
+        if record["kind"] == "point" and kind == "sizes":
+            record |= {"operation": "allreduce", "size_bytes": 8}
+            record |= {"buffers": "fresh", "type": "float32", "op": "sum"}
+        if record["kind"] == "sample" and (spoiled == "all" or points[record["point"]]["algorithm"] == worst):
+            record["value_ns"] = -3.0 if record["round"] % 2 else 0.0
+    figure = from_lines([json.dumps(record) for record in records], "made up").plot(kind)
+    found = describe(figure)
+    json.dumps(found, allow_nan=False)
+    if kind in ("ranks", "sizes"):
+        assert any(str(note.get("name")).startswith(worst) for note in found["layout"]["annotations"])
+
+
 def browse(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     """The page as a browser has it in the end."""
     browser = shutil.which("chromium")

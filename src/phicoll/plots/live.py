@@ -340,6 +340,8 @@ class Drawn:
         for side, value, where, axis in zip("xy", at, coords, (ax.xaxis, ax.yaxis), strict=True):
             data = where == "data"
             log = data and axis.get_scale() == "log"
+            if log and value <= 0:  # nowhere on this axis
+                return
             found[side] = float(np.log10(value)) if log else float(value)
             found[side + "ref"] = side + number + ("" if data else " domain")
         frames = {"data": ax.transData, "axes fraction": ax.transAxes}

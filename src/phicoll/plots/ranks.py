@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phicoll.plots.comparison import estimate_in
-from phicoll.plots.style import INK, PALE, fitting_size, interval, plain_log_ticks, series_colours, tell, tidy
+from phicoll.plots.style import (
+    INK,
+    PALE,
+    fitting_size,
+    interval,
+    log_limits,
+    plain_log_ticks,
+    series_colours,
+    tell,
+    tidy,
+)
 from phicoll.results.compare import Row
 
 if TYPE_CHECKING:
@@ -89,8 +99,9 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", most: int = 6
             ends.append((at[-1], medians[-1], name, colour))
     best = [min(by[ranks][0] for by in series.values() if ranks in by) for ranks in counts]
     ax.plot(counts, best, color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=4, label="best at each count")
-    values = [value for by in series.values() for point in by.values() for value in point if value > 0]
-    low, high = min(values) * 0.85, max(values) * 1.2
+    low, high = log_limits(
+        (value for by in series.values() for point in by.values() for value in point), 0.85, 1.2
+    )
     if high / low > 5:
         plain_log_ticks(ax, "y", low, high)
     ax.set_ylim(low, high)
@@ -116,7 +127,8 @@ def name_ends(ax: Axes, ends: Sequence[tuple[float, float, str, str]], low: floa
     """Write the names of lines, of which ``ends`` has the ends, to the right of them in their colours.
 
     Names that would overlap are moved apart, as little as possible, and stay beside the panel. A thin line leads from
-    each line's end to its name.
+    each line's end to its name, from the panel's edge where the end is not in the panel: a time may be 0 or less, after
+    what is subtracted.
     """
     log = ax.get_yscale() == "log"
 
@@ -125,7 +137,8 @@ def name_ends(ax: Axes, ends: Sequence[tuple[float, float, str, str]], low: floa
             return float(np.log(value / low) / np.log(high / low))
         return (value - low) / (high - low)
 
-    ends = sorted(ends, key=lambda end: end[1])
+    inside = ((x, min(max(value, low), high), name, colour) for x, value, name, colour in ends)
+    ends = sorted(inside, key=lambda end: end[1])
     inches = ax.get_window_extent().height / ax.figure.dpi
     apart = spread([place(value) for _, value, _, _ in ends], 1.3 * NAME_SIZE / 72 / inches)
     for (x, value, name, colour), y in zip(ends, apart, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 
 from phicoll.plots.comparison import estimate_in
 from phicoll.plots.ranks import name_ends
-from phicoll.plots.style import INK, PALE, interval, plain_log_ticks, series_colours, tell, tidy
+from phicoll.plots.style import INK, PALE, interval, log_limits, plain_log_ticks, series_colours, tell, tidy
 from phicoll.results.compare import Row
 from phicoll.results.compare.units import Estimate
 from phicoll.results.subject import size_text
@@ -87,10 +87,11 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", most: int = 6
             lows, highs = ([series[name][size][side] for size in at] for side in (1, 2))
             ax.vlines(x, lows, highs, color=colour, linewidth=2.4, alpha=0.45, label=name)
             ends.append((x[-1], medians[-1], name, colour))
-    values = [value for by in series.values() for point in by.values() for value in point if value > 0]
-    low, high = min(values) * 0.85, max(values) * 1.2
-    plain_log_ticks(ax, "y", low, high, fine=unit == "ratio")
+    low, high = log_limits(
+        (value for by in series.values() for point in by.values() for value in point), 0.85, 1.2
+    )
     ax.set_ylim(low, high)
+    plain_log_ticks(ax, "y", low, high, fine=unit == "ratio")
     ax.set_xscale("log", base=2)
     ticks = sizes[:: -(-len(sizes) // MOST_TICKS)]
     ax.set_xticks([max(1, size) for size in ticks], [size_text(size) for size in ticks])

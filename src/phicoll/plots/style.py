@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "fitting_size",
     "interval",
     "jitter",
+    "log_limits",
     "plain_log_ticks",
     "series_colours",
     "tell",
@@ -92,6 +93,15 @@ def fitting_size(ax: Axes, letters: int, size: float, widths: float = 1.0) -> fl
     """A font's size, at most ``size``, in which as many letters take at most that many widths of the panel."""
     points = widths * ax.get_window_extent().width / ax.figure.dpi * 72
     return float(max(4.5, min(size, points / (CHARACTER * letters))))
+
+
+def log_limits(values: Iterable[float], below: float, above: float) -> tuple[float, float]:
+    """The limits of a logarithmic axis: the least value by ``below`` and the greatest by ``above``.
+
+    Values of 0 and less, which a time may have after what is subtracted, lie outside. Without any other: 1 for both.
+    """
+    shown = [value for value in values if value > 0]
+    return min(shown, default=1.0) * below, max(shown, default=1.0) * above
 
 
 def plain_log_ticks(ax: Axes, axis: str, low: float, high: float, fine: bool = False) -> None:

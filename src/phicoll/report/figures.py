@@ -20,6 +20,7 @@ from phicoll.plots.style import (
     PALE,
     SERIES,
     interval,
+    log_limits,
     plain_log_ticks,
     tell,
     tidy,
@@ -112,7 +113,7 @@ def draw_fastest(ax: Axes, mains: Sequence[Part]) -> None:
             words = f"{duration(row.time.median)}  {row.subject.algorithm}"
             ax.annotate(words, (row.time.median, y), xytext=(7, 0), textcoords="offset points", va="center", fontsize=7.5,
                         color=colour)  # fmt: skip
-    low, high = min(values) * 0.7, max(values) * 20
+    low, high = log_limits(values, 0.7, 20)
     plain_log_ticks(ax, "x", low, high)
     ax.set_xlim(low, high)
     ax.set_yticks(range(len(mains)), [f"{part.ranks} ranks" for part in mains])
@@ -125,8 +126,7 @@ def draw_auto(ax: Axes, part: Part) -> None:
     """Draw ``auto`` over sizes, a line for each number of processes."""
     rows = [row for row in part.comparison if row.subject.algorithm == "auto" and row.time]
     rows.sort(key=lambda row: row.subject.size_bytes)
-    times = [row.time.median / 1000 for row in rows if row.time] or [1.0]
-    low, high = min(times) * 0.7, max(times) * 2.5
+    low, high = log_limits((row.time.median / 1000 for row in rows if row.time), 0.7, 2.5)
     plain_log_ticks(ax, "y", low, high)
     ax.set_ylim(low, high)
     sizes = sorted({row.subject.size_bytes for row in rows})
@@ -401,8 +401,9 @@ def draw_simulated_ranks(simulated: Simulated) -> Figure:
             label=name,
         )
         ends.append((at[-1], middle[-1], name, colour))
-    values = [value / 1000 for by in times.values() for of in by.values() for value in of]
-    low, high = min(values) * 0.85, max(values) * 1.2
+    low, high = log_limits(
+        (value / 1000 for by in times.values() for of in by.values() for value in of), 0.85, 1.2
+    )
     plain_log_ticks(ax, "y", low, high)
     ax.set_ylim(low, high)
     for cores in (60, 120, 180):
