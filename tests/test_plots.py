@@ -13,7 +13,7 @@ import phicoll
 from made_up import DEFAULT, MadeUp, MadeUpSubject
 from phicoll.plots import KINDS, draw_comparison, draw_distribution, draw_probes
 from phicoll.plots.bands import draw_bands
-from phicoll.plots.ranks import spread
+from phicoll.plots.series import spread
 from phicoll.plots.style import PALE
 from phicoll.results import from_lines
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from phicoll.plots.series import write_none
 from phicoll.plots.style import (
     AXIS_LABELS,
     INK,
@@ -60,8 +61,7 @@ def draw_comparison(
     """
     verified = [row for row in rows if row.verified and row.time is not None]
     if not verified:
-        ax.text(0.5, 0.5, "nothing verified to show", ha="center", va="center", transform=ax.transAxes)
-        return ax
+        return write_none(ax)
     unit = unit or own_unit(verified)
     modes = sorted({row.subject.mode for row in verified}, key=list(MODE_MARKERS).index)
     by_name: dict[str, dict[str, Row]] = {}

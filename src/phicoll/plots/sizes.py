@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from phicoll.plots.comparison import estimate_in
-from phicoll.plots.ranks import name_ends
-from phicoll.plots.style import INK, PALE, interval, log_limits, plain_log_ticks, series_colours, tell, tidy
+from phicoll.plots.series import MOST_TICKS, draw_series, name_ends, write_none
+from phicoll.plots.style import INK, interval, plain_log_ticks, tidy
 from phicoll.results.compare import Row
 from phicoll.results.compare.units import Estimate
 from phicoll.results.subject import size_text
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_sizes"]
 
-MOST_TICKS = 12
 AXES = {
     "ns": "median time per call, ns",
     "us": "median time per call, us",
@@ -54,42 +51,16 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", most: int = 6
         found = value_of(row, unit)
         if row.verified and found is not None and row.time is not None:
             series.setdefault(row.name, {})[row.subject.size_bytes] = found
-            times.setdefault(row.name, []).append(max(row.time.median, 1e-3))
+            times.setdefault(row.name, []).append(row.time.median)
     if not series:
-        ax.text(0.5, 0.5, "nothing verified to show", ha="center", va="center", transform=ax.transAxes)
-        return ax
+        return write_none(ax)
     sizes = sorted({size for by in series.values() for size in by})
-    names = sorted(series, key=lambda name: (len(series[name]) < len(sizes), np.mean(np.log(times[name]))))
-    ends: list[tuple[float, float, str, str]] = []
-    colours = series_colours(ax, names[:most])
-    for index, name in enumerate(names):
-        at = sorted(series[name])
-        colour = colours.get(name, PALE)
-        medians = [series[name][size][0] for size in at]
-        x = [max(1, size) for size in at]
-        (line,) = ax.plot(
-            x,
-            medians,
-            color=colour,
-            marker="o",
-            markersize=3.5,
-            linewidth=1.6 if index < most else 0.9,
-            label=name,
-        )
-        tell(
-            line,
-            [
-                f"{name}, {size_text(size)}: {interval(series[name][size])} {TOLD.get(unit, unit)}"
-                for size in at
-            ],
-        )
-        if index < most:
-            lows, highs = ([series[name][size][side] for size in at] for side in (1, 2))
-            ax.vlines(x, lows, highs, color=colour, linewidth=2.4, alpha=0.45, label=name)
-            ends.append((x[-1], medians[-1], name, colour))
-    low, high = log_limits(
-        (value for by in series.values() for point in by.values() for value in point), 0.85, 1.2
-    )
+
+    def told(name: str, size: int) -> str:
+        found = interval(series[name][size])
+        return f"{name}, {size_text(size)}: {found} {TOLD.get(unit, unit)}"
+
+    (low, high), ends = draw_series(ax, series, times, told, most=most)
     ax.set_ylim(low, high)
     plain_log_ticks(ax, "y", low, high, fine=unit == "ratio")
     ax.set_xscale("log", base=2)

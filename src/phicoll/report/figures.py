@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from phicoll.plots import draw_counts, draw_probes
-from phicoll.plots.ranks import name_ends
+from phicoll.plots.series import name_ends
 from phicoll.plots.sizes import draw_sizes
 from phicoll.plots.style import (
     INK,
