@@ -564,6 +564,12 @@ TEST(CallHistory, RemembersRunsOfCallsAndNoBarriers) {
   EXPECT_EQ(found.signature, 8u);
   EXPECT_EQ(found.tag, history.tag());
   for (const std::uint64_t call : {100001, 100004}) EXPECT_FALSE(history.find(call, &found)) << call;
+  // Nor does a loop with barriers in it take more than one run.
+  for (std::uint64_t i = 0; i < 2 * CallHistory::remembered; ++i) {
+    history.begin();
+    history.begin(9);
+  }
+  EXPECT_TRUE(history.find(100003, &found));
   // Calls that all differ push the oldest out.
   for (std::uint64_t i = 1; i <= 2 * CallHistory::remembered; ++i) history.begin(10 + i % 2);
   const std::uint64_t last = history.begun();
@@ -589,8 +595,9 @@ TEST(CallHistory, TellsABarrierWhichCallCameJustBefore) {
 TEST(CallHistory, TellsTheTagOfEveryCallThatItRemembers) {
   CallHistory history;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> tags;
-  for (int i = 0; i < 3000; ++i) {
-    if (i % 97 == 5) history.begin();
+  for (int i = 0; i < 6000; ++i) {
+    if (i < 3000 ? i % 97 == 5 : i % 700 < 600) history.begin();
+    if (i % 1000 > 900) history.begin();
     const std::uint64_t signature = i % 500 < 400 ? 77 : static_cast<std::uint64_t>(i);
     const std::uint64_t foreseen = history.tag_after(signature, 3);
     const std::uint64_t call = history.begin(signature, 3);
@@ -598,9 +605,13 @@ TEST(CallHistory, TellsTheTagOfEveryCallThatItRemembers) {
     tags.emplace_back(call, history.tag());
   }
   CallNote found{0, 0};
-  for (const auto& tag : tags) {
-    ASSERT_TRUE(history.find(tag.first, &found));
-    ASSERT_EQ(found.tag, tag.second) << tag.first;
+  auto tag = tags.begin();
+  for (std::uint64_t call = 1; call <= history.begun(); ++call) {
+    const bool barrier = call != tag->first;
+    ASSERT_EQ(history.find(call, &found), !barrier) << call;
+    if (barrier) continue;
+    ASSERT_EQ(found.tag, tag->second) << call;
+    ++tag;
   }
 }
 
