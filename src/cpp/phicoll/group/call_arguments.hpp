@@ -112,11 +112,12 @@ class Inside {
   if (__builtin_expect(algorithm != nullptr || collectives_ == nullptr, 0))
     return run_anew(facts, call, algorithm);
   const Collectives::Set::Last& last = collectives_->last(facts.operation);
-  const bool alike =
-      !facts.vector && last.likeness == call_signature::likeness(facts, call) && last.bytes == facts.bytes;
+  const bool alike = last.likeness == call_signature::likeness(facts, call) && last.bytes == facts.bytes;
   if (__builtin_expect(!alike, 0) && !look_up(facts, call)) return run_anew(facts, call, algorithm);
   Collectives::Set::Instance& instance = *last.instance;
-  const data_call::Inside inside(begin(call, last.signature, instance.by));
+  const bool counted = facts.vector && facts.known;  // the signature holds counts
+  const data_call::Inside inside(begin(
+      call, counted ? call_signature::of(facts, call, size_, instance.by) : last.signature, instance.by));
   check_whole();
   collectives_->run(instance, call, calls_.begun());
 }

@@ -46,11 +46,14 @@ std::size_t Communicator::end_of(const char* name, const std::size_t* counts,
 
 void Communicator::reduce_scatter(const void* send, void* receive, const std::size_t* counts,
                                   const Operator& op, const AlgorithmSpec* algorithm) {
-  std::vector<std::size_t> at(static_cast<std::size_t>(size()));
+  constexpr int few = 16;  // ranks, for which an allocation would take a good part of a small call
+  std::size_t near[few];
+  std::vector<std::size_t> far(static_cast<std::size_t>(size() <= few ? 0 : size()));
+  std::size_t* const at = far.empty() ? near : far.data();
   const std::size_t bytes = bytes_of(sum_of(size(), counts), op);
   std::size_t total = 0;
   for (int r = 0; r < size(); ++r) {
-    at[static_cast<std::size_t>(r)] = total;
+    at[r] = total;
     total += counts[r];
   }
   const std::size_t own = counts[rank_] * op.element_bytes;
@@ -60,7 +63,7 @@ void Communicator::reduce_scatter(const void* send, void* receive, const std::si
   call.receive = data_at(receive);
   call.send = send != nullptr ? data_at(send) : call.receive;
   call.op = op;
-  const Blocks blocks{counts, at.data()};
+  const Blocks blocks{counts, at};
   call.blocks = &blocks;
   CallFacts facts = facts_of(Operation::reduce_scatter, bytes / static_cast<std::size_t>(size()), op);
   facts.vector = true;

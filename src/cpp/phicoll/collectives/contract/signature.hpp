@@ -74,8 +74,8 @@ inline SignatureWord of(const CallFacts& facts, const Call& call, int ranks, Sig
   return word | (facts.vector ? size_of_counts(call, ranks) : size_of(facts.bytes)) << size.at;
 }
 
-/// Distinguishes calls of equal facts().bytes, vector versions excepted: those with equal likeness are served alike and
-/// have the same signature. Never 0.
+/// Distinguishes calls of equal facts().bytes: those with equal likeness are served alike and have the same signature, but
+/// for the counts in it of a vector version that all ranks know. Never 0.
 inline SignatureWord likeness(const CallFacts& facts, const Call& call) {
   SignatureWord word = what(facts, call);
   word |= static_cast<SignatureWord>(facts.commutative) << size.at;

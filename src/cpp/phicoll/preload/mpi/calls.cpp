@@ -154,27 +154,30 @@ class Blocks {
     type_ = type;
     ranks_ = static_cast<size_t>(ranks);
     if (counts == nullptr || displacements == nullptr || !facts_of(type, &facts_)) return false;
-    counts_ = reinterpret_cast<size_t*>(table_.take(4 * ranks_ * sizeof(size_t)));
+    bytes_ = table_.take((facts_.plain ? 2 : 4) * ranks_);
+    at_ = bytes_ + ranks_;
+    counts_ = at_ + ranks_;
     starts_ = reinterpret_cast<MPI_Aint*>(counts_ + ranks_);
-    bytes_ = counts_ + 2 * ranks_;
-    at_ = counts_ + 3 * ranks_;
     MPI_Aint lowest = 0;
     MPI_Aint highest = 0;
     for (size_t r = 0; r < ranks_; ++r) {
       if (counts[r] < 0) return false;
-      counts_[r] = static_cast<size_t>(counts[r]);
-      bytes_[r] = counts_[r] * facts_.size;
-      starts_[r] = static_cast<MPI_Aint>(displacements[r]) * facts_.extent;
-      const MPI_Aint end = starts_[r] + static_cast<MPI_Aint>(counts_[r]) * facts_.extent;
-      if (bytes_[r] != 0 && (total_ == 0 || starts_[r] < lowest)) lowest = starts_[r];
+      const size_t count = static_cast<size_t>(counts[r]);
+      const MPI_Aint start = static_cast<MPI_Aint>(displacements[r]) * facts_.extent;
+      const MPI_Aint end = start + static_cast<MPI_Aint>(count) * facts_.extent;
+      bytes_[r] = count * facts_.size;
+      if (bytes_[r] != 0 && (total_ == 0 || start < lowest)) lowest = start;
       if (bytes_[r] != 0 && (total_ == 0 || end > highest)) highest = end;
-      at_[r] = total_;  // packed, one after the other
+      at_[r] = facts_.plain ? static_cast<size_t>(start) : total_;  // packed, one after the other
+      if (!facts_.plain) {
+        counts_[r] = count;
+        starts_[r] = start;
+      }
       total_ += bytes_[r];
     }
     if (facts_.plain) {
       if (memory == nullptr && total_ != 0) return false;
-      for (size_t r = 0; r < ranks_; ++r)
-        at_[r] = bytes_[r] == 0 ? 0 : static_cast<size_t>(starts_[r] - lowest);
+      for (size_t r = 0; r < ranks_; ++r) at_[r] = bytes_[r] == 0 ? 0 : at_[r] - static_cast<size_t>(lowest);
       base_ = total_ == 0 ? memory_ : memory_ + lowest;
       span_ = static_cast<size_t>(highest - lowest);
     }
@@ -219,11 +222,12 @@ class Blocks {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
   size_t ranks_ = 0;
   TypeFacts facts_ = {true, 0, 0};
-  Scratch table_, scratch_;
-  size_t* counts_ = nullptr;
-  MPI_Aint* starts_ = nullptr;
+  Counts table_;
+  Scratch scratch_;
   size_t* bytes_ = nullptr;
   size_t* at_ = nullptr;
+  size_t* counts_ = nullptr;  // these two of elements that are packed
+  MPI_Aint* starts_ = nullptr;
   size_t total_ = 0, span_ = 0;
   unsigned char* base_ = nullptr;
   unsigned char* room_ = nullptr;
@@ -370,9 +374,8 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   const Reducing* const reducing = operator_for(*comm, row, type, op, &own);
   if (reducing == nullptr) return pass();
   if (counts == nullptr || send == nullptr) PHICOLL_PASS(row, Why::argument);
-  Scratch table;
-  size_t* const elements =
-      reinterpret_cast<size_t*>(table.take(static_cast<size_t>(comm->size) * sizeof(size_t)));
+  Counts table;
+  size_t* const elements = table.take(static_cast<size_t>(comm->size));
   size_t total = 0;
   for (int r = 0; r < comm->size; ++r) {
     if (counts[r] < 0) PHICOLL_PASS(row, Why::argument);

@@ -213,6 +213,20 @@ class Scratch {
  private:
   unsigned char* memory_ = nullptr;
 };
+/// Counts that a call needs for itself; few of them take no allocation.
+class Counts {
+ public:
+  Counts() {}  // leaves `near_` as it is
+  size_t* take(size_t count) {
+    return __builtin_expect(count <= sizeof near_ / sizeof *near_, 1)
+               ? near_
+               : reinterpret_cast<size_t*>(far_.take(count * sizeof(size_t)));
+  }
+
+ private:
+  size_t near_[32];
+  Scratch far_;
+};
 void pack(unsigned char* to, const void* from, size_t count, MPI_Datatype type, const TypeFacts& facts);
 void unpack(void* to, const unsigned char* from, size_t count, MPI_Datatype type, const TypeFacts& facts);
 
