@@ -6,35 +6,15 @@
 // all have their message: its buffer was read in place.
 
 #include "phicoll/collectives/broadcast/ring.hpp"
-#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
+#include "phicoll/collectives/transport/single_copy.hpp"
 
 namespace phicoll {
 
-struct SingleCopyBroadcast : AlgorithmDefaults {
-  struct Parameters {
-    int piece = 262144;
-    int cells = 64;
-  };
-
+struct SingleCopyBroadcast : SingleCopy<RingBroadcast> {
   static AlgorithmFacts facts() {
     return {"single-copy", Origin::phicoll, "phicoll",
             "one copy from the root's buffer to each rank's, from both sides at once"};
-  }
-
-  template <class Visitor>
-  static void describe(Visitor& visitor, Parameters& p) {
-    visitor.integer("piece", p.piece, 4096, 1 << 24, "bytes that one side copies at a time");
-    visitor.integer("cells", p.cells, 2, 4096, "cells of the other way, where buffers cannot be reached");
-  }
-
-  static RingBroadcast::Parameters other(const Parameters& p) {
-    RingBroadcast::Parameters ring;
-    ring.cells = p.cells;
-    return ring;
-  }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return exposures_footprint(shape.size()) + RingBroadcast::footprint(other(p), shape);
   }
 
   template <class Port>
@@ -42,7 +22,7 @@ struct SingleCopyBroadcast : AlgorithmDefaults {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : copy_(setup, 0, static_cast<std::size_t>(p.piece), false),
-          ring_(other(p), Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
+          ring_(other(p, setup.shape), behind(setup)),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 

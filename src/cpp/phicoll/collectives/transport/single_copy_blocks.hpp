@@ -5,36 +5,19 @@
 
 #include <cstddef>
 
-#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
+#include "phicoll/collectives/transport/single_copy.hpp"
 
 namespace phicoll {
 
 /// `Other` is the algorithm that uses the mailbox; `to_root` is true for a gather.
 template <class Other, bool to_root>
-struct SingleCopyBlocks : AlgorithmDefaults {
-  struct Parameters {
-    int piece = 262144;
-    int cells = 64;
-  };
+struct SingleCopyBlocks : SingleCopy<Other> {
+  using Base = SingleCopy<Other>;
+  using typename Base::Parameters;
 
-  template <class Visitor>
-  static void describe(Visitor& visitor, Parameters& p) {
-    visitor.integer("piece", p.piece, 4096, 1 << 24, "bytes that one side copies at a time");
-    visitor.integer("cells", p.cells, 2, 4096, "cells of the other way, where buffers cannot be reached");
-  }
   static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
     return facts.vector ? "blocks of one size" : nullptr;
-  }
-
-  static typename Other::Parameters other(const Parameters& p, const Shape& shape) {
-    typename Other::Parameters way;
-    way.cells = p.cells;
-    Other::limit(way, shape);
-    return way;
-  }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return exposures_footprint(shape.size()) + Other::footprint(other(p, shape), shape);
   }
 
   template <class Port>
@@ -42,8 +25,7 @@ struct SingleCopyBlocks : AlgorithmDefaults {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : copy_(setup, 0, static_cast<std::size_t>(p.piece), to_root),
-          other_(other(p, setup.shape),
-                 Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
+          other_(Base::other(p, setup.shape), Base::behind(setup)),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 

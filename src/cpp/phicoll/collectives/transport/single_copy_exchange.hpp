@@ -9,17 +9,19 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/copy_ways.hpp"
 #include "phicoll/collectives/transport/exposure.hpp"
 #include "phicoll/collectives/transport/result_stores.hpp"
+#include "phicoll/collectives/transport/single_copy.hpp"
 
 namespace phicoll {
 
 /// `Other` is the algorithm through cells; `personalized`: each rank has a different block for each other rank (alltoall), not one for all.
 template <class Other, bool personalized>
-struct SingleCopyExchange : AlgorithmDefaults {
+struct SingleCopyExchange : SingleCopy<Other> {
+  using Base = SingleCopy<Other>;
+
   struct Parameters {
     int piece = 1 << 20;
     int choose = 0;
@@ -40,17 +42,6 @@ struct SingleCopyExchange : AlgorithmDefaults {
     return personalized && facts.vector ? "blocks of one size" : nullptr;
   }
 
-  static typename Other::Parameters other(const Parameters& p, const Shape& shape) {
-    typename Other::Parameters way;
-    way.cell = p.cell;
-    way.cells = p.cells;
-    Other::limit(way, shape);
-    return way;
-  }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return exposures_footprint(shape.size()) + Other::footprint(other(p, shape), shape);
-  }
-
   template <class Port>
   class Rank {
    public:
@@ -58,8 +49,7 @@ struct SingleCopyExchange : AlgorithmDefaults {
         : exposures_(setup, 0),
           piece_(static_cast<std::size_t>(p.piece)),
           choose_(p.choose != 0),
-          cells_(other(p, setup.shape),
-                 Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
+          cells_(Base::other(p, setup.shape), Base::behind(setup)),
           order_(setup),
           stores_(setup.shape),
           rank_(setup.rank),
