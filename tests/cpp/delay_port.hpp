@@ -15,8 +15,9 @@ namespace phicoll {
 
 class DelayPort : public NativePort {
  public:
-  DelayPort(Control& control, int rank, std::uint32_t seed, bool exposable)
-      : NativePort(control, rank, WaitPolicy()), state_(seed), exposable_(exposable) {
+  DelayPort(Control& control, int rank, std::uint32_t seed, bool exposable,
+            const CallHistory* calls = nullptr)
+      : NativePort(control, rank, WaitPolicy(), calls), state_(seed), exposable_(exposable) {
     prctl(PR_SET_TIMERSLACK, 1000);  // of this thread: with the usual 50 us of it a sleep of 50 takes 105
   }
 
@@ -57,6 +58,15 @@ class DelayPort : public NativePort {
   bool reachable(Data, std::size_t) const { return exposable_; }
   bool exposable(Data, std::size_t) const { return exposable_; }
 
+  void let_giver_leave() const {
+    delay();
+    NativePort::let_giver_leave();
+    ++let_leave_;
+    delay();
+  }
+  /// How often.
+  int let_leave() const { return let_leave_; }
+
   /// At random, so that both ways are taken.
   bool near(std::size_t) const {
     delay();
@@ -75,6 +85,7 @@ class DelayPort : public NativePort {
 
  private:
   mutable std::uint32_t state_;
+  mutable int let_leave_ = 0;
   bool exposable_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +17,9 @@
 #include "phicoll/collectives/allreduce/one_shot.hpp"
 #include "phicoll/collectives/allreduce/sliced.hpp"
 #include "phicoll/collectives/alltoall/registry.hpp"
+#include "phicoll/collectives/barrier/hybrid_dissemination.hpp"
 #include "phicoll/collectives/broadcast/single_copy.hpp"
+#include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/gather/registry.hpp"
 #include "phicoll/collectives/reduce/mailbox.hpp"
 #include "phicoll/collectives/reduce/rabenseifner.hpp"
@@ -25,8 +28,10 @@
 #include "phicoll/collectives/registry/make_from.hpp"
 #include "phicoll/collectives/scan/one_shot.hpp"
 #include "phicoll/collectives/scatter/registry.hpp"
+#include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/cpu_set.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
@@ -324,6 +329,87 @@ TEST_P(Delayed, NothingIsOverwrittenEarly) {
   run(two, GetParam(), 0x1);
   run(five, GetParam(), 0x1f);
   run(five, GetParam(), 0x0d);
+}
+
+// The root's cells of one line have several readers, whose acknowledgements come in any order; one look takes all that have come.
+TEST(Mailbox, TakesAcknowledgementsOfOneLineInAnyOrder) {
+  constexpr int cells = 16;  // two lines of acknowledgements
+  constexpr std::size_t bytes = 64;
+  const Shape shape = Shape::unknown(3);
+  const std::size_t all = mailbox_footprint(shape.size(), cells, bytes);
+  const std::unique_ptr<unsigned char, Freed> memory(static_cast<unsigned char*>(allocate_strided(all)));
+  std::memset(memory.get(), 0, all);
+  ThreadGroup(1).run([&](Communicator& comm) {
+    NativePort port(comm.control(), 0, comm.wait_policy());
+    const auto side = [&](int rank) {
+      return Mailbox<NativePort>(phicoll::Setup{rank, shape, memory.get()}, 0, cells, bytes);
+    };
+    Mailbox<NativePort> root = side(0);
+    Mailbox<NativePort> readers[] = {side(1), side(2)};
+    for (std::uint64_t round = 0; round < 60; ++round) {
+      const std::uint64_t tag = 11 + round;
+      for (std::uint64_t m = 0; m < cells; ++m) {
+        ASSERT_TRUE(root.opens(port, m)) << "round " << round << ", message " << m;
+        std::uint64_t value = 1000 * round + m;
+        root.post_open(port, m, port.bind(&value, sizeof value), sizeof value, tag);
+      }
+      root.next_call(cells);
+      bool read[cells] = {};
+      for (std::uint64_t i = 0; i < cells; ++i) {
+        const std::uint64_t m = (5 + (2 * (round % 8) + 1) * i) % cells;
+        Mailbox<NativePort>& reader = readers[m % 2];
+        ASSERT_EQ(reader.take(port, 0, m, tag), 1000 * round + m);
+        ASSERT_FALSE(root.is_open(m));
+        reader.finish(port, 0, m);
+        read[m] = true;
+        if (i % 3 != 0) continue;  // several come between two looks
+        ASSERT_TRUE(root.opens(port, m));
+        constexpr std::uint64_t in_line = arch::line_bytes / sizeof(std::uint64_t);
+        for (std::uint64_t other = m / in_line * in_line; other < (m / in_line + 1) * in_line; ++other)
+          ASSERT_EQ(root.is_open(other), read[other]) << "message " << other << " after " << m;
+      }
+      for (Mailbox<NativePort>& reader : readers) reader.next_call(cells);
+    }
+  });
+}
+
+// The last rank of a CPU gives it away after it has released the others, if they have just waited for one of them.
+TEST(DelayedBarrier, HoldsWhereTheGiverMayLeaveFirst) {
+  constexpr int ranks = 3;
+  constexpr int turns = 120;
+  GroupOptions options;
+  options.heap_limit = 0;
+  options.timeout_ms = 60000;
+  options.placement = std::to_string(os::allowed_cpus().back());
+  ThreadGroup group(ranks, options);
+  HybridDissemination::Parameters p;
+  p.group = Level::cpu;
+  const std::size_t bytes = HybridDissemination::footprint(p, group.shape());
+  const std::unique_ptr<unsigned char, Freed> memory(static_cast<unsigned char*>(allocate_strided(bytes)));
+  std::memset(memory.get(), 0, bytes);
+  std::atomic<int> let_leave{0};
+  int entered[2][ranks] = {};  // in turns
+  group.run([&](Communicator& comm) {
+    const int rank = comm.rank();
+    CallHistory history;
+    DelayPort port(comm.control(), rank, 97u + 31u * static_cast<unsigned>(rank), true, &history);
+    HybridDissemination::Rank<DelayPort> barrier(p, phicoll::Setup{rank, comm.shape(), memory.get()});
+    CallFacts facts;
+    facts.operation = Operation::broadcast;
+    for (int turn = 1; turn <= turns; ++turn) {
+      Call call;
+      call.root = turn % ranks;
+      history.begin(call_signature::of(facts, call, ranks, 0));
+      history.begin();
+      entered[turn % 2][rank] = turn;
+      barrier(port);
+      for (const int other : entered[turn % 2])
+        if (other != turn) throw Error("check: rank " + std::to_string(rank) + " left too early");
+    }
+    let_leave += port.let_leave();
+    comm.barrier();
+  });
+  EXPECT_EQ(let_leave, turns);
 }
 
 }  // namespace

@@ -496,11 +496,6 @@ template <class T>
   return port.holds_soon(word, condition);
 }
 
-/// As phicoll/collectives/barrier/hybrid_dissemination.hpp has it for ports whose ranks never share a CPU.
-inline void let_giver_leave(NativePort& port) {
-  port.let_giver_leave();
-}
-
 inline bool NativePort::line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value) {
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer pairs a release only with an acquire of the same address, hence byte by byte here.

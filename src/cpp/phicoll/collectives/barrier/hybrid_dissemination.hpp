@@ -29,7 +29,11 @@ namespace phicoll {
 
 /// What a rank does when it has released its group: nothing, on ports whose ranks never share a CPU.
 template <class Port>
-inline void let_giver_leave(Port&) {}
+inline void let_giver_leave(Port&, long) {}
+template <class Port>
+inline auto let_giver_leave(Port& port, int) -> decltype(port.let_giver_leave()) {
+  port.let_giver_leave();
+}
 
 struct HybridDissemination : AlgorithmDefaults {
   enum class Leaders : unsigned char { last, fixed };
@@ -134,7 +138,7 @@ struct HybridDissemination : AlgorithmDefaults {
       // The group's flags have one writer at a time: the next to speak for the group does so after the release.
       between_.run_episode(port, episode_);
       port.signal(group_->release.value, released.value, store_);
-      let_giver_leave(port);
+      let_giver_leave(port, 0);
     }
 
     std::uint64_t episode_ = 0;
