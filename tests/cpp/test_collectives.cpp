@@ -554,6 +554,63 @@ TEST(Collectives, VectorVersions) {
   fork_and_run(4, GroupOptions(), vectors);
 }
 
+// No rank copies anything, and all go on together.
+TEST(Collectives, AllgathersOfNothingByASingleCopy) {
+  const auto calls = [](Communicator& comm) {
+    const auto p = static_cast<std::size_t>(comm.size());
+    const std::vector<std::size_t> none(p, 0), at(p, 12);
+    for (const char* const text : {"single-copy", "single-copy:choose=1"}) {
+      const AlgorithmSpec spec = family(Operation::allgather).parse(text);
+      for (int turn = 0; turn < 12; ++turn) {
+        comm.allgather(nullptr, nullptr, 0, &spec);
+        Guarded nothing(0), gap(12);
+        comm.allgatherv(nothing.data(), 0, gap.data(), none.data(), at.data(), &spec);
+        comm.allgatherv(nullptr, 0, nullptr, none.data(), at.data(), &spec);
+        expect_equal(gap.data(), std::vector<unsigned char>(12, 0xa5), "an empty block's place");
+        expect(nothing.whole() && gap.whole(), "a guard zone");
+        Check(comm, Operation::allgather, spec)(1000, 0, turn);
+      }
+    }
+  };
+  for (const int ranks : {1, 2, 3}) ThreadGroup(ranks).run(calls);
+  fork_and_run(3, GroupOptions(), calls);
+}
+
+// They share one record of a call.
+TEST(Collectives, AllgathersAndAlltoallsByTurns) {
+  const auto calls = [](Communicator& comm) {
+    const auto p = static_cast<std::size_t>(comm.size());
+    Check allgather(comm, Operation::allgather, family(Operation::allgather).parse("auto"));
+    Check alltoall(comm, Operation::alltoall, family(Operation::alltoall).parse("auto"));
+    int salt = 0;
+    for (const std::size_t count : {2, 0, 16, 1, 1025, 2, 20000, 3}) {
+      ++salt;
+      alltoall(count, 0, salt);
+      allgather(count + 1, 0, salt);
+      allgather(count, 0, salt);
+      alltoall(count, 0, -salt);
+      // In place, and with counts.
+      const Numbers wanted = blocks(comm.size(), count, salt);
+      std::vector<std::size_t> counts_(p, 4 * count), at(p);
+      for (std::size_t r = 0; r < p; ++r) at[r] = r * 4 * count;
+      for (const bool vector : {true, false}) {
+        Guarded all(4 * count * p);
+        const Numbers own = input(comm.rank(), count, salt);
+        if (count != 0)
+          std::memcpy(all.data() + at[static_cast<std::size_t>(comm.rank())], own.data(), 4 * count);
+        if (vector)
+          comm.allgatherv(nullptr, 4 * count, all.data(), counts_.data(), at.data());
+        else
+          comm.allgather(nullptr, all.data(), 4 * count);
+        expect_equal(all.data(), wanted, "in place");
+        alltoall(count, 0, salt);
+      }
+    }
+  };
+  for (const int ranks : {1, 2, 3}) ThreadGroup(ranks).run(calls);
+  fork_and_run(3, GroupOptions(), calls);
+}
+
 TEST(Collectives, WhatAllRanksSeeAlikeIsRefusedWithoutEffect) {
   ThreadGroup group(2);
   group.run([](Communicator& comm) {

@@ -508,6 +508,115 @@ TEST(Stretches, GiveFirstWhatWasStoredPastTheCaches) {
   EXPECT_EQ(held.bytes(), 12288u);
 }
 
+/// The channels and pools of two ranks that one thread plays.
+class ChannelsHere : public Channels {
+ public:
+  explicit ChannelsHere(bool room) : room_(room) {
+    for (const int rank : {0, 1}) place_[rank].atomic().store(static_cast<std::uint64_t>(rank) + 1);
+  }
+  bool ranks_may_stop() const override { return false; }
+  bool has_ended(int) const override { return false; }
+  std::size_t ring_bytes() const override { return 65536; }
+  Word<std::uint64_t>& place(int from, int) override { return place_[from]; }
+  Channel& at(std::uint64_t place) override { return channel_[place - 1]; }
+  std::uint64_t make() override { return 0; }
+  unsigned char* bytes_at(std::uint64_t place) override { return pool_[place - 1].data(); }
+  std::uint64_t make_bytes() override {
+    if (made_ == 2) throw ResourceError("no more");
+    return ++made_;
+  }
+  bool room_for_pool() const override { return room_; }
+  void give_room() { room_ = true; }
+  std::uint64_t made() const { return made_; }
+
+ private:
+  bool room_;
+  std::uint64_t made_ = 0;
+  Word<std::uint64_t> place_[2];
+  Channel channel_[2] = {};
+  Bytes pool_[2] = {Bytes(65536), Bytes(65536)};
+};
+
+TEST(Pools, BytesGoToWhoReadThemAndComeBackAsGifts) {
+  ThreadGroup(1, options()).run([](Communicator& one) {
+    NativePort port(one.control(), 0, one.wait_policy());
+    ChannelsHere channels(true);
+    const Division first(0, channels.ring_bytes()), second(1, channels.ring_bytes());
+    Pools<NativePort> sender(channels, first, 1), reader(channels, second, 0);
+    EXPECT_FALSE(sender.made());
+    sender.make(port, channels.at(1));
+    sender.make(port, channels.at(1));
+    ASSERT_TRUE(sender.made());
+    EXPECT_EQ(channels.made(), 1u) << "made once";
+    unsigned char* const pool = channels.bytes_at(1);
+    // The reader, which has no pool, keeps at most half of this one.
+    std::size_t sent = 0, given = 0;
+    for (int piece = 0; piece < 100; ++piece) {
+      const Room room = sender.room(port, first.most_piece, true);
+      ASSERT_NE(room.to, nullptr) << piece;
+      ASSERT_GE(room.to, pool);
+      ASSERT_LE(room.to + room.bytes, pool + first.pool());
+      room.to[0] = static_cast<unsigned char>(piece);
+      EXPECT_EQ(reader.take(port, room.at), room.to);
+      reader.give_back(port, channels.at(1));
+      sent += room.bytes;
+      given = port.load_relaxed(channels.at(1).read.gifts);
+    }
+    EXPECT_GT(sent, 10 * first.pool());
+    EXPECT_GT(given, 10u);
+    // With a pool of its own it writes first where it has read.
+    reader.make(port, channels.at(2));
+    ASSERT_TRUE(reader.made());
+    const Room answer = reader.room(port, first.unit, true);
+    EXPECT_TRUE(answer.mine);
+    EXPECT_GE(answer.to, pool);
+    EXPECT_LT(answer.to, pool + first.pool());
+    EXPECT_EQ(sender.take(port, answer.at), answer.to);
+  });
+}
+
+TEST(Pools, AreRefusedOnceForAllWhereThereIsNoRoom) {
+  ThreadGroup(1, options()).run([](Communicator& one) {
+    NativePort port(one.control(), 0, one.wait_policy());
+    ChannelsHere channels(false);
+    Pools<NativePort> refused(channels, Division(0, channels.ring_bytes()), 1);
+    refused.make(port, channels.at(1));
+    EXPECT_FALSE(refused.made());
+    channels.give_room();
+    refused.make(port, channels.at(1));
+    EXPECT_FALSE(refused.made()) << "its messages go through the ring by now";
+    EXPECT_EQ(channels.made(), 0u);
+    while (channels.made() < 2) channels.make_bytes();
+    Pools<NativePort> without_memory(channels, Division(0, channels.ring_bytes()), 1);
+    without_memory.make(port, channels.at(1));
+    EXPECT_FALSE(without_memory.made());
+  });
+}
+
+// Half of the heap is left for rings, parts and the program.
+TEST(Pools, AreMadeOnlyWhileHalfOfTheHeapIsFree) {
+  for (const bool half_gone : {false, true})
+    on_processes(2, [half_gone](Communicator& communicator) {
+      const int rank = communicator.rank();
+      void* const kept =
+          half_gone && rank == 0 ? communicator.allocate(communicator.heap_bytes() / 2) : nullptr;
+      communicator.barrier();
+      const std::size_t before = communicator.heap_free_bytes();
+      communicator.barrier();
+      const Bytes sent = numbered(100000, 7);
+      Bytes got(sent.size());
+      communicator.send_receive(sent.data(), sent.size(), 1 - rank, 3, got.data(), got.size(), 1 - rank, 3);
+      EXPECT_TRUE(got == sent);
+      communicator.barrier();
+      const std::size_t taken = before - communicator.heap_free_bytes();
+      // Two rings of 2 MB, and as many pools.
+      EXPECT_GT(taken, std::size_t{half_gone ? 4u : 8u} << 20);
+      EXPECT_LT(taken, std::size_t{half_gone ? 5u : 9u} << 20);
+      communicator.barrier();
+      if (kept != nullptr) communicator.release(kept);
+    });
+}
+
 TEST(Parts, CoverTheRest) {
   constexpr std::size_t from = 131072;
   for (const std::size_t to : {from + 1, std::size_t{1} << 20, (std::size_t{1} << 20) + 1,
