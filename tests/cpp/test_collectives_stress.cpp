@@ -103,8 +103,15 @@ std::unique_ptr<AnyCollective<DelayPort>> make(Operation operation, const Algori
 /// One rank's calls. All elements are of 8 bytes, of which counts are.
 class Calls {
  public:
-  Calls(Communicator& comm, Operation operation, const std::string& name)
-      : operation_(operation), name_(name), rank_(comm.rank()), ranks_(comm.size()) {}
+  /// `any_counts`: whether some scatters are vector versions.
+  Calls(Communicator& comm, Operation operation, const std::string& name, bool any_counts)
+      : operation_(operation),
+        name_(name),
+        rank_(comm.rank()),
+        ranks_(comm.size()),
+        any_counts_(any_counts && operation == Operation::scatter),
+        counts_(static_cast<std::size_t>(ranks_)),
+        displacements_(counts_.size()) {}
 
   void operator()(AnyCollective<DelayPort>& collective, DelayPort& port, unsigned turn) {
     const std::size_t counts[] = {1, 0, 2, 31, 32, 33, 1, 64, 150, 300, 7};
@@ -113,6 +120,7 @@ class Calls {
     // By threes the same root: both a root that goes on and one that takes over.
     root_ = static_cast<int>(turn / 3 * 5 + turn / 30) % ranks_;
     in_place_ = turn % 2 == 1;
+    vector_ = any_counts_ && turn / 2 % 5 >= 3;
     const std::size_t all = count_ * static_cast<std::size_t>(ranks_);
     send_.assign(all + 1, Affine{0xee, 0xee});
     receive_.assign(all + 1, Affine{0xee, 0xee});
@@ -173,6 +181,7 @@ class Calls {
         if (!root) call.send = Data();
         if (root)
           for (int r = 0; r < ranks_; ++r) put(send_, count_ * static_cast<std::size_t>(r), r);
+        if (vector_) scatterv(call);
         break;
       case Operation::reduce_scatter: {
         std::vector<Affine>& from = in_place_ ? receive_ : send_;
@@ -195,6 +204,20 @@ class Calls {
     call.op = composition();
     call.count = count_;
   }
+  // The beginnings of the blocks that the regular call would have. Only the root knows how long the others' are.
+  void scatterv(Call& call) {
+    for (int r = 0; r < ranks_; ++r) {
+      counts_[static_cast<std::size_t>(r)] = length(r) * sizeof(Affine);
+      displacements_[static_cast<std::size_t>(r)] = static_cast<std::size_t>(r) * call.count;
+    }
+    blocks_ = Blocks{counts_.data(), displacements_.data()};
+    call.vector = true;
+    call.count = length(rank_) * sizeof(Affine);
+    if (rank_ == root_) call.blocks = &blocks_;
+  }
+  std::size_t length(int r) const {
+    return vector_ ? count_ * ((static_cast<unsigned>(r) + turn_) % 4) / 3 : count_;
+  }
   void put(std::vector<Affine>& to, std::size_t at, int block) const {
     for (std::size_t i = 0; i < count_; ++i) to[at + i] = part(rank_, block, i, turn_);
   }
@@ -211,7 +234,7 @@ class Calls {
     }
     for (std::size_t i = 0; i < count_; ++i) {
       if (operation_ == Operation::broadcast) expect(i, part(root_, 0, i, turn_));
-      if (operation_ == Operation::scatter) expect(i, part(root_, rank_, i, turn_));
+      if (operation_ == Operation::scatter && i < length(rank_)) expect(i, part(root_, rank_, i, turn_));
       if (operation_ == Operation::allreduce || (operation_ == Operation::reduce && root))
         expect(i, folded(ranks_, 0, i));
       if (operation_ == Operation::reduce_scatter) expect(i, folded(ranks_, rank_, i));
@@ -240,6 +263,10 @@ class Calls {
   int root_ = 0;
   bool in_place_ = false;
   bool exclusive_ = false;
+  bool any_counts_;
+  bool vector_ = false;
+  std::vector<std::size_t> counts_, displacements_;
+  Blocks blocks_;
   std::vector<Affine> send_;
   std::vector<Affine> receive_;
 };
@@ -260,7 +287,8 @@ void run(ThreadGroup& group, const Subject& subject, unsigned exposable) {
                    (exposable >> rank & 1u) != 0);
     const auto collective = make(subject.operation, effective, Setup{rank, comm.shape(), memory.get()});
     if (!collective) throw Error("check: no such algorithm here");
-    Calls calls(comm, subject.operation, std::string(to_string(subject.operation)) + " " + effective.text());
+    Calls calls(comm, subject.operation, std::string(to_string(subject.operation)) + " " + effective.text(),
+                effective.name == "mailbox");
     for (unsigned turn = 0; turn < 120; ++turn) calls(*collective, port, turn);
     comm.barrier();
   });
@@ -293,6 +321,7 @@ constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slo
                                 {Operation::gather, "single-copy:piece=4096"},
                                 {Operation::scatter, "mailbox:cell=256:cells=2"},
                                 {Operation::scatter, "mailbox:cell=256:cells=5"},
+                                {Operation::scatter, "mailbox:cell=256:cells=64"},
                                 {Operation::scatter, "mailbox:cell=256:cells=5:direct=200"},
                                 {Operation::scatter, "single-copy:piece=4096"},
                                 {Operation::allgather, "one-shot:cell=64:cells=2"},

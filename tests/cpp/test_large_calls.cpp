@@ -12,13 +12,10 @@
 
 #include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/registry/family.hpp"
-#include "phicoll/collectives/scatter/mailbox.hpp"
 #include "phicoll/collectives/transport/copy_ways.hpp"
-#include "phicoll/collectives/transport/trial_runs.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
-#include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/shared_memory.hpp"
 
 namespace phicoll {
@@ -202,90 +199,6 @@ TEST_P(WhicheverTheReaderWants, Threads) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheReaderWants, ::testing::Values(2, 3));
 
-// Processes fetch the blocks of the ninth to eleventh call of a root, since ranks of one CPU know that they are near.
-void whichever_the_root_finds(Communicator& comm) {
-  const AlgorithmSpec scatter = family(Operation::scatter).parse("mailbox:cell=65536:cells=16:fetch=1");
-  const auto ranks = static_cast<std::size_t>(comm.size());
-  const std::size_t bytes = 200013;
-  std::vector<unsigned char> block(bytes), all(ranks * bytes);
-  for (int turn = 0; turn < 16 * comm.size(); ++turn) {
-    const int root = turn / 16;
-    const bool in_place = comm.rank() == root && turn % 5 == 4;
-    unsigned char* const own = all.data() + static_cast<std::size_t>(comm.rank()) * bytes;
-    for (int r = 0; comm.rank() == root && r < comm.size(); ++r)
-      fill(all.data() + static_cast<std::size_t>(r) * bytes, bytes, r, turn);
-    comm.scatter(comm.rank() == root ? all.data() : nullptr, in_place ? nullptr : block.data(), bytes, root,
-                 &scatter);
-    check(in_place ? own : block.data(), bytes, comm.rank(), turn, "turn " + std::to_string(turn));
-  }
-}
-
-class WhicheverTheRootFinds : public ::testing::TestWithParam<int> {
- protected:
-  static GroupOptions on_one_cpu(bool cross_copies) {
-    GroupOptions options;
-    options.placement = std::to_string(os::allowed_cpus().back());
-    options.cross_copies = cross_copies;
-    return options;
-  }
-};
-
-TEST_P(WhicheverTheRootFinds, Processes) {
-  fork_and_run(GetParam(), on_one_cpu(true), whichever_the_root_finds);
-}
-TEST_P(WhicheverTheRootFinds, ProcessesThatTheKernelRefuses) {
-  fork_and_run(GetParam(), on_one_cpu(false), whichever_the_root_finds);
-}
-TEST_P(WhicheverTheRootFinds, Threads) {
-  ThreadGroup group(GetParam(), on_one_cpu(true));
-  group.run(whichever_the_root_finds);
-}
-INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheRootFinds, ::testing::Values(3, 4));
-
-/// No rank can load another's memory; all share a cache. Counts what it fetches.
-class FetchingPort : public NativePort {
- public:
-  explicit FetchingPort(const NativePort& port) : NativePort(port) {}
-  static bool direct(const Exposed&) { return false; }
-  bool reachable(Data, std::size_t) const { return false; }
-  bool near(std::size_t) const { return true; }
-  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) {
-    ++fetches;
-    NativePort::fetch(to, from, offset, bytes);
-  }
-  int fetches = 0;
-};
-
-TEST(LargeCalls, AScattersNinthToEleventhCallIsFetched) {
-  constexpr int ranks = 4;
-  constexpr std::size_t bytes = 200013;
-  const Shape shape = Shape::unknown(ranks);
-  for (const int cells : {2, 16}) {  // fewer than readers, and more
-    MailboxScatter::Parameters p;
-    p.cell = 65536;
-    p.cells = cells;
-    p.fetch = 1;
-    std::vector<unsigned char> memory(MailboxScatter::footprint(p, shape) + 128), all(ranks * bytes);
-    auto* const aligned = memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128);
-    ThreadGroup(ranks).run([&](Communicator& comm) {
-      FetchingPort port(NativePort(comm.control(), comm.rank(), comm.wait_policy()));
-      MailboxScatter::Rank<FetchingPort> algorithm(p, phicoll::Setup{comm.rank(), shape, aligned});
-      std::vector<unsigned char> block(bytes);
-      for (int turn = 0; turn < 11; ++turn) {
-        for (int r = 0; comm.rank() == 0 && r < ranks; ++r)
-          fill(all.data() + static_cast<std::size_t>(r) * bytes, bytes, r, turn);
-        Call call;
-        call.send = port.bind(all.data(), all.size());
-        call.receive = port.bind(block.data(), bytes);
-        call.count = bytes;
-        algorithm(port, call);
-        check(block.data(), bytes, comm.rank(), turn, "turn " + std::to_string(turn));
-        EXPECT_EQ(port.fetches, comm.rank() == 0 || turn < 8 ? 0 : turn - 7) << "rank " << comm.rank();
-      }
-    });
-  }
-}
-
 // Blocks that loads reach are copied by both of two ranks; a rank's other buffer may be beyond reach, in any turn.
 void from_both_sides(Communicator& comm) {
   const AlgorithmSpec gather =
@@ -413,44 +326,6 @@ TEST(CopyWays, EndsItsTrialOnceOneWayIsFarBehind) {
   ends(50, 16);
   ends(200, 16);
   ends(300, 8);
-}
-
-/// How many of `calls` calls go the second way, whose times are those given by their place in a row of such calls; the last of
-/// them is that of all further ones.
-int second_ways(TrialRuns& runs, std::size_t bytes, int calls, std::int64_t first_ns,
-                const std::vector<std::int64_t>& second_ns) {
-  int found = 0;
-  std::size_t in_a_row = 0;
-  for (int i = 0; i < calls; ++i) {
-    const bool second = runs.second(bytes);
-    found += second;
-    in_a_row = second ? in_a_row + 1 : 0;
-    runs.took(second ? second_ns[std::min(in_a_row, second_ns.size()) - 1] : first_ns, 0);
-  }
-  return found;
-}
-
-TEST(TrialRuns, JudgeAWayByItsThirdCallInARow) {
-  TrialRuns runs;
-  EXPECT_EQ(second_ways(runs, 1000, 8, 100, {200, 90}), 0);
-  EXPECT_EQ(second_ways(runs, 1000, 11, 100, {200, 90}), 11);
-  EXPECT_EQ(second_ways(runs, 1000, 3, 100, {200, 90}), 0) << "the first way's trial";
-  EXPECT_EQ(second_ways(runs, 1000, 16, 100, {200, 90}), 16) << "fewer trials now";
-  EXPECT_EQ(second_ways(runs, 2000, 8, 100, {200, 90}), 0) << "another size";
-}
-
-TEST(TrialRuns, TryASlowWayEverMoreSeldom) {
-  TrialRuns runs;
-  EXPECT_EQ(second_ways(runs, 1000, 8 + 3 + 16 + 3 + 32, 100, {90, 90, 110}), 6);
-  EXPECT_EQ(second_ways(runs, 1000, 100000, 100, {110}), 3 * 197);
-}
-
-TEST(TrialRuns, AddWhatTheFirstWayCostsOthers) {
-  TrialRuns runs;
-  for (int i = 0; i < 8 + 3 + 8; ++i) {
-    EXPECT_EQ(runs.second(1000), i >= 8) << i;
-    runs.took(runs.second(1000) ? 110 : 100, 25);
-  }
 }
 
 }  // namespace

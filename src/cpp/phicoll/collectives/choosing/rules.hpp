@@ -93,8 +93,6 @@ AlgorithmChoice barrier(const Choosing& at);
 // The reasons that several rules give.
 namespace because {
 constexpr const char* single = "from here on the bytes cross between the CPUs only once that way";
-constexpr const char* near_once =
-    "few large cells, or a single copy where CPUs share a cache and that was faster lately";
 constexpr const char* faster = "cells or a single copy, whichever was faster lately";
 constexpr const char* sliced = "each rank combines a part, all take all parts";
 constexpr const char* root_takes = "each rank combines a part, the root takes all parts";

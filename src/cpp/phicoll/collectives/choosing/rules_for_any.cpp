@@ -127,34 +127,15 @@ AlgorithmChoice gather(const Choosing& at) {
 
 AlgorithmChoice scatter(const Choosing& at) {
   if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
-  // Each rank has a ring with at least one cell for each other rank.
-  if (at.sharing && at.shape.size() <= 32) {
-    const Rule words = {0, "mailbox:cell=960:cells=1024", ahead};
-    const Rule small = {961, "mailbox:cell=4096:cells=1024", ahead};
-    const Rule usual = {at.host.at(&H::shared_send), "mailbox", root_ahead};
-    const From larger = at.host.at(&H::shared_rotate);
-    // For fresh blocks of 512 KB, cells of 256 KB take 0.25 of a single copy's time between far CPUs, and as long between near
-    // ones; for blocks that are used again, as long and 1.5, so near ranks find out. From 1 MB on they take up to 1.7 between
-    // near ones.
-    if (at.shape.size() <= 4)
-      return at.by_size(
-          {words,
-           small,
-           usual,
-           {larger, at.cells("mailbox:cell=", at.ring / 2), seldom},
-           at.shape.size() == 2
-               ? Rule{128 << 10, at.wide_cells("mailbox:cell=", at.ring / 2), seldom}
-               : Rule{128 << 10, at.wide_cells("mailbox:fetch=1:cell=", at.ring / 2), near_once},
-           {1 << 20, "single-copy", single}});
-    // With 8 ranks, 32 KB take 0.7 of the time in cells of 32 KB, and 64 KB take 0.8 in one cell of 64 KB.
-    return at.by_size(
-        {words,
-         small,
-         usual,
-         {16385, "mailbox:cell=32768:cells=128", ahead},
-         {larger.bytes > 32768 ? larger : From(32769), at.cells("mailbox:cell=", at.ring / 4), seldom},
-         {at.host.at(&H::shared_single, at.ranks), "single-copy", single}});
-  }
+  // With 4 and 8 ranks on 2 CPUs, cells of 256 KB take 0.4 to 0.9 of a single copy's time for 128 KB to 512 KB. From 1 MB on, both
+  // take as long between near CPUs.
+  if (at.sharing)
+    return at.by_size({{0, "mailbox:cell=960:cells=1024", ahead},
+                       {961, "mailbox:cell=4096:cells=1024", ahead},
+                       {at.host.at(&H::shared_send), "mailbox", root_ahead},
+                       {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", 2 * at.ring), seldom},
+                       {128 << 10, at.wide_cells("mailbox:cell=", 2 * at.ring), seldom},
+                       {1 << 20, "single-copy", single}});
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox:cell=16384:cells=128", root_ahead},

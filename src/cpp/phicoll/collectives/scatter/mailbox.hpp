@@ -1,8 +1,12 @@
 #pragma once
 
 // phicoll's scatter for small and middle messages, regular and vector: the root sends each rank its block in pieces,
-// turn by turn. It waits only when its ring is full, or for ranks that read large blocks in place, fetch them with the
-// kernel's help (fetch=1), or copy them together with it (once=1).
+// turn by turn. It waits only when the ring is full, or for ranks that read large blocks in place or, of two, copy one
+// together with it (once=1).
+//
+// There is one ring, which belongs to whoever is the root: a ring for each rank would leave a root a part of the memory, and of
+// eight ranks, of 64 KB cells in 4 MB, one cell for each reader. Eight ranks on two CPUs then took 1.6 to 4 times as long for
+// 8 KB to 256 KB, and 1.3 to 2 times for less.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,16 +15,14 @@
 #include "phicoll/collectives/transport/faster_copy.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
-#include "phicoll/collectives/transport/trial_runs.hpp"
 
 namespace phicoll {
 
 struct MailboxScatter : AlgorithmDefaults {
   struct Parameters {
     int cell = 16384;
-    int cells = 64;
+    int cells = 256;
     int once = 0;
-    int fetch = 0;
     DirectParameters direct;
   };
 
@@ -33,40 +35,36 @@ struct MailboxScatter : AlgorithmDefaults {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 1024, "pieces under way from a root");
     describe_once(visitor, p.once);
-    visitor.integer(
-        "fetch", p.fetch, 0, 1,
-        "whether more than two ranks let the kernel copy their blocks once where CPUs share a cache and "
-        "that was faster lately");
     describe_direct(visitor, p.direct);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
     if (shape.size() != 2) p.once = 0;
-    if (shape.size() == 2) p.fetch = 0;
-    limit_mailbox(shape.size(), p.cells, p.cell, 2 * shape.size(), rings_most);
-    keep_readers(shape, p.cells);
+    limit_mailbox(1, p.cells, p.cell, 2 * shape.size(), rings_most);
+    // Rings of many small cells stay powers of two, whose cells are found without a division: four ranks on two CPUs
+    // scatter 8 and 64 bytes in 0.93 and 0.87 of the time.
+    if (p.cell > 4096) keep_readers(shape, p.cells);
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return copies_at(p, shape.size()) + faster_copy_footprint(shape.size(), p.once);
   }
   static std::size_t copies_at(const Parameters& p, int ranks) {
-    return mailbox_footprint(ranks, p.cells, static_cast<std::size_t>(p.cell));
+    return one_ring_footprint(ranks, p.cells, static_cast<std::size_t>(p.cell));
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell), p.direct),
+        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell), p.direct, Rings::one),
           rank_(setup.rank),
           ranks_(setup.size()),
-          fetch_(p.fetch != 0),
-          mates_(mates_of(setup)),
           faster_(setup, copies_at(p, setup.size()), p.once, false) {}
 
     void operator()(Port& port, const Call& call) {
       if (!call.vector && call.count <= sizeof(std::uint64_t)) {
+        if (call.count == 0) return;
         words(port, call);
         mailbox_.next_call(message(1, 1));
       } else {
@@ -81,9 +79,8 @@ struct MailboxScatter : AlgorithmDefaults {
           mailbox_.expect(port, call.root, message(0, (rank_ - call.root + ranks_) % ranks_));
         return Started::half;
       }
-      // A block that is fetched is waited for.
-      if (call.vector || may_fetch(port, call) || call.count > mailbox_.bytes() ||
-          faster_.chooses(call.count))
+      if (call.vector || call.count > mailbox_.bytes() || faster_.chooses(call.count) ||
+          !mailbox_.knows_last())
         return Started::no;
       for (int step = 1; step < ranks_; ++step)
         if (!mailbox_.opens(port, message(0, step))) return Started::no;
@@ -97,13 +94,14 @@ struct MailboxScatter : AlgorithmDefaults {
 
    private:
     void words(Port& port, const Call& call) {
-      if (call.count == 0) return;
       if (rank_ != call.root) {
         const std::uint64_t m = message(0, (rank_ - call.root + ranks_) % ranks_);
         write_value(port, call.receive, mailbox_.take(port, call.root, m, call.tag, Meanwhile::as_much),
                     call.count);
-        return mailbox_.finish(port, call.root, m);
+        mailbox_.finish(port, call.root, m);
+        return mailbox_.passed(message(1, 1));
       }
+      mailbox_.await_left(port);
       for (int step = 1; step < ranks_; ++step)
         mailbox_.post(port, message(0, step), call.send + call.block_at((rank_ + step) % ranks_), call.count,
                       call.tag);
@@ -117,19 +115,21 @@ struct MailboxScatter : AlgorithmDefaults {
     }
 
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
+      const bool unknown = call.vector && ranks_ != 2;
       if (rank_ == call.root)
         send(port, call);
       else
-        receive(port, call);
-      mailbox_.next_call(message(call.vector && ranks_ != 2 ? 1 : mailbox_.cells_of(received(call)), 1));
+        mailbox_.passed(message(receive(port, call), 1));
+      if (unknown) mailbox_.leave(port, rank_ == call.root);
+      mailbox_.next_call(message(unknown ? 1 : mailbox_.cells_of(received(call)), 1));
     }
     /// Bytes that a rank receives, if all receive as many or there are two.
     std::size_t received(const Call& call) const {
       return rank_ == call.root ? call.block_count(1 - rank_) : call.count;
     }
     void send(Port& port, const Call& call) {
+      mailbox_.await_left(port);
       if (ranks_ == 2 && together(port, call)) return send_together(port, call);
-      if (may_fetch(port, call) && port.near(call.count)) return send_faster(port, call);
       send_pieces(port, call);
     }
     void send_pieces(Port& port, const Call& call) {
@@ -155,37 +155,6 @@ struct MailboxScatter : AlgorithmDefaults {
       take_own(port, call);
       mailbox_.settle(port);
     }
-    /// Whether the readers may fetch their blocks, if CPUs are near.
-    bool may_fetch(Port& port, const Call& call) const {
-      const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
-      return fetch_ && !call.vector && !port.reachable(call.send, all) && port.exposable(call.send, all);
-    }
-    /// Near CPUs, 4 ranks on 2, 256 KB: fetching takes 0.7 of the time where the readers still have the blocks of the call before
-    /// in their caches, and 1.5 where the root has written them anew. Far CPUs: 1 and 4. The times of a call that does not
-    /// block include what its program does meanwhile.
-    void send_faster(Port& port, const Call& call) {
-      const std::int64_t begun = port.now();
-      if (runs_.second(call.count))
-        send_whole(port, call);
-      else
-        send_pieces(port, call);
-      // The handicap: the ranks of this CPU read their cells only after this.
-      runs_.took(port.now() - begun, 100 * mates_ / ranks_);
-    }
-    /// The first message to each rank stands for its whole block.
-    void send_whole(Port& port, const Call& call) {
-      for (int step = 1; step < ranks_; ++step)
-        mailbox_.send_direct(port, message(0, step), counted(call, call.count),
-                             call.send + call.block_at((rank_ + step) % ranks_));
-      take_own(port, call);
-      mailbox_.settle(port);
-    }
-    static int mates_of(const Setup& setup) {
-      int mates = 0;
-      for (int r = 0; r < setup.size(); ++r)
-        mates += r != setup.rank && setup.shape.share_cpu(setup.rank, r) ? 1 : 0;
-      return mates;
-    }
     bool together(Port& port, const Call& call) const {
       const Data block = call.send + call.block_at(1 - rank_);
       const std::size_t bytes = call.block_count(1 - rank_);
@@ -204,39 +173,30 @@ struct MailboxScatter : AlgorithmDefaults {
       mailbox_.settle(port);
     }
 
-    void receive(Port& port, const Call& call) {
+    // Returns how many messages the root has sent to this rank.
+    std::uint64_t receive(Port& port, const Call& call) {
       const int step = (rank_ - call.root + ranks_) % ranks_;
       const std::uint64_t tag = counted(call, call.count);
       if (faster_.chooses(call.count)) return receive_together(port, call, tag);
-      if (fetch_ && receive_whole(port, call, step, tag)) return;
-      receive_pieces(port, call, step, tag);
+      return receive_pieces(port, call, step, tag);
     }
     // Of two ranks: the first message says whether both copy the block.
-    [[gnu::noinline]] void receive_together(Port& port, const Call& call, std::uint64_t tag) {
+    [[gnu::noinline]] std::uint64_t receive_together(Port& port, const Call& call, std::uint64_t tag) {
       const std::uint64_t first = message(0, 1);
       MessagePlace place;
       mailbox_.await(port, call.root, first, tag, std::min(mailbox_.bytes(), call.count), place);
       const std::int64_t begun = port.now();
+      std::uint64_t pieces = 1;
       if (place == MessagePlace::cell) {
-        receive_pieces(port, call, 1, tag);
+        pieces = receive_pieces(port, call, 1, tag);
       } else {
         faster_.exchange(port, call.tag, call.root, call.receive, call.count);
         mailbox_.finish(port, call.root, first);
       }
       faster_.took(port, place, call.count, port.now() - begun);
+      return pieces;
     }
-    // Of more: returns whether the first message stood for the whole block. This rank has fetched it then.
-    bool receive_whole(Port& port, const Call& call, int step, std::uint64_t tag) {
-      const std::uint64_t first = message(0, step);
-      MessagePlace place;
-      mailbox_.await(port, call.root, first, tag, std::min(mailbox_.bytes(), call.count), place,
-                     Meanwhile::as_much);
-      if (place != MessagePlace::beyond_reach) return false;
-      port.fetch(call.receive, mailbox_.taken_piece(), 0, call.count);
-      mailbox_.finish(port, call.root, first);
-      return true;
-    }
-    void receive_pieces(Port& port, const Call& call, int step, std::uint64_t tag) {
+    std::uint64_t receive_pieces(Port& port, const Call& call, int step, std::uint64_t tag) {
       std::uint64_t piece = 0;
       std::size_t at = 0;
       do {
@@ -247,14 +207,12 @@ struct MailboxScatter : AlgorithmDefaults {
         mailbox_.finish(port, call.root, m);
         at += bytes;
       } while (at < call.count);
+      return piece;
     }
 
     Mailbox<Port> mailbox_;
     int rank_;
     int ranks_;
-    bool fetch_;
-    int mates_;  // on this rank's CPU
-    TrialRuns runs_;
     FasterCopy<Port> faster_;
   };
 };

@@ -13,9 +13,19 @@
 //  3. So each word has one writer at a time. A cell's reader may change from message to message, but the next message
 //     is written only after the last reader's acknowledgement.
 //
+// Where all messages of a call come from one rank, as in a scatter, the ranks may send from one ring in turn (Rings::one),
+// which is then as long as theirs together would be:
+//
+//  4. Every rank knows the number in each cell: of messages that another rank has sent from `passed`, as all know how many
+//     there are. The next sender acquires the acknowledgement of the cell's last reader, who had acquired the message before
+//     it. So what the sender before stored comes before what this one stores, and so do the reader's loads.
+//  5. How many messages a vector call has, only its sender knows. When a rank leaves such a call, it says so with release
+//     (`leave`). Another rank that is to send acquires that from all (`await_left`) before it writes: by then they have read
+//     all messages of that call and of those before it.
+//
 // A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
-// waits in `settle` until its readers have acknowledged all such messages. Where loads cannot reach it, the reader fetches
-// it with the kernel's help (a scatter's). Two ranks may go on by one copy that both make (faster_copy.hpp), in reach or not.
+// waits in `settle` until its readers have acknowledged all such messages. Two ranks may go on by one copy that both make
+// (faster_copy.hpp), in reach or not.
 //
 // The tag of a message is the call's and, where the caller asks for it (`counted`), the size and type of all that the
 // call sends from this sender to this reader. A reader whose counts differ, as they may in gatherv, scatterv and
@@ -39,6 +49,7 @@
 #include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/collectives/transport/words.hpp"
 #include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/word.hpp"
@@ -55,6 +66,10 @@ inline std::size_t mailbox_slots(int cells) {
 inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
   return static_cast<std::size_t>(ranks) * (mailbox_read_words(cells) + mailbox_slots(cells) +
                                             static_cast<std::size_t>(cells) * cell_stride(bytes));
+}
+/// The same of one ring from which all ranks send.
+inline std::size_t one_ring_footprint(int ranks, int cells, std::size_t bytes) {
+  return mailbox_footprint(1, cells, bytes) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
 }
 /// Takes fewer cells, down to `least_cells`, then smaller ones, down to max_element_bytes, until a mailbox fits into
 /// `most` bytes.
@@ -88,6 +103,9 @@ inline std::string counted_in_words(std::uint64_t tag) {
          (type != 0 ? " of " + type_name(type) : "");
 }
 
+/// Whether each rank sends from a ring of its own, or all from one in turn.
+enum class Rings : unsigned char { of_senders, one };
+
 /// Where a message is when its reader awaits it: in a cell, or in its sender's memory, which loads reach or not.
 enum class MessagePlace : unsigned char { cell, in_reach, beyond_reach };
 
@@ -96,18 +114,20 @@ class Mailbox {
  public:
   /// `direct`: see describe_direct.
   Mailbox(const Setup& setup, std::size_t offset, int cells, std::size_t bytes,
-          const DirectParameters& direct = DirectParameters())
+          const DirectParameters& direct = DirectParameters(), Rings rings = Rings::of_senders)
       : memory_(setup.memory + offset),
-        rank_bytes_(mailbox_footprint(1, cells, bytes)),
+        rank_bytes_(rings == Rings::one ? 0 : mailbox_footprint(1, cells, bytes)),
         slots_(mailbox_read_words(cells)),
         cells_(slots_ + mailbox_slots(cells)),
         stride_(cell_stride(bytes)),
         bytes_(bytes),
         turns_(cells),
         direct_(direct),
+        left_(setup.at<Strided<CounterLine>>(offset + mailbox_footprint(1, cells, bytes))),
         rank_(setup.rank),
+        ranks_(setup.size()),
         hint_(setup.hint()),
-        rotates_(!setup.shape.sharing()),
+        rotates_(rings == Rings::one || !setup.shape.sharing()),
         last_(static_cast<std::size_t>(cells), 0),
         given_(static_cast<std::size_t>(cells), 0),
         own_slots_(slot_of(setup.rank, 0)) {
@@ -119,8 +139,8 @@ class Mailbox {
   Stores stores(int to) const { return stores_[static_cast<std::size_t>(to)]; }
 
   /// By how many cells a call of blocks of `bytes` bytes, a size that all ranks know, moves on: by the messages of a block.
-  /// A cell that is written again sooner is still in its reader's cache, and slow to take back. Ranks that share CPUs
-  /// find it in their own cache, and move on by one.
+  /// A cell that is written again sooner is still in its reader's cache, and slow to take back. Ranks that share CPUs and
+  /// have rings of their own find it in their own cache, and move on by one.
   std::uint64_t cells_of(std::size_t bytes) const {
     return rotates_ && bytes > bytes_ ? (bytes + bytes_ - 1) / bytes_ : 1;
   }
@@ -129,6 +149,32 @@ class Mailbox {
     ++call_;
     first_ += cells;
   }
+
+  /// @name One ring: what the ranks that did not send do at the end of a call, before next_call, which has sent `messages`
+  /// messages; or all of a vector call's ranks. `await_left` is what a sender begins with.
+  /// @{
+  void passed(std::uint64_t messages) {
+    if (messages != 1) return passed_some(messages);
+    last_[static_cast<std::size_t>(turns_.cell(first_))] = number(0);
+  }
+  void passed_some(std::uint64_t messages) {
+    std::uint64_t m = messages > turns_.cells() ? messages - turns_.cells() : 0;
+    for (std::uint64_t i = turns_.cell(first_ + m); m < messages; ++m) {
+      last_[static_cast<std::size_t>(i)] = number(m);
+      if (++i == turns_.cells()) i = 0;
+    }
+  }
+  void leave(Port& port, bool sender) {
+    port.signal(left_[rank_].value.word, call_ + 1);
+    if (sender) return;
+    unknown_ = call_ + 1;
+    std::fill(last_.begin(), last_.end(), 0);  // read, once all have left
+  }
+  bool knows_last() const { return unknown_ == 0; }
+  void await_left(Port& port) {
+    if (__builtin_expect(unknown_ != 0, 0)) await_all(port);
+  }
+  /// @}
 
   /// Whether open() and post() would not wait.
   bool opens(Port& port, std::uint64_t m) { return is_read(port, turns_.cell(first_ + m)); }
@@ -194,8 +240,6 @@ class Mailbox {
     place = place_;
     return message;
   }
-  /// Where the message is that was awaited last and stays in place.
-  const Exposed& taken_piece() const { return taken_piece_; }
   /// `piece` bytes of memory that the reader may write between await and finish: the message's own, unless the message
   /// stays in place.
   Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
@@ -254,15 +298,31 @@ class Mailbox {
   // If the call claimed a cell twice, the second claim waited for the first reader.
   [[gnu::noinline]] void settle_direct(Port& port) {
     for (std::size_t i = 0; i < given_.size(); ++i) {
-      if (given_[i] != 0) await_reader(port, i);
+      if (given_[i] != 0 && last_[i] != 0) await_reader_or_later(port, i);
       given_[i] = 0;
     }
     any_given_ = false;
   }
+  // In one ring the next sender may use the cell before this one looks: its reader's number is larger.
+  void await_reader_or_later(Port& port, std::size_t i) {
+    const Word<std::uint64_t>& read = *read_word(rank_, i);
+    for (;;) {
+      const std::uint64_t seen = port.load_acquire(read);
+      if (static_cast<std::int64_t>(seen - last_[i]) >= 0) break;  // numbers begin again after 2^32 calls
+      port.wait(read, not_equal(seen));
+    }
+    last_[i] = 0;
+  }
   [[gnu::noinline]] Data take_direct(Port& port, CellHead& head) {
-    taken_piece_ = reinterpret_cast<DirectCell&>(head).payload.load(port);
-    place_ = Port::direct(taken_piece_) ? MessagePlace::in_reach : MessagePlace::beyond_reach;
-    return port.view(taken_piece_, 0);
+    const Exposed piece = reinterpret_cast<DirectCell&>(head).payload.load(port);
+    place_ = Port::direct(piece) ? MessagePlace::in_reach : MessagePlace::beyond_reach;
+    return port.view(piece, 0);
+  }
+  // Equal: no rank leaves a later vector call before this one has sent.
+  [[gnu::noinline]] void await_all(Port& port) {
+    for (int r = 0; r < ranks_; ++r)
+      if (r != rank_) port.wait(left_[r].value.word, equal(unknown_), hint_(r));
+    unknown_ = 0;
   }
   void await_reader(Port& port, std::uint64_t i) {
     // Equal, not at least: numbers begin again after 2^32 calls.
@@ -311,10 +371,13 @@ class Mailbox {
   Direct direct_;
   bool any_given_ = false;
   MessagePlace place_ = MessagePlace::cell;  // of the last message that was found in its sender's memory
-  Exposed taken_piece_{0, 0, 0};
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
+  std::uint64_t unknown_ =
+      0;  // the last vector call that another rank sent, from 1 on; 0 once all are known to have left it
+  Strided<CounterLine>* left_;
   int rank_;
+  int ranks_;
   Hint hint_;
   bool rotates_;
   AlignedVector<std::uint64_t>
