@@ -58,15 +58,6 @@ class DelayPort : public NativePort {
   bool reachable(Data, std::size_t) const { return exposable_; }
   bool exposable(Data, std::size_t) const { return exposable_; }
 
-  void let_giver_leave() const {
-    delay();
-    NativePort::let_giver_leave();
-    ++let_leave_;
-    delay();
-  }
-  /// How often.
-  int let_leave() const { return let_leave_; }
-
   /// At random, so that both ways are taken.
   bool near(std::size_t) const {
     delay();
@@ -85,7 +76,6 @@ class DelayPort : public NativePort {
 
  private:
   mutable std::uint32_t state_;
-  mutable int let_leave_ = 0;
   bool exposable_;
 };
 

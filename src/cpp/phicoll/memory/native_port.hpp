@@ -287,9 +287,8 @@ class NativePort {
   /// A turn, after a look in vain, of a wait for any of several words; `patience` is the wait's. Ends with the group.
   void take_turn(Patience& patience) const;
 
-  /// For the rank that ends a barrier of ranks that share CPUs: if all have just waited for a rank of this CPU, they are
-  /// likely to do so again, so that rank may leave the barrier before this one.
-  void let_giver_leave() const;
+  /// In a barrier: the rank for which all others waited in the call just before it, or any_rank.
+  int giver_before() const;
 
   std::int64_t ticks() const {
     if (__builtin_expect(!os::cycle_counter_is_clock(), 0)) return now();

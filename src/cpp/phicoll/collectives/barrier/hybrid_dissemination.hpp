@@ -12,6 +12,10 @@
 // `leaders=last` is the paper's: the group's last arriver disseminates. With `static` the group's lowest rank waits for the
 // others and disseminates: it is known which rank waits for which, at the price of one more hand-over if it comes early.
 //
+// By CPU, the root of a broadcast or scatter just before the barrier acts for its group instead of the last arriver: it is likely
+// that all wait for it again after the barrier, so no switch of its CPU should come between. Four ranks on two CPUs, preloaded
+// under Open MPI, barriers and scatters of 8 bytes by turns: a scatter took 0.57 us where another rank acted, and takes 0.14.
+//
 // Reset: sense in the paper (the counter is refilled, the release flag flips, the dissemination has two sets of flags),
 // numbers that only grow by default.
 
@@ -27,12 +31,15 @@
 
 namespace phicoll {
 
-/// What a rank does when it has released its group: nothing, on ports whose ranks never share a CPU.
+/// The rank for which all others waited in the call just before this barrier, the same on all ranks; any_rank if there is none, and
+/// on ports that know no calls.
 template <class Port>
-inline void let_giver_leave(Port&, long) {}
+inline int giver_before(Port&, long) {
+  return any_rank;
+}
 template <class Port>
-inline auto let_giver_leave(Port& port, int) -> decltype(port.let_giver_leave()) {
-  port.let_giver_leave();
+inline auto giver_before(Port& port, int) -> decltype(port.giver_before()) {
+  return port.giver_before();
 }
 
 struct HybridDissemination : AlgorithmDefaults {
@@ -101,7 +108,9 @@ struct HybridDissemination : AlgorithmDefaults {
           self_(setup.rank),
           leaders_(p.leaders),
           reset_(p.between.reset),
-          store_(p.between.store) {}
+          store_(p.between.store) {
+      if (p.group == Level::cpu && setup.members == nullptr) group_of_ = group_of;
+    }
 
     // Groups are numbered by their lowest ranks, so a new number is the next one.
     static std::vector<int> lowest_of(const std::vector<int>& group_of) {
@@ -120,8 +129,16 @@ struct HybridDissemination : AlgorithmDefaults {
       CounterLine& count = group_->count.value;
       if (leaders_ == Leaders::last) {
         const std::uint64_t last = monotone ? episode_ * members_ - 1 : members_ - 1;
-        // Acquire and release: the last arriver speaks for what all of the group wrote before they came.
-        if (port.fetch_add(count.word, std::uint64_t{1}) != last) {
+        const int giver = monotone ? giver_here(port) : any_rank;
+        if (self_ == giver) {
+          port.wait(count.word, at_least(last));
+          port.store_relaxed(count.word, last + 1);
+        } else if (giver != any_rank) {
+          port.signal_add(count.word, std::uint64_t{1});
+          port.wait(group_->release.value.word, released, giver);
+          return;
+        } else if (port.fetch_add(count.word, std::uint64_t{1}) != last) {
+          // Acquire and release: the last arriver speaks for what all of the group wrote before they came.
           port.wait(group_->release.value.word, released);
           return;
         }
@@ -138,7 +155,13 @@ struct HybridDissemination : AlgorithmDefaults {
       // The group's flags have one writer at a time: the next to speak for the group does so after the release.
       between_.run_episode(port, episode_);
       port.signal(group_->release.value, released.value, store_);
-      let_giver_leave(port, 0);
+    }
+    /// The giver, if it is of this group.
+    int giver_here(Port& port) const {
+      if (group_of_.empty()) return any_rank;
+      const int giver = giver_before(port, 0);
+      const auto group = [&](int rank) { return group_of_[static_cast<std::size_t>(rank)]; };
+      return giver != any_rank && group(giver) == group(self_) ? giver : any_rank;
     }
 
     std::uint64_t episode_ = 0;
@@ -146,6 +169,7 @@ struct HybridDissemination : AlgorithmDefaults {
     /// The group as one rank among the groups. A wait names the signalling group's lowest rank as `from`: the rank that
     /// signals runs where that one does.
     typename Dissemination::template Rank<Port> between_;
+    std::vector<int> group_of_;  // of all ranks, if givers act for their groups
     std::uint64_t members_;
     int leader_;
     int self_;
