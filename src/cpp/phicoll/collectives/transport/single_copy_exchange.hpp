@@ -4,7 +4,8 @@
 // rank's buffer cannot be reached by its peers, all go through cells: each sees everyone's word on it, so all decide alike. A
 // rank returns when all have read what they want.
 //
-// With choose=1 a rank also withholds its buffer where cells were faster lately, by its own timing (copy_ways.hpp).
+// With choose=1 a rank also withholds its buffer where cells were faster lately, by its own timing (copy_ways.hpp). Among
+// more than two ranks only every eighth of the first calls tries a single copy, which may take twice the cells' time.
 
 #include <algorithm>
 #include <cstddef>
@@ -49,6 +50,7 @@ struct SingleCopyExchange : SingleCopy<Other> {
         : exposures_(setup, 0),
           piece_(static_cast<std::size_t>(p.piece)),
           choose_(p.choose != 0),
+          ways_(setup.size() == 2 ? 2u : 8u),
           cells_(Base::other(p, setup.shape), Base::behind(setup)),
           order_(setup),
           stores_(setup.shape),
@@ -76,26 +78,28 @@ struct SingleCopyExchange : SingleCopy<Other> {
       bool once = call.count == 0 || (offered && port.exposable(call.send, sent(call)));
       for (const int r : order_)
         if (call.block_count(r) != 0 && !exposures_.await(port, r).send) once = false;
-      if (once) {
-        // Where this rank's block lies in anyone's buffer.
-        const std::size_t at = personalized ? static_cast<std::size_t>(rank_) * call.count : 0;
-        std::size_t most = 0;
-        for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
-        const Stores stores = stores_.exchanged(call.count);
-        for (std::size_t done = 0; done < most; done += piece_) {
-          for (const int r : order_) {
-            if (done < call.block_count(r))
-              take_exposed(port, call.receive + (call.block_at(r) + done), exposures_.await(port, r).send,
-                           at + done, std::min(piece_, call.block_count(r) - done), stores);
-          }
-        }
-        const Data own = call.receive + call.block_at(rank_);
-        if (own != call.send + at) port.move(own, call.send + at, call.count, stores);
+      if (!once) {
+        // Nobody says that it has read the others' exposures: it has before it stores its first piece, which all await.
+        cells_(port, call);
+        return false;
       }
+      // Where this rank's block lies in anyone's buffer.
+      const std::size_t at = personalized ? static_cast<std::size_t>(rank_) * call.count : 0;
+      std::size_t most = 0;
+      for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
+      const Stores stores = stores_.exchanged(call.count);
+      for (std::size_t done = 0; done < most; done += piece_) {
+        for (const int r : order_) {
+          if (done < call.block_count(r))
+            take_exposed(port, call.receive + (call.block_at(r) + done), exposures_.await(port, r).send,
+                         at + done, std::min(piece_, call.block_count(r) - done), stores);
+        }
+      }
+      const Data own = call.receive + call.block_at(rank_);
+      if (own != call.send + at) port.move(own, call.send + at, call.count, stores);
       exposures_.finish(port);
       for (const int r : order_) exposures_.await_finish(port, r);
-      if (!once) cells_(port, call);
-      return once;
+      return true;
     }
 
     Exposures<Port> exposures_;
