@@ -352,10 +352,13 @@ TEST_P(Delayed, NothingIsOverwrittenEarly) {
   options.heap_limit = 0;
   options.timeout_ms = 60000;
   ThreadGroup two(2, options), five(5, options);
+  options.placement = "balanced";
+  ThreadGroup crowd(5, options);
   run(two, GetParam(), 0x3);
   run(two, GetParam(), 0x1);
   run(five, GetParam(), 0x1f);
   run(five, GetParam(), 0x0d);
+  run(crowd, GetParam(), 0x16);
 }
 
 // The root's cells of one line have several readers, whose acknowledgements come in any order; one look takes all that have come.

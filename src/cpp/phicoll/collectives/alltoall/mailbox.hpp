@@ -3,6 +3,9 @@
 // phicoll's alltoall for middle messages, regular and vector: in turn s rank r sends a piece to rank (r + s) mod P and
 // takes one from rank (r - s) mod P, piece after piece. In (piece, turn) a rank waits only for what its peer does in
 // the same or an earlier (piece, turn), so for any counts no waits form a circle.
+//
+// Ranks that share CPUs send a piece to each before they take any, if there is a cell for each: so they give their CPU away once
+// for each piece, and not in each turn. A rank that sends then waits only for what a peer takes in an earlier piece or call.
 
 #include <algorithm>
 #include <cstdint>
@@ -47,7 +50,8 @@ struct MailboxAlltoall : AlgorithmDefaults {
     Rank(const Parameters& p, const Setup& setup)
         : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell), p.direct),
           rank_(setup.rank),
-          ranks_(setup.size()) {}
+          ranks_(setup.size()),
+          ahead_(setup.shape.sharing() && p.cells >= setup.size() - 1) {}
 
     void operator()(Port& port, const Call& call) {
       move_some(port, call.receive + call.block_at(rank_), call.send + call.send_block_at(rank_),
@@ -58,10 +62,15 @@ struct MailboxAlltoall : AlgorithmDefaults {
       const auto turns = static_cast<std::uint64_t>(ranks_ - 1);
       std::uint64_t m = 0;
       for (std::size_t at = 0; at < most; at += mailbox_.bytes()) {
-        for (int turn = 1; turn < ranks_; ++turn, ++m) {
-          send(port, call, (rank_ + turn) % ranks_, at, m);
-          take(port, call, (rank_ - turn + ranks_) % ranks_, at, m);
+        const auto taken = [&](int turn) {
+          take(port, call, (rank_ - turn + ranks_) % ranks_, at, m + static_cast<std::uint64_t>(turn - 1));
+        };
+        for (int turn = 1; turn < ranks_; ++turn) {
+          send(port, call, (rank_ + turn) % ranks_, at, m + static_cast<std::uint64_t>(turn - 1));
+          if (!ahead_) taken(turn);
         }
+        for (int turn = 1; ahead_ && turn < ranks_; ++turn) taken(turn);
+        m += turns;
       }
       mailbox_.settle(port);
       mailbox_.next_call(turns * (call.vector && ranks_ != 2 ? 1 : mailbox_.cells_of(most)));
@@ -88,6 +97,7 @@ struct MailboxAlltoall : AlgorithmDefaults {
     Mailbox<Port> mailbox_;
     int rank_;
     int ranks_;
+    bool ahead_;
   };
 };
 
