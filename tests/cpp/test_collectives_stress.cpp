@@ -403,8 +403,8 @@ TEST(Mailbox, TakesAcknowledgementsOfOneLineInAnyOrder) {
   });
 }
 
-// The root of the broadcast just before acts for the ranks of its CPU, the last arriver for those of others, and for all where no
-// call or an allreduce came before.
+// The root of the broadcast just before acts for the ranks of its CPU, another rank if it was a reduction. The last arriver acts
+// for the ranks of other CPUs, and for all where no call or an allreduce came before.
 TEST(DelayedBarrier, HoldsWhicheverRankActsForItsCpu) {
   constexpr int ranks = 5;
   GroupOptions options;
@@ -425,12 +425,15 @@ TEST(DelayedBarrier, HoldsWhicheverRankActsForItsCpu) {
     HybridDissemination::Rank<DelayPort> barrier(p, phicoll::Setup{rank, comm.shape(), memory.get()});
     for (int turn = 1; turn <= 300; ++turn) {
       CallFacts facts;
-      facts.operation = turn % 7 == 3 ? Operation::allreduce : Operation::broadcast;
+      facts.operation = turn % 7 == 3   ? Operation::allreduce
+                        : turn % 3 == 1 ? Operation::reduce
+                                        : Operation::broadcast;
       Call call;
       call.root = turn / 4 % ranks;
       if (turn % 5 != 2) history.begin(call_signature::of(facts, call, ranks, 0));
       history.begin();
-      EXPECT_EQ(port.giver_before(), turn % 5 != 2 && turn % 7 != 3 ? call.root : any_rank);
+      EXPECT_EQ(port.root_before().rank, turn % 5 != 2 && turn % 7 != 3 ? call.root : any_rank);
+      EXPECT_EQ(port.root_before().gives, turn % 5 != 2 && turn % 7 != 3 && turn % 3 != 1);
       entered[turn % 2][rank] = turn;
       barrier(port);
       for (const int other : entered[turn % 2])

@@ -67,14 +67,22 @@ TEST(Signature, SaysInWordsWhatItHolds) {
   EXPECT_EQ(in_words(call_signature::of(facts, call, 2, 0)), "allgather(short_int, 12 bytes)");
 }
 
-TEST(Signature, TellsForWhichRankAllOthersWait) {
-  EXPECT_EQ(call_signature::giver(signature(Operation::broadcast, 0, 8)), 0);
-  EXPECT_EQ(call_signature::giver(signature(Operation::scatter, 1023, 0, false)), 1023);
-  for (const Operation operation :
-       {Operation::reduce, Operation::gather, Operation::allreduce, Operation::alltoall})
-    EXPECT_EQ(call_signature::giver(signature(operation, 3, 8)), any_rank) << to_string(operation);
-  EXPECT_EQ(call_signature::giver(0), any_rank);
-  EXPECT_EQ(call_signature::giver(call_signature::split), any_rank);
+TEST(Signature, TellsTheRootAndWhetherItGives) {
+  const auto root = [](Operation operation, int rank, bool known = true) {
+    return call_signature::root_of(signature(operation, rank, 8, known));
+  };
+  EXPECT_EQ(root(Operation::broadcast, 0).rank, 0);
+  EXPECT_TRUE(root(Operation::broadcast, 0).gives);
+  EXPECT_EQ(root(Operation::scatter, 1023, false).rank, 1023);
+  EXPECT_TRUE(root(Operation::scatter, 1023, false).gives);
+  for (const Operation operation : {Operation::reduce, Operation::gather}) {
+    EXPECT_EQ(root(operation, 3).rank, 3) << to_string(operation);
+    EXPECT_FALSE(root(operation, 3).gives) << to_string(operation);
+  }
+  for (const Operation operation : {Operation::allreduce, Operation::alltoall})
+    EXPECT_EQ(root(operation, 3).rank, any_rank) << to_string(operation);
+  EXPECT_EQ(call_signature::root_of(0).rank, any_rank);
+  EXPECT_EQ(call_signature::root_of(call_signature::split).rank, any_rank);
 }
 
 TEST(Signature, SaysSizesAsExactlyAsItHasRoomFor) {

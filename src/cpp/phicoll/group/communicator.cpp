@@ -90,7 +90,7 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
   equip(port_);
   equip(barrier_port_);
   CallBoard::set_describe(&call_signature::in_words);
-  set_giver_hook(&call_signature::giver);
+  set_root_hook(&call_signature::root_of);
 }
 
 Communicator::~Communicator() {

@@ -20,7 +20,7 @@ namespace {
 
 std::atomic<InterruptHook> interrupt_hook{nullptr};
 std::atomic<WaitHook> wait_hook{nullptr};
-std::atomic<GiverHook> giver_hook{nullptr};
+std::atomic<RootHook> root_hook{nullptr};
 std::atomic<ThreadsHook> threads_hook{nullptr};
 
 // Looks between two checks whether the group is broken: some microseconds of spinning.
@@ -120,8 +120,8 @@ void set_wait_hook(WaitHook hook) {
   wait_hook.store(hook, std::memory_order_release);
 }
 
-void set_giver_hook(GiverHook hook) {
-  giver_hook.store(hook, std::memory_order_release);
+void set_root_hook(RootHook hook) {
+  root_hook.store(hook, std::memory_order_release);
 }
 
 std::int64_t NativePort::now() const {
@@ -137,10 +137,10 @@ void NativePort::wait_until(std::int64_t ticks) const {
   }
 }
 
-int NativePort::giver_before() const {
-  const GiverHook hook = giver_hook.load(std::memory_order_acquire);
+RootOfCall NativePort::root_before() const {
+  const RootHook hook = root_hook.load(std::memory_order_acquire);
   const SignatureWord before = hook != nullptr && calls_ != nullptr ? calls_->before_barrier() : 0;
-  return before != 0 ? hook(before) : any_rank;
+  return before != 0 ? hook(before) : RootOfCall();
 }
 
 void NativePort::take_turn(Patience& patience) const {

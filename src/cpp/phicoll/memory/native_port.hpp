@@ -79,10 +79,9 @@ void set_interrupt_hook(InterruptHook hook);
 /// it gives its CPU away. Must not throw. Null: none.
 using WaitHook = void (*)();
 void set_wait_hook(WaitHook hook);
-/// A function that returns the rank for which all others wait in a call (the root of a broadcast or scatter), or
-/// any_rank. Null: none is known.
-using GiverHook = int (*)(SignatureWord call);
-void set_giver_hook(GiverHook hook);
+/// A function that returns the root of a call. Null: none is known.
+using RootHook = RootOfCall (*)(SignatureWord call);
+void set_root_hook(RootHook hook);
 
 /// Work of a rank that goes on while it waits for something else.
 class Background {
@@ -287,8 +286,8 @@ class NativePort {
   /// A turn, after a look in vain, of a wait for any of several words; `patience` is the wait's. Ends with the group.
   void take_turn(Patience& patience) const;
 
-  /// In a barrier: the rank for which all others waited in the call just before it, or any_rank.
-  int giver_before() const;
+  /// In a barrier: the root of the call just before it.
+  RootOfCall root_before() const;
 
   std::int64_t ticks() const {
     if (__builtin_expect(!os::cycle_counter_is_clock(), 0)) return now();

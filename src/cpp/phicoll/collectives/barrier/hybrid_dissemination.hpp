@@ -15,6 +15,7 @@
 // By CPU, the root of a broadcast or scatter just before the barrier acts for its group instead of the last arriver: it is likely
 // that all wait for it again after the barrier, so no switch of its CPU should come between. Four ranks on two CPUs, preloaded
 // under Open MPI, barriers and scatters of 8 bytes by turns: a scatter took 0.57 us where another rank acted, and takes 0.14.
+// For the group of the root of a reduction or gather, which waits for all, another rank acts, and leaves before it.
 //
 // Reset: sense in the paper (the counter is refilled, the release flag flips, the dissemination has two sets of flags),
 // numbers that only grow by default.
@@ -31,15 +32,14 @@
 
 namespace phicoll {
 
-/// The rank for which all others waited in the call just before this barrier, the same on all ranks; any_rank if there is none, and
-/// on ports that know no calls.
+/// The root of the call just before this barrier, the same on all ranks; none on ports that know no calls.
 template <class Port>
-inline int giver_before(Port&, long) {
-  return any_rank;
+inline RootOfCall root_before(Port&, long) {
+  return RootOfCall();
 }
 template <class Port>
-inline auto giver_before(Port& port, int) -> decltype(port.giver_before()) {
-  return port.giver_before();
+inline auto root_before(Port& port, int) -> decltype(port.root_before()) {
+  return port.root_before();
 }
 
 struct HybridDissemination : AlgorithmDefaults {
@@ -109,7 +109,10 @@ struct HybridDissemination : AlgorithmDefaults {
           leaders_(p.leaders),
           reset_(p.between.reset),
           store_(p.between.store) {
-      if (p.group == Level::cpu && setup.members == nullptr) group_of_ = group_of;
+      if (p.group != Level::cpu || setup.members != nullptr) return;
+      group_of_ = group_of;
+      second_ = leader_ + 1;
+      while (second_ < setup.size() && group_of[static_cast<std::size_t>(second_)] != self) ++second_;
     }
 
     // Groups are numbered by their lowest ranks, so a new number is the next one.
@@ -129,13 +132,13 @@ struct HybridDissemination : AlgorithmDefaults {
       CounterLine& count = group_->count.value;
       if (leaders_ == Leaders::last) {
         const std::uint64_t last = monotone ? episode_ * members_ - 1 : members_ - 1;
-        const int giver = monotone ? giver_here(port) : any_rank;
-        if (self_ == giver) {
+        const int acting = monotone ? acting_here(port) : any_rank;
+        if (self_ == acting) {
           port.wait(count.word, at_least(last));
           port.store_relaxed(count.word, last + 1);
-        } else if (giver != any_rank) {
+        } else if (acting != any_rank) {
           port.signal_add(count.word, std::uint64_t{1});
-          port.wait(group_->release.value.word, released, giver);
+          port.wait(group_->release.value.word, released, acting);
           return;
         } else if (port.fetch_add(count.word, std::uint64_t{1}) != last) {
           // Acquire and release: the last arriver speaks for what all of the group wrote before they came.
@@ -156,12 +159,13 @@ struct HybridDissemination : AlgorithmDefaults {
       between_.run_episode(port, episode_);
       port.signal(group_->release.value, released.value, store_);
     }
-    /// The giver, if it is of this group.
-    int giver_here(Port& port) const {
+    /// The rank that acts for this group; any_rank: the last arriver.
+    int acting_here(Port& port) const {
       if (group_of_.empty()) return any_rank;
-      const int giver = giver_before(port, 0);
+      const RootOfCall root = root_before(port, 0);
       const auto group = [&](int rank) { return group_of_[static_cast<std::size_t>(rank)]; };
-      return giver != any_rank && group(giver) == group(self_) ? giver : any_rank;
+      if (root.rank == any_rank || group(root.rank) != group(self_)) return any_rank;
+      return root.gives ? root.rank : root.rank != leader_ ? leader_ : second_;
     }
 
     std::uint64_t episode_ = 0;
@@ -169,9 +173,10 @@ struct HybridDissemination : AlgorithmDefaults {
     /// The group as one rank among the groups. A wait names the signalling group's lowest rank as `from`: the rank that
     /// signals runs where that one does.
     typename Dissemination::template Rank<Port> between_;
-    std::vector<int> group_of_;  // of all ranks, if givers act for their groups
+    std::vector<int> group_of_;  // of all ranks, if roots matter
     std::uint64_t members_;
-    int leader_;
+    int leader_;  // the group's lowest rank
+    int second_ = any_rank;
     int self_;
     Leaders leaders_;
     Reset reset_;

@@ -35,11 +35,12 @@ SignatureWord size_of_counts(const Call& call, int ranks) {
   return hashed | hash >> 40;
 }
 
-int giver(SignatureWord word) {
-  if (operation.of(word) == split) return any_rank;
-  const Part sent = row_of(static_cast<Operation>(operation.of(word))).sends;
-  const bool by_root = sent == Part::root_block || sent == Part::root_blocks;
-  return by_root ? static_cast<int>(root.of(word)) - 1 : any_rank;
+RootOfCall root_of(SignatureWord word) {
+  if (operation.of(word) == split) return RootOfCall();
+  const OperationRow& row = row_of(static_cast<Operation>(operation.of(word)));
+  if (!row.rooted) return RootOfCall();
+  return RootOfCall{static_cast<int>(root.of(word)) - 1,
+                    row.sends == Part::root_block || row.sends == Part::root_blocks};
 }
 
 std::string in_words(SignatureWord word, SignatureWord other) {

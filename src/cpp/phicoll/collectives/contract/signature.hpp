@@ -53,8 +53,8 @@ inline SignatureWord what(const CallFacts& facts, const Call& call) {
   return word | static_cast<SignatureWord>(call.op.id & 0xfu) << op.at;
 }
 
-/// The root of a broadcast or scatter, for which all others wait; otherwise any_rank.
-int giver(SignatureWord word);
+/// The call's root, if it has one.
+RootOfCall root_of(SignatureWord word);
 
 /// The size field: 0 if sizes need not agree; below 2^25 the bytes plus one; with `inexact` alone an exponent of 5 bits
 /// and a mantissa of 19; with `hashed` a hash of the bytes, or of all counts where each block has its own.
