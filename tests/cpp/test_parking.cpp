@@ -35,6 +35,7 @@ struct ParkingProbe {
             &word, value, 0, {any_rank, sizeof(T), ConditionKind::at_least, false, Meanwhile::little}},
         seen);
   }
+  static void look_around(const NativePort& port) { port.spread_out(); }
 };
 
 namespace {
@@ -223,6 +224,69 @@ TEST(Resting, ARankThatWaitsForLongLeavesItsCpuToOthers) {
   NativePort(control, 1, WaitPolicy{}).signal(flag.value, std::uint64_t{1});
   waiter.join();
   EXPECT_TRUE(control.crowded_now());
+}
+
+TEST(NotedCpus, RanksThatRoamAreBesideThoseThatWereLastNotedOnTheirCpu) {
+  static Control roaming, roomy;
+  roaming.configure(3, false, 2, 0);
+  roomy.configure(3, false, 0, 0);
+  for (Control* control : {&roaming, &roomy}) {
+    EXPECT_FALSE(control->beside(0, 1));
+    control->note_cpu(0, 1);
+    control->note_cpu(1, 0);
+    control->note_cpu(2, 1);
+    EXPECT_FALSE(control->beside(0, 1));
+  }
+  EXPECT_TRUE(roaming.beside(0, 2));
+  EXPECT_FALSE(roomy.beside(0, 2)) << "each has a CPU most of the time";
+  roaming.note_asleep(2);
+  EXPECT_TRUE(roaming.beside(0, 2));
+  roaming.note_cpu(2, 0);
+  EXPECT_FALSE(roaming.beside(0, 2));
+}
+
+TEST(NotedCpus, TheLastRankOfACpuWithTwoMoreThanAnotherHadBetterMove) {
+  static Control control;
+  control.configure(4, false, 2, 0);
+  using Cpus = std::vector<int>;
+  for (int r = 0; r < 4; ++r) control.note_cpu(r, 3);
+  EXPECT_EQ(control.full_cpus(3), Cpus()) << "another program may have the others";
+  control.note_cpu(1, 1);
+  EXPECT_EQ(control.full_cpus(3), (Cpus{0, 2, 3}));
+  EXPECT_EQ(control.full_cpus(2), Cpus());
+  EXPECT_EQ(control.full_cpus(1), Cpus());
+  control.note_cpu(2, 1);
+  for (int r = 0; r < 4; ++r) EXPECT_EQ(control.full_cpus(r), Cpus());
+  control.note_asleep(1);
+  for (int r = 0; r < 4; ++r) EXPECT_EQ(control.full_cpus(r), Cpus());
+  control.note_asleep(2);
+  EXPECT_EQ(control.full_cpus(3), (Cpus{0, 2, 3})) << "two against none that is awake";
+  control.note_asleep(3);
+  control.note_cpu(2, 3);
+  EXPECT_EQ(control.full_cpus(2), (Cpus{0, 2, 3})) << "the last that is awake";
+  control.note_cpu(1, 1);
+  EXPECT_EQ(control.full_cpus(2), Cpus());
+}
+
+TEST(NotedCpus, ARankThatWaitsOftenMovesToTheCpuWithFewerRanks) {
+  const std::vector<int> allowed = os::allowed_cpus();
+  if (allowed.size() < 2) GTEST_SKIP() << "one CPU";
+  static Control control;
+  control.configure(5, false, 2, 0);
+  std::thread([&] {
+    os::pin_this_thread(allowed[0]);
+    os::set_thread_cpus(allowed);
+    for (int r = 0; r < 3; ++r) control.note_cpu(r, allowed[0]);
+    control.note_cpu(3, allowed[1]);
+    const NativePort port(control, 4, WaitPolicy{});
+    int moved = 0;
+    for (int wait = 0; wait < 1000; ++wait) {  // the system may move it, too
+      ParkingProbe::look_around(port);
+      moved += os::current_cpu() == allowed[0] ? 0 : 1;
+    }
+    EXPECT_GT(moved, 500);
+    EXPECT_EQ(os::allowed_cpus(), allowed);
+  }).join();
 }
 
 TEST(NotedCpus, RanksMeetWhereAnotherWasLastNoted) {

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 
@@ -11,6 +12,7 @@
 namespace phicoll {
 
 constexpr unsigned Control::slots;
+constexpr std::uint16_t Control::asleep;
 
 void Control::configure(int ranks, bool shared, int cpus, std::int64_t timeout_ns) {
   ranks_ = ranks;
@@ -49,13 +51,35 @@ void Control::set_cpu(int rank, int cpu) {
 
 // Relaxed: an old note costs a yield or some looks.
 bool Control::meets(int rank, int other, int cpu) {
-  const auto here = static_cast<std::uint16_t>(cpu + 1);
-  if (noted(rank).load(std::memory_order_relaxed) != here) noted(rank).store(here, std::memory_order_relaxed);
-  if (here == 0) return false;
-  if (other != any_rank) return noted(other).load(std::memory_order_relaxed) == here;
+  note_cpu(rank, cpu);
+  if (cpu < 0) return false;
+  if (other != any_rank) return noted_cpu(other) == cpu;
   for (int r = 0; r < ranks_; ++r)
-    if (r != rank && noted(r).load(std::memory_order_relaxed) == here) return true;
+    if (r != rank && noted_cpu(r) == cpu) return true;
   return false;
+}
+
+// A CPU without any rank may be busy with another program, so none is sent there.
+std::vector<int> Control::full_cpus(int rank) const {
+  const Control& whole = root();
+  const int here = noted_cpu(rank);
+  constexpr int nobody = -1;
+  std::vector<int> awake;  // by CPU
+  for (int r = 0; here >= 0 && r < whole.ranks_; ++r) {
+    const int cpu = whole.noted_cpu(r);
+    if (cpu < 0) continue;
+    if (cpu == here && r > root_rank(rank) && !whole.noted_asleep(r)) return {};
+    if (static_cast<std::size_t>(cpu) >= awake.size())
+      awake.resize(static_cast<std::size_t>(cpu) + 1, nobody);
+    int& there = awake[static_cast<std::size_t>(cpu)];
+    there = std::max(there, 0) + (whole.noted_asleep(r) ? 0 : 1);
+  }
+  std::vector<int> full;
+  for (std::size_t cpu = 0; cpu < awake.size(); ++cpu)
+    if (awake[cpu] == nobody || awake[cpu] + 2 > awake[static_cast<std::size_t>(here)])
+      full.push_back(static_cast<int>(cpu));
+  if (full.size() == awake.size()) full.clear();
+  return full;
 }
 
 void Control::break_group(int rank, const char* reason, bool timed_out) {

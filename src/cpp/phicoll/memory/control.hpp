@@ -83,11 +83,27 @@ class alignas(arch::stride_bytes) Control {
   bool same_cpu(int a, int b) const { return cpus_[a] >= 0 && cpus_[a] == cpus_[b]; }
   /// Whether another rank is pinned to `rank`'s CPU.
   bool shares_cpu(int rank) const { return shares_[rank] != 0; }
+  /// Notes that `rank`, which is not pinned, is on `cpu` now.
+  void note_cpu(int rank, int cpu) {
+    const auto here = static_cast<std::uint16_t>((cpu + 1) & ~asleep);
+    std::atomic<std::uint16_t>& note = noted(rank);
+    if (note.load(std::memory_order_relaxed) != here) note.store(here, std::memory_order_relaxed);
+  }
+  /// Notes that `rank` sleeps on the CPU where it was last noted, until note_cpu is called.
+  void note_asleep(int rank) { noted(rank).fetch_or(asleep, std::memory_order_relaxed); }
+  /// Whether two ranks are pinned to one CPU or, where ranks roam, were last noted on one.
+  bool beside(int a, int b) const {
+    return same_cpu(a, b) || (crowded() && noted_cpu(a) >= 0 && noted_cpu(a) == noted_cpu(b));
+  }
   /// Notes that `rank`, which is not pinned, is on `cpu` now. Returns whether `other`, or if that is any_rank any other rank of
   /// this group, was last noted there.
   bool meets(int rank, int other, int cpu);
+  /// The CPUs to which `rank` had better not move, given where all ranks of the whole group were last noted; empty if it had
+  /// better stay. It had better move if its CPU has at least two ranks more that are awake than another on which some were noted,
+  /// and it is the last of them.
+  std::vector<int> full_cpus(int rank) const;
   /// The CPU on which `rank` was last noted; -1: on none.
-  int noted_cpu(int rank) const { return noted(rank).load(std::memory_order_relaxed) - 1; }
+  int noted_cpu(int rank) const { return (noted(rank).load(std::memory_order_relaxed) & ~asleep) - 1; }
 
   /// Sets the extent of the group's memory: `bytes` from the start of the root's control, at the same offsets
   /// for all ranks.
@@ -129,6 +145,8 @@ class alignas(arch::stride_bytes) Control {
   bool shared() const { return shared_ != 0; }
   /// Whether there are more ranks than CPUs that they may use.
   bool crowded() const { return crowded_ != 0; }
+  /// Whether `rank` changes CPUs all the time: it is not pinned, and there are more ranks than CPUs.
+  bool roams(int rank) const { return crowded() && cpu(rank) < 0; }
   /// How many of the whole group's ranks have waited for so long that they hardly need a CPU.
   Word<std::uint32_t>& resting() { return root().resting_; }
   /// Whether long waits tell that. With more than two ranks a CPU, ranks that have work wait as long for the CPU.
@@ -138,6 +156,14 @@ class alignas(arch::stride_bytes) Control {
     const Control& whole = root();
     const std::uint32_t rest = whole.resting_.atomic().load(std::memory_order_relaxed);
     return static_cast<int>(rest) + whole.usable_cpus_ < whole.ranks_;
+  }
+  /// Notes that lines of the whole group's ranks came from far away at `now_ns`.
+  void note_far(std::int64_t now_ns) {
+    root().far_ns_.atomic().store(static_cast<std::uint64_t>(now_ns), std::memory_order_relaxed);
+  }
+  /// When that was last noted; 0: never.
+  std::int64_t far_ns() const {
+    return static_cast<std::int64_t>(root().far_ns_.atomic().load(std::memory_order_relaxed));
   }
   std::int64_t timeout_ns() const { return timeout_ns_; }
 
@@ -189,6 +215,8 @@ class alignas(arch::stride_bytes) Control {
   void wake_everyone();
 
  private:
+  static constexpr std::uint16_t asleep = 1 << 15;
+  bool noted_asleep(int rank) const { return (noted(rank).load(std::memory_order_relaxed) & asleep) != 0; }
   std::atomic<std::uint16_t>& noted(int rank) { return root().noted_cpus_[root_rank(rank)].atomic(); }
   const std::atomic<std::uint16_t>& noted(int rank) const {
     return root().noted_cpus_[root_rank(rank)].atomic();
@@ -211,6 +239,7 @@ class alignas(arch::stride_bytes) Control {
   std::int32_t shared_;
   std::int32_t crowded_;
   std::int32_t usable_cpus_;
+  Word<std::uint64_t> far_ns_;
   std::int64_t timeout_ns_;
   Word<std::uint32_t> left_;  // how many ranks have left
   // For a rank that left: 2 * (calls made + 1), plus 1 if it left by an exception. 0 while it is there.
@@ -226,7 +255,7 @@ class alignas(arch::stride_bytes) Control {
   std::int16_t cpus_[max_ranks];
   std::int16_t root_ranks_[max_ranks];  // of a child's ranks
   std::uint8_t shares_[max_ranks];
-  Word<std::uint16_t> noted_cpus_[max_ranks];  // plus one; only the root's are used
+  Word<std::uint16_t> noted_cpus_[max_ranks];  // plus one, and perhaps `asleep`; only the root's are used
   ParkingSlot slots_[slots];
   WaitMark wait_marks_[max_ranks];
 };

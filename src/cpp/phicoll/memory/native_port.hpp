@@ -121,7 +121,7 @@ class NativePort {
         rank_(rank),
         wait_(policy),
         sharing_(control.shares_cpu(rank)),
-        roaming_(control.crowded() && control.cpu(rank) < 0),
+        roaming_(control.roams(rank)),
         looks_in_place_(in_place(policy, sharing_ || roaming_)) {}
 
   /// Sets the work that goes on in waits; null for none.
@@ -297,6 +297,11 @@ class NativePort {
     arch::look_gap();
     return at;
   }
+  /// Whether this rank roams, and another was last noted on its CPU.
+  bool beside(int rank) const {
+    return roaming_ && control_->beside(rank_, rank);
+  }
+
   /// Gives the CPU away where another rank needs it. Ends when the group breaks, like every wait.
   void wait_until(std::int64_t ticks) const;
 
@@ -395,7 +400,7 @@ class NativePort {
   static bool line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value);
 
  private:
-  friend struct ParkingProbe;  // a test that sleeps without the looks and yields before
+  friend struct ParkingProbe;  // tests that sleep without the looks and yields before, and that move
 
   // Some microseconds.
   static constexpr unsigned bare_looks = 512;
@@ -465,6 +470,8 @@ class NativePort {
   bool roams() const {
     return roaming_ && control_->crowded_now();
   }
+  void note_cpu() const;
+  void spread_out() const;
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool meets(int from) const;
   bool look_before_yields(const Awaited& awaited, std::uint64_t& seen) const;
@@ -485,6 +492,8 @@ class NativePort {
   bool sharing_;  // another rank is pinned to the same CPU
   bool roaming_;  // not pinned, in a group with more ranks than CPUs: ranks change CPUs all the time
   unsigned looks_in_place_;
+  mutable unsigned roaming_waits_ = 0;
+  mutable unsigned crowds_ = 0;  // how often in a row this rank had better moved to another CPU
 };
 
 /// As phicoll/collectives/transport/values.hpp has it for ports whose waits need no function of their own.
