@@ -9,6 +9,8 @@
 #include "phicoll/memory/hand_over.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
 
 namespace phicoll {
 
@@ -147,6 +149,61 @@ TEST(HandOver, LooksAtEveryPeerInTurnButNotAtThoseOnItsOwnCpu) {
   EXPECT_GT(seen[1], 0);
   EXPECT_GT(seen[2], 0);
   EXPECT_EQ(seen[3], 0);
+}
+
+TEST(HandOver, RanksThatRoamDoNotLookAtThoseNotedOnTheirCpu) {
+  Ranks ranks(4);
+  ranks.control->configure(4, false, 2, 0);
+  HandOverProbe probe;
+  std::vector<int> seen(4, 0);
+  for (std::uint64_t call = 1; call < 2000; ++call) {
+    const int here = os::current_cpu();
+    ranks.control->note_cpu(1, here + 1);
+    ranks.control->note_cpu(2, here);
+    ranks.control->note_cpu(3, here + 1);
+    for (int r = 1; r < 4; ++r) ranks.call(r, call);
+    probe.hand_over.far(4096, *ranks.control, 0, call);
+    if (os::current_cpu() == here) ++seen[static_cast<std::size_t>(probe.peer())];
+  }
+  EXPECT_GT(seen[1], 0);
+  EXPECT_EQ(seen[2], 0);
+  EXPECT_GT(seen[3], 0);
+}
+
+TEST(HandOver, RanksOfOneCpuBeginWithDifferentPeers) {
+  Ranks ranks(4);
+  std::vector<HandOverProbe> probes(4);
+  for (int r = 0; r < 4; ++r) ranks.control->set_cpu(r, r / 2);
+  for (int r = 0; r < 4; ++r) probes[static_cast<std::size_t>(r)].hand_over.far(4096, *ranks.control, r, 1);
+  EXPECT_NE(probes[0].peer(), probes[1].peer());
+  EXPECT_NE(probes[2].peer(), probes[3].peer());
+}
+
+// The first rank of a CPU to read a line from far away leaves it in the CPU's caches, so others believe it.
+TEST(HandOver, WhereRanksShareCpusOneThatFindsOthersFarTellsAll) {
+  for (const int cpus : {2, 3}) {
+    Ranks ranks(3);
+    ranks.control->configure(3, false, cpus, 0);
+    HandOverProbe one;
+    for (int i = 0; i < 4; ++i) one.after(40, 40);
+    ranks.call(1, 1);
+    one.hand_over.far(std::size_t{1} << 20, *ranks.control, 0, 1);
+    EXPECT_EQ(one.looks(), 5u);
+    EXPECT_EQ(ranks.control->far_ns() != 0, cpus == 2);
+  }
+}
+
+TEST(HandOver, WhereRanksShareCpusOneThatFindsOthersNearIsToldThatTheyAreFar) {
+  for (const int cpus : {2, 3}) {
+    Ranks ranks(3);
+    ranks.control->configure(3, false, cpus, 0);
+    HandOverProbe one;
+    for (int i = 0; i < 4; ++i) one.after(near, memory);
+    ranks.control->note_far(os::now_ns() - std::int64_t{1000} * 1000 * 1000);
+    EXPECT_FALSE(one.hand_over.far(std::size_t{1} << 20, *ranks.control, 0, 1)) << "long ago";
+    ranks.control->note_far(os::now_ns() + std::int64_t{1000} * 1000 * 1000);
+    EXPECT_EQ(one.hand_over.far(std::size_t{1} << 20, *ranks.control, 0, 2), cpus == 2);
+  }
 }
 
 TEST(HandOver, RanksAllOnOneCpuHaveNobodyToLookAt) {

@@ -76,6 +76,8 @@ class HandOver {
 
   [[gnu::noinline, gnu::cold]] void look(Control& control, int rank, std::uint64_t call);
   [[gnu::noinline, gnu::cold]] void look(const Word<std::uint64_t>& word);
+  void look_at_peer(const Control& control, const CallBoard& board, int rank, std::uint64_t call);
+  bool is_far(std::uint64_t from_peer) const;
   bool changed(const CallBoard& board, unsigned first);
   bool next_peer(const Control& control, int rank);
   void judge(std::uint32_t from_peer, std::uint32_t from_memory);

@@ -137,7 +137,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_)
           port.move(cell + place(rank_, r) * bytes, call.send + (call.send_block_at(r) + at), bytes,
-                    cells_.stores(r));
+                    cells_.stores(port, r));
       cells_.publish(port, step, call.tag);
     }
     // Done while the others' parts are on their way, or last (allgather/one_shot.hpp).

@@ -100,7 +100,7 @@ struct OneShotReduceScatter : AlgorithmDefaults {
           if (way.apart && r == rank_) continue;
           port.move(cell + static_cast<std::size_t>(r - first) * part * size,
                     call.send + (call.block_at(r) + at) * size, piece(call, r, at, part) * size,
-                    cells_.stores(r));
+                    cells_.stores(port, r));
         }
         cells_.publish(port, step, call.tag);
       }

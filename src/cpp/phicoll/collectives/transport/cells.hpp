@@ -49,6 +49,21 @@ constexpr std::size_t rings_bytes = std::size_t{4} << 20;
 /// rings_bytes and room for the heads of the cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
 
+/// Whether another rank is on this rank's CPU for now, which the shape does not know; none on ports whose ranks stay.
+template <class Port>
+inline bool beside(const Port&, int, long) {
+  return false;
+}
+template <class Port>
+inline auto beside(const Port& port, int rank, int) -> decltype(port.beside(rank)) {
+  return port.beside(rank);
+}
+/// How a piece for rank `to` is stored now, if the shape says `usual`.
+template <class Port>
+inline Stores stores_now(const Port& port, Stores usual, int to) {
+  return usual == Stores::handed_over && beside(port, to, 0) ? Stores::cached : usual;
+}
+
 /// How a piece for one reader is stored into a cell: a reader on the same CPU finds it in the cache.
 inline Stores piece_stores(const Shape& shape, int from, int to) {
   return shape.share_cpu(from, to) ? Stores::cached : Stores::handed_over;
@@ -175,7 +190,9 @@ class Cells {
   /// How pieces that all others read are best stored into cells.
   Stores stores() const { return stores_; }
   /// How pieces that only rank `to` reads are best stored into cells.
-  Stores stores(int to) const { return stores_to_[static_cast<std::size_t>(to)]; }
+  Stores stores(const Port& port, int to) const {
+    return stores_now(port, stores_to_[static_cast<std::size_t>(to)], to);
+  }
 
   /// Whether open() would not wait.
   bool opens(Port& port, std::uint64_t step) const {

@@ -95,10 +95,10 @@ class LevelOperands {
     const std::size_t bytes = piece.bytes();
     const Data cell = mailbox_.open(port, m, bytes);
     const bool past_caches = !below_.empty() && bytes >= apart_bytes &&
-                             mailbox_.stores(to) == Stores::handed_over && !port.near(bytes);
+                             mailbox_.stores(port, to) == Stores::handed_over && !port.near(bytes);
     const Data at = past_caches ? mailbox_.room(port, below_.front(), m, bytes) : cell;
     const Data result = gather(port, piece, m, at, past_caches);
-    if (result != cell) port.move(cell, result, bytes, mailbox_.stores(to));
+    if (result != cell) port.move(cell, result, bytes, mailbox_.stores(port, to));
     if (past_caches) finish(port, below_.front(), m);
     mailbox_.send(port, m, piece.tag);
   }

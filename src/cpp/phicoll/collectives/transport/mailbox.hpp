@@ -136,7 +136,9 @@ class Mailbox {
 
   std::size_t bytes() const { return bytes_; }
   /// How pieces for rank `to` are best stored.
-  Stores stores(int to) const { return stores_[static_cast<std::size_t>(to)]; }
+  Stores stores(const Port& port, int to) const {
+    return stores_now(port, stores_[static_cast<std::size_t>(to)], to);
+  }
 
   /// By how many cells a call of blocks of `bytes` bytes, a size that all ranks know, moves on: by the messages of a block.
   /// A cell that is written again sooner is still in its reader's cache, and slow to take back. Ranks that share CPUs and
@@ -212,7 +214,7 @@ class Mailbox {
                                     std::size_t bytes, bool direct) {
     if (direct) return send_direct(port, m, tag, from);
     const Data cell = open(port, m, bytes);
-    move_some(port, cell, from, bytes, stores(to));
+    move_some(port, cell, from, bytes, stores(port, to));
     send(port, m, tag);
   }
   /// Ends a call, before next_call: waits until no other rank reads this rank's memory any more.

@@ -153,12 +153,17 @@ class Slices {
     const std::size_t size = call.op.element_bytes;
     if (direct) return cells_.publish_direct(port, chunk.step, call.tag, call.send + chunk.at * size);
     const Data cell = cells_.open(port, chunk.step, chunk.count * size);
-    const std::size_t before = begin(rank_, chunk.count, size) * size;
-    const std::size_t behind = begin(rank_ + 1, chunk.count, size) * size;
     const Data from = call.send + chunk.at * size;
-    if (before != 0) port.move(cell, from, before, cells_.stores());
-    if (chunk.count * size != behind)
-      port.move(cell + behind, from + behind, chunk.count * size - behind, cells_.stores());
+    // Neighbouring slices that are stored alike are moved at once.
+    for (int r = 0, end; r < ranks_; r = end) {
+      end = r + 1;
+      if (r == rank_) continue;
+      const Stores stores = cells_.stores(port, r);
+      while (end < ranks_ && end != rank_ && cells_.stores(port, end) == stores) ++end;
+      const std::size_t at = begin(r, chunk.count, size) * size;
+      const std::size_t bytes = begin(end, chunk.count, size) * size - at;
+      if (bytes != 0) port.move(cell + at, from + at, bytes, stores);
+    }
     cells_.publish(port, chunk.step, call.tag);
   }
 
