@@ -127,15 +127,15 @@ AlgorithmChoice gather(const Choosing& at) {
 
 AlgorithmChoice scatter(const Choosing& at) {
   if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
-  // With 4 and 8 ranks on 2 CPUs, cells of 256 KB take 0.4 to 0.9 of a single copy's time for 128 KB to 512 KB. From 1 MB on, both
-  // take as long between near CPUs.
+  // With 4 and 8 ranks on 2 CPUs, cells of 256 KB take 0.4 to 0.9 of a single copy's time for 128 KB to 512 KB. For 1, 2 and 4 MB
+  // 8 ranks on far CPUs take 0.24, 0.42 and 0.57 of it; near ones 1 for 1 MB and 1.03 (4 ranks 1.13) for 2 MB.
   if (at.sharing)
     return at.by_size({{0, "mailbox:cell=960:cells=1024", ahead},
                        {961, "mailbox:cell=4096:cells=1024", ahead},
                        {at.host.at(&H::shared_send), "mailbox", root_ahead},
                        {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", 2 * at.ring), seldom},
                        {128 << 10, at.wide_cells("mailbox:cell=", 2 * at.ring), seldom},
-                       {1 << 20, "single-copy", single}});
+                       {4 << 20, "single-copy", single}});
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox:cell=16384:cells=128", root_ahead},
