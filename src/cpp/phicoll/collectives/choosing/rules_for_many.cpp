@@ -28,7 +28,7 @@ AlgorithmChoice allreduce(const Choosing& at) {
                      {2 << 10, "rabenseifner", halving}});
 }
 
-// The usual cells are so large that each of many ranks has only a few, or, in a scatter, so small that a block takes several.
+// The usual cells are so large that each of many ranks has only a few.
 AlgorithmChoice gather(const Choosing& at) {
   return at.by_size({{0, "mailbox:cell=4096:cells=8", root_waits},
                      {16 << 10, "mailbox", root_waits},
@@ -36,9 +36,7 @@ AlgorithmChoice gather(const Choosing& at) {
 }
 
 AlgorithmChoice scatter(const Choosing& at) {
-  return at.by_size({{0, "mailbox", root_ahead},
-                     {2 << 10, "mailbox:cell=4096:cells=8", "a block in few pieces"},
-                     {at.host.at(&H::single), "single-copy", single}});
+  return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});
 }
 
 AlgorithmChoice alltoall(const Choosing& at) {
