@@ -117,6 +117,22 @@ TEST(ChoiceOfTwoRanks, MayCopyOnceFromOneMegabyteOnAndDoesFromEight) {
   }
 }
 
+// A single copy of less is never compared with the cells.
+TEST(ChoiceOfRanksThatShareCpus, MayCopyAlltoallsOnceWhereBothWaysAreTried) {
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    std::vector<Place> places;
+    for (int r = 0; r < ranks; ++r) places.push_back(Place{r % (ranks / 2), r % (ranks / 2), 0, 0, 0});
+    const Shape shape(places);
+    EXPECT_EQ(choose(shape, facts_of(Operation::alltoall, std::size_t{4} << 20)).spec.name, "single-copy");
+    for (std::size_t bytes = std::size_t{4} << 20; bytes >= 64; bytes = bytes * 15 / 16) {
+      const AlgorithmSpec spec = choose(shape, facts_of(Operation::alltoall, bytes)).spec;
+      if (spec.name != "single-copy") break;
+      EXPECT_NE(spec.text().find("choose=1"), std::string::npos) << spec.text();
+      EXPECT_GE(static_cast<std::size_t>(ranks) * bytes, CopyWays::least_bytes) << ranks << " ranks";
+    }
+  }
+}
+
 // The first calls of a size go both ways by turns: a ring and one copy. Roots change, blocks are no multiple of a line.
 void whichever_is_faster(Communicator& comm) {
   const AlgorithmSpec ring = family(Operation::broadcast).parse("ring:cell=65536:cells=16:once=1");

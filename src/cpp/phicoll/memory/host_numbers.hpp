@@ -39,7 +39,7 @@ struct HostNumbers {
   std::int64_t shared_combine = 8 << 10;       ///< allreduce of up to four: a message for larger cells
   std::int64_t shared_slice = 24 << 10;  ///< allreduce of up to four: a message that is combined in slices
   std::int64_t shared_single =
-      2 << 20;  ///< alltoall: blocks copied once, all together; of up to eight, four blocks
+      2 << 20;  ///< alltoall: blocks copied once, all (of five to eight, four) together
   // All ranks.
   std::int64_t single = 8 << 20;    ///< gather and others: a block or message that is copied once
   std::int64_t direct = 1 << 20;    ///< data that is read where it lies, if all ranks reach it

@@ -1,5 +1,6 @@
 // The rules for any number of ranks.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -181,16 +182,17 @@ AlgorithmChoice alltoall(const Choosing& at) {
     // largest cells that leave two to each of a few ranks. With 8 ranks on 2 CPUs, they take 0.5 to 0.75 of a single copy's time
     // between far CPUs from 256 KB to 1 MB, and 0.83 to 1.03 between near ones up to 2 MB. The kernel copies large pages
     // faster, and ranks whose CPUs others use wait less for a single copy.
-    return at.by_size({{0, "one-shot", one_exchange},
-                       {at.host.at(&H::shared_pieces), at.cells("one-shot:cell=", at.ring / 4), seldom},
-                       {at.host.at(&H::shared_exchange),
-                        at.shape.size() <= 4 ? std::string("one-shot:cell=524288:cells=2")
-                                             : at.wide_cells("one-shot:cell=", at.ring / 4),
-                        seldom},
-                       {at.host.at(&H::shared_single, at.ranks <= 8 ? 4 : at.ranks),
-                        at.shape.size() <= 4 ? std::string("single-copy:choose=1:cell=524288:cells=2")
-                                             : at.wide_cells("single-copy:choose=1:cell=", at.ring / 4),
-                        faster}});
+    return at.by_size(
+        {{0, "one-shot", one_exchange},
+         {at.host.at(&H::shared_pieces), at.cells("one-shot:cell=", at.ring / 4), seldom},
+         {at.host.at(&H::shared_exchange),
+          at.shape.size() <= 4 ? std::string("one-shot:cell=524288:cells=2")
+                               : at.wide_cells("one-shot:cell=", at.ring / 4),
+          seldom},
+         {at.host.at(&H::shared_single, at.ranks <= 8 ? std::min<std::size_t>(at.ranks, 4) : at.ranks),
+          at.shape.size() <= 4 ? std::string("single-copy:choose=1:cell=524288:cells=2")
+                               : at.wide_cells("single-copy:choose=1:cell=", at.ring / 4),
+          faster}});
   return exchange(at);
 }
 
