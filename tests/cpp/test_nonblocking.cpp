@@ -243,9 +243,16 @@ struct PreparedCalls {
           const std::vector<std::size_t> counts(size, count);
           k.reduce_scatter(parts.data(), found.data(), counts.data(), sum());
         }),
+        // Then only the root knows how long the others' blocks are.
+        c.prepare([this, bytes](Communicator& k) {
+          const std::vector<std::size_t> counts(size, bytes);
+          std::vector<std::size_t> at(size);
+          for (std::size_t r = 0; r < size; ++r) at[r] = r * bytes;
+          k.scatterv(parts.data(), counts.data(), at.data(), found.data(), bytes, root);
+        }),
     };
   }
-  static constexpr std::size_t kinds = 12;
+  static constexpr std::size_t kinds = 13;
 
   void fill(int turn) {
     const Numbers own = given(count, c.rank(), turn);
@@ -284,7 +291,7 @@ struct PreparedCalls {
     }
     const Numbers of_root = given(count, root, turn), of_all = summed(count, c.size(), turn);
     for (std::size_t i = 0; i < count; ++i) {
-      if (kind == 7) {
+      if (kind == 7 || kind == 12) {
         ASSERT_EQ(found[i], of_root[i] + static_cast<std::int64_t>(own) * 1000);
       }
       if (kind == 11) {

@@ -78,7 +78,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
         ("single-copy", {"piece": (64 * KB, 256 * KB)}),
     ),
     "scatter": (
-        ("mailbox", {"cell": (4 * KB, 16 * KB, 64 * KB), "cells": (8, 64)}),
+        ("mailbox", {"cell": (4 * KB, 16 * KB, 64 * KB), "cells": (8, 256)}),
         ("single-copy", {"piece": (64 * KB, 256 * KB)}),
     ),
     "allgather": (

@@ -14,10 +14,10 @@
 //     is written only after the last reader's acknowledgement.
 //
 // Where all messages of a call come from one rank, as in a scatter, the ranks may send from one ring in turn (Rings::one),
-// which is then as long as theirs together would be:
+// which may then be as long as all of theirs together:
 //
-//  4. Every rank knows the number in each cell: of messages that another rank has sent from `passed`, as all know how many
-//     there are. The next sender acquires the acknowledgement of the cell's last reader, who had acquired the message before
+//  4. Every rank knows the number of the last message in each cell: of its own from `claim` and `post`, of another's by
+//     `passed`, as all ranks know how many there are. The next sender acquires the acknowledgement of the cell's last reader, who had acquired the message before
 //     it. So what the sender before stored comes before what this one stores, and so do the reader's loads.
 //  5. How many messages a vector call has, only its sender knows. When a rank leaves such a call, it says so with release
 //     (`leave`). Another rank that is to send acquires that from all (`await_left`) before it writes: by then they have read
@@ -152,8 +152,8 @@ class Mailbox {
     first_ += cells;
   }
 
-  /// @name One ring: what the ranks that did not send do at the end of a call, before next_call, which has sent `messages`
-  /// messages; or all of a vector call's ranks. `await_left` is what a sender begins with.
+  /// @name One ring. At the end of a call, before next_call, ranks that did not send call `passed` with the number of its
+  /// messages; after a call of which only its sender knows that, all call `leave`. A sender begins with `await_left`.
   /// @{
   void passed(std::uint64_t messages) {
     if (messages != 1) return passed_some(messages);
@@ -168,9 +168,7 @@ class Mailbox {
   }
   void leave(Port& port, bool sender) {
     port.signal(left_[rank_].value.word, call_ + 1);
-    if (sender) return;
-    unknown_ = call_ + 1;
-    std::fill(last_.begin(), last_.end(), 0);  // read, once all have left
+    if (!sender) unknown_ = call_ + 1;
   }
   bool knows_last() const { return unknown_ == 0; }
   void await_left(Port& port) {
@@ -178,6 +176,7 @@ class Mailbox {
   }
   /// @}
 
+  std::uint64_t cells() const { return turns_.cells(); }
   /// Whether open() and post() would not wait.
   bool opens(Port& port, std::uint64_t m) { return is_read(port, turns_.cell(first_ + m)); }
   /// Whether that is known without a look.
@@ -300,20 +299,14 @@ class Mailbox {
   // If the call claimed a cell twice, the second claim waited for the first reader.
   [[gnu::noinline]] void settle_direct(Port& port) {
     for (std::size_t i = 0; i < given_.size(); ++i) {
-      if (given_[i] != 0 && last_[i] != 0) await_reader_or_later(port, i);
+      // In one ring the next sender may use the cell before this one looks: its reader's number is larger.
+      if (given_[i] != 0 && last_[i] != 0) {
+        port.wait(*read_word(rank_, i), at_least(last_[i]));
+        last_[i] = 0;
+      }
       given_[i] = 0;
     }
     any_given_ = false;
-  }
-  // In one ring the next sender may use the cell before this one looks: its reader's number is larger.
-  void await_reader_or_later(Port& port, std::size_t i) {
-    const Word<std::uint64_t>& read = *read_word(rank_, i);
-    for (;;) {
-      const std::uint64_t seen = port.load_acquire(read);
-      if (static_cast<std::int64_t>(seen - last_[i]) >= 0) break;  // numbers begin again after 2^32 calls
-      port.wait(read, not_equal(seen));
-    }
-    last_[i] = 0;
   }
   [[gnu::noinline]] Data take_direct(Port& port, CellHead& head) {
     const Exposed piece = reinterpret_cast<DirectCell&>(head).payload.load(port);
@@ -324,6 +317,9 @@ class Mailbox {
   [[gnu::noinline]] void await_all(Port& port) {
     for (int r = 0; r < ranks_; ++r)
       if (r != rank_) port.wait(left_[r].value.word, equal(unknown_), hint_(r));
+    // They have read all messages of that call and of those before it. What is noted of later calls stays.
+    for (std::uint64_t& number : last_)
+      if (static_cast<std::int64_t>(number - (unknown_ << 32)) <= 0) number = 0;
     unknown_ = 0;
   }
   void await_reader(Port& port, std::uint64_t i) {
@@ -375,8 +371,8 @@ class Mailbox {
   MessagePlace place_ = MessagePlace::cell;  // of the last message that was found in its sender's memory
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
-  std::uint64_t unknown_ =
-      0;  // the last vector call that another rank sent, from 1 on; 0 once all are known to have left it
+  // The last call, from 1 on, of which only another rank knew the number of messages; 0 once all are known to have left it.
+  std::uint64_t unknown_ = 0;
   Strided<CounterLine>* left_;
   int rank_;
   int ranks_;
