@@ -576,7 +576,7 @@ TEST(Collectives, AllgathersOfNothingByASingleCopy) {
   fork_and_run(3, GroupOptions(), calls);
 }
 
-// They share one record of a call.
+// Those without a spec share one record of a call.
 TEST(Collectives, AllgathersAndAlltoallsByTurns) {
   const auto calls = [](Communicator& comm) {
     const auto p = static_cast<std::size_t>(comm.size());
@@ -603,7 +603,10 @@ TEST(Collectives, AllgathersAndAlltoallsByTurns) {
         else
           comm.allgather(nullptr, all.data(), 4 * count);
         expect_equal(all.data(), wanted, "in place");
-        alltoall(count, 0, salt);
+        comm.alltoall(nullptr, all.data(), 4 * count);
+        std::vector<unsigned char> turned(4 * count * p);
+        comm.alltoall(all.data(), turned.data(), 4 * count);
+        expect_equal(turned.data(), wanted, "there and back");
       }
     }
   };

@@ -30,6 +30,7 @@
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/cpu_set.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
@@ -410,7 +411,10 @@ TEST(DelayedBarrier, HoldsWhicheverRankActsForItsCpu) {
   GroupOptions options;
   options.heap_limit = 0;
   options.timeout_ms = 60000;
-  options.placement = "balanced";
+  // On two CPUs, however many there are: most ranks share theirs.
+  const std::vector<int> cpus = os::allowed_cpus();
+  options.placement = std::to_string(cpus.front());
+  if (cpus.size() > 1) options.placement += "," + std::to_string(cpus.back());
   ThreadGroup group(ranks, options);
   HybridDissemination::Parameters p;
   p.group = Level::cpu;

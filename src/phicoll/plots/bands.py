@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from phicoll.errors import ArgumentError
 from phicoll.plots.panels import Panels, size_of
+from phicoll.plots.series import MOST_TICKS
 from phicoll.plots.style import INK, SERIES, plain_log_ticks, tidy
 from phicoll.results.subject import Subject, size_text
 
@@ -20,7 +21,6 @@ __all__ = ["Modelled", "ModelledRuns", "bands_figure", "draw_bands", "draw_boxes
 
 Over = Literal["ranks", "size_bytes"]
 OVER: tuple[Over, ...] = ("ranks", "size_bytes")
-MOST_TICKS = 12
 
 
 class Predicted(Protocol):

@@ -17,7 +17,7 @@ __all__ = ["MOST_TICKS", "Series", "draw_series", "name_ends", "write_none"]
 MOST_TICKS = 12
 NAME_SIZE = 7.5
 
-#: Of an algorithm: (median, low, high) at each place.
+#: An algorithm's (median, low, high) by place.
 Series = Mapping[int, tuple[float, float, float]]
 
 

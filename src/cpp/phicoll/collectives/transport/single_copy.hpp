@@ -12,7 +12,7 @@ namespace phicoll {
 
 template <class Other>
 struct SingleCopy : AlgorithmDefaults {
-  /// Of those in which both sides of a copy make it together.
+  /// Of broadcasts, gathers and scatters; exchanges have their own. `cell` is the other way's default.
   struct Parameters {
     int piece = 262144;
     int cell = typename Other::Parameters().cell;

@@ -79,7 +79,7 @@ struct SingleCopyExchange : SingleCopy<Other> {
       for (const int r : order_)
         if (call.block_count(r) != 0 && !exposures_.await(port, r).send) once = false;
       if (!once) {
-        // Nobody says that it has read the others' exposures: it has before it stores its first piece, which all await.
+        // No `finish` is needed: a rank stores its first piece after it has read all exposures, and all await that piece.
         cells_(port, call);
         return false;
       }

@@ -156,8 +156,10 @@ class Blocks {
     if (counts == nullptr || displacements == nullptr || !facts_of(type, &facts_)) return false;
     bytes_ = table_.take((facts_.plain ? 2 : 4) * ranks_);
     at_ = bytes_ + ranks_;
-    counts_ = at_ + ranks_;
-    starts_ = reinterpret_cast<MPI_Aint*>(counts_ + ranks_);
+    if (!facts_.plain) {
+      counts_ = at_ + ranks_;
+      starts_ = reinterpret_cast<MPI_Aint*>(counts_ + ranks_);
+    }
     MPI_Aint lowest = 0;
     MPI_Aint highest = 0;
     for (size_t r = 0; r < ranks_; ++r) {
