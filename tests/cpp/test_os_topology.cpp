@@ -216,21 +216,22 @@ TEST(CpuSet, PinningMovesTheThreadAndNoOther) {
   EXPECT_LE(os::allowed_cpu_count(), static_cast<int>(allowed.size()));
 }
 
-TEST(CpuSet, AThreadMovesOffCpusAndKeepsItsSet) {
+TEST(CpuSet, AThreadMovesAndKeepsItsSet) {
   const std::vector<int> allowed = os::allowed_cpus();
   if (allowed.size() < 2) GTEST_SKIP() << "one CPU";
   std::thread([&] {
     int moved = 0;
     for (int i = 0; i < 20; ++i) {  // the system may move it back at once
       const int here = allowed[static_cast<std::size_t>(i) % 2];
+      const int there = allowed[static_cast<std::size_t>(i + 1) % 2];
       os::pin_this_thread(here);
       os::set_thread_cpus(allowed);
-      ASSERT_TRUE(os::move_off_cpus({here, -1}));
-      moved += os::current_cpu() != here ? 1 : 0;
+      ASSERT_TRUE(os::move_to_cpus({there, allowed.back() + 1}));
+      moved += os::current_cpu() == there ? 1 : 0;
       ASSERT_EQ(os::allowed_cpus(), allowed);
     }
     EXPECT_GT(moved, 10);
-    EXPECT_FALSE(os::move_off_cpus(allowed));
+    EXPECT_FALSE(os::move_to_cpus({allowed.back() + 1}));
     EXPECT_EQ(os::allowed_cpus(), allowed);
   }).join();
 }

@@ -60,26 +60,28 @@ bool Control::meets(int rank, int other, int cpu) {
 }
 
 // A CPU without any rank may be busy with another program, so none is sent there.
-std::vector<int> Control::full_cpus(int rank) const {
+std::vector<int> Control::emptier_cpus(int rank) const {
   const Control& whole = root();
+  const int self = root_rank(rank);
   const int here = noted_cpu(rank);
+  std::vector<int> emptier;
+  if (here < 0) return emptier;
   constexpr int nobody = -1;
-  std::vector<int> awake;  // by CPU
-  for (int r = 0; here >= 0 && r < whole.ranks_; ++r) {
-    const int cpu = whole.noted_cpu(r);
+  std::vector<int> awake(static_cast<std::size_t>(here) + 1, nobody);  // by CPU
+  for (int r = 0; r < whole.ranks_; ++r) {
+    const int cpu = r == self ? here : whole.cpu(r) >= 0 ? whole.cpu(r) : whole.noted_cpu(r);
     if (cpu < 0) continue;
-    if (cpu == here && r > root_rank(rank) && !whole.noted_asleep(r)) return {};
+    const bool sleeps = r != self && whole.noted_asleep(r);
+    if (cpu == here && r > self && !sleeps && whole.cpu(r) < 0) return emptier;
     if (static_cast<std::size_t>(cpu) >= awake.size())
       awake.resize(static_cast<std::size_t>(cpu) + 1, nobody);
     int& there = awake[static_cast<std::size_t>(cpu)];
-    there = std::max(there, 0) + (whole.noted_asleep(r) ? 0 : 1);
+    there = std::max(there, 0) + (sleeps ? 0 : 1);
   }
-  std::vector<int> full;
   for (std::size_t cpu = 0; cpu < awake.size(); ++cpu)
-    if (awake[cpu] == nobody || awake[cpu] + 2 > awake[static_cast<std::size_t>(here)])
-      full.push_back(static_cast<int>(cpu));
-  if (full.size() == awake.size()) full.clear();
-  return full;
+    if (awake[cpu] != nobody && awake[cpu] + 2 <= awake[static_cast<std::size_t>(here)])
+      emptier.push_back(static_cast<int>(cpu));
+  return emptier;
 }
 
 void Control::break_group(int rank, const char* reason, bool timed_out) {
@@ -117,6 +119,7 @@ void Control::check_broken(int self) const {
 }
 
 bool Control::leave(int rank, const CallHistory& calls, bool unwinding) {
+  if (is_root()) noted(rank).store(0, std::memory_order_relaxed);  // in no one's way any more
   left_chain_[rank] = calls.chain();
   left_after_[rank].atomic().store(2 * (calls.begun() + 1) + (unwinding ? 1 : 0), std::memory_order_release);
   // acq_rel: the last rank sees all that the others did before they left.

@@ -98,10 +98,9 @@ class alignas(arch::stride_bytes) Control {
   /// Notes that `rank`, which is not pinned, is on `cpu` now. Returns whether `other`, or if that is any_rank any other rank of
   /// this group, was last noted there.
   bool meets(int rank, int other, int cpu);
-  /// The CPUs to which `rank` had better not move, given where all ranks of the whole group were last noted; empty if it had
-  /// better stay. It had better move if its CPU has at least two ranks more that are awake than another on which some were noted,
-  /// and it is the last of them.
-  std::vector<int> full_cpus(int rank) const;
+  /// The CPUs to which `rank`, which is not pinned, had better move: those that have ranks of the whole group, but at least two
+  /// fewer that are awake than its own. None if a higher rank there may move instead.
+  std::vector<int> emptier_cpus(int rank) const;
   /// The CPU on which `rank` was last noted; -1: on none.
   int noted_cpu(int rank) const { return (noted(rank).load(std::memory_order_relaxed) & ~asleep) - 1; }
 
@@ -157,13 +156,13 @@ class alignas(arch::stride_bytes) Control {
     const std::uint32_t rest = whole.resting_.atomic().load(std::memory_order_relaxed);
     return static_cast<int>(rest) + whole.usable_cpus_ < whole.ranks_;
   }
-  /// Notes that lines of the whole group's ranks came from far away at `now_ns`.
+  /// Notes that lines of this group's ranks came from far away at `now_ns`.
   void note_far(std::int64_t now_ns) {
-    root().far_ns_.atomic().store(static_cast<std::uint64_t>(now_ns), std::memory_order_relaxed);
+    far_ns_.atomic().store(static_cast<std::uint64_t>(now_ns), std::memory_order_relaxed);
   }
   /// When that was last noted; 0: never.
   std::int64_t far_ns() const {
-    return static_cast<std::int64_t>(root().far_ns_.atomic().load(std::memory_order_relaxed));
+    return static_cast<std::int64_t>(far_ns_.atomic().load(std::memory_order_relaxed));
   }
   std::int64_t timeout_ns() const { return timeout_ns_; }
 

@@ -15,7 +15,7 @@ constexpr std::size_t HandOver::bytes_a_look;
 
 namespace {
 
-// How long all ranks of a crowded group take their peers for far after one of them found that.
+// How long all ranks of a crowded group, one with more ranks than CPUs, take their peers for far after one of them found that.
 constexpr std::int64_t far_for_ns = 10 * 1000 * 1000;
 
 /// Clock cycles between two readings of the clock with a read between them. Earlier stores are done before it
@@ -98,12 +98,12 @@ bool HandOver::changed(const CallBoard& board, unsigned first) {
 // A CPU that reads one of a peer's two lines may fetch the other too, with what the peer has written to it so far. So this
 // rank then reads both, and times a line only if the peer has written to it since. Otherwise a rank that came first to calls
 // took far peers for near ones for seconds: allreduces of 256 KB took 130 us instead of 27.
-void HandOver::look_at_peer(const Control& control, const CallBoard& board, int rank, std::uint64_t call) {
+bool HandOver::look_at_peer(const Control& control, const CallBoard& board, int rank, std::uint64_t call) {
   const bool beside = peer_ != any_rank && control.beside(peer_, rank);
   if (looks_ != 0) far_ = is_far(usual());
   if ((looks_ % looks_a_peer == 0 || beside) && !next_peer(control, rank)) {
     far_ = false;  // all are on this CPU
-    return;
+    return false;
   }
   if (from_memory_ == 0) from_memory_ = cycles_from_memory();
   const auto first =
@@ -112,8 +112,9 @@ void HandOver::look_at_peer(const Control& control, const CallBoard& board, int 
   static_assert(CallBoard::remembered == 2 * CallBoard::a_line, "a rank has two lines");
   const bool written = changed(board, first);
   changed(board, CallBoard::a_line - first);
-  if (!written || is_here(from_peer, from_memory_)) return;  // the next call tries again
+  if (!written || is_here(from_peer, from_memory_)) return true;  // the next call tries again
   judge(from_peer, from_memory_);
+  return true;
 }
 
 void HandOver::look(Control& control, int rank, std::uint64_t call) {
@@ -122,8 +123,7 @@ void HandOver::look(Control& control, int rank, std::uint64_t call) {
   looked_in_call_ = call;
   if (control.roams(rank)) control.note_cpu(rank, os::current_cpu());
   const unsigned before = looks_;
-  look_at_peer(control, *board, rank, call);
-  if (!control.crowded()) return;
+  if (!look_at_peer(control, *board, rank, call) || !control.crowded()) return;
   // Another rank of this CPU may have brought the line here, so that the peer seems near. A peer that is near seems far where
   // its line was evicted: three times in a row in one of 1,000 looks, in allreduces of 1 MB by 8 ranks on 2 CPUs. A far one does in 700.
   const std::int64_t now = os::now_ns();

@@ -13,7 +13,8 @@
 // Neither side's cost alone tells which case applies, and what a virtual machine says about its caches cannot be
 // trusted: its CPUs move within seconds. The time that one line takes does tell. On an EPYC it is 26 ns within a cache,
 // 120 ns from one cache to the next and 110 ns from memory. So now and then a rank reads a line that another has just
-// written, and so learns whether the peer is near or far. The best way for each is one of the host's numbers.
+// written, and so learns whether the peer is near or far. Where ranks share CPUs, one that finds others far tells its group, which
+// believes it for 10 ms. The best way for each is one of the host's numbers.
 
 #include <cstddef>
 #include <cstdint>
@@ -76,7 +77,8 @@ class HandOver {
 
   [[gnu::noinline, gnu::cold]] void look(Control& control, int rank, std::uint64_t call);
   [[gnu::noinline, gnu::cold]] void look(const Word<std::uint64_t>& word);
-  void look_at_peer(const Control& control, const CallBoard& board, int rank, std::uint64_t call);
+  /// Returns whether there is one on another CPU.
+  bool look_at_peer(const Control& control, const CallBoard& board, int rank, std::uint64_t call);
   bool is_far(std::uint64_t from_peer) const;
   bool changed(const CallBoard& board, unsigned first);
   bool next_peer(const Control& control, int rank);

@@ -3,8 +3,10 @@
 #include <sched.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/own_threads.hpp"
@@ -40,9 +42,10 @@ constexpr std::int64_t yielding_ns = 300 * 1000;
 // counts: when they did, after 50 us, broadcasts of 256 KB took 1.05 to 1.3 of the time.
 constexpr std::int64_t resting_ns = 200 * 1000;
 constexpr unsigned yields_a_check = 16;
-// A rank that roams sees whether it had better move at every 16th wait. It moves when it had better four times in a row, and again
-// after 8, 16, 32 times and so on, as the system may have put it there because of other programs.
-constexpr unsigned waits_a_look_around = 16, times_before_a_move = 4;
+// A rank that roams sees whether it had better move at every 16th wait. It moves when it had better four times in a row; if it
+// moved in the last second, 8, 16, 32, then 64 times, as the system may have put it there because of other programs.
+constexpr unsigned waits_a_look_around = 16, times_before_a_move = 4, most_doublings = 4;
+constexpr std::int64_t settled_ns = 1000 * 1000 * 1000;
 // A wait for any of several words cannot sleep on one. After the first time it naps for the second, every 16th turn.
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
 constexpr long nap_ns = 50 * 1000;
@@ -217,15 +220,23 @@ void NativePort::note_cpu() const {
   control_->note_cpu(rank_, os::current_cpu());
 }
 
-// The kernel leaves three of four ranks on one of two CPUs for seconds, or the two that are not asleep, as none has been idle for long.
+// The kernel may leave three of four ranks, or both that are awake, on one of two CPUs for seconds, as no CPU has been idle for long.
 // An alltoall of 64 KB then takes 1.3 to 1.6 of the time, a barrier 1.4.
 void NativePort::spread_out() const {
   note_cpu();
   if (++roaming_waits_ % waits_a_look_around != 0) return;
-  const std::vector<int> full = control_->full_cpus(rank_);
-  crowds_ = full.empty() ? 0 : crowds_ + 1;
-  if (crowds_ < times_before_a_move || (crowds_ & (crowds_ - 1)) != 0) return;
-  os::move_off_cpus(full);
+  try {
+    const std::vector<int> emptier = control_->emptier_cpus(rank_);
+    crowds_ = emptier.empty() ? 0 : crowds_ + 1;
+    if (crowds_ < times_before_a_move << std::min(moves_, most_doublings)) return;
+    crowds_ = 0;
+    const std::int64_t now = os::now_ns();
+    moves_ = now - moved_ns_ < settled_ns ? moves_ + 1 : 1;
+    moved_ns_ = now;
+    os::move_to_cpus(emptier);
+  } catch (const std::bad_alloc&) {
+    return;  // it waits where it is
+  }
   note_cpu();
 }
 

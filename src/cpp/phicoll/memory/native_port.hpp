@@ -297,7 +297,7 @@ class NativePort {
     arch::look_gap();
     return at;
   }
-  /// Whether this rank roams, and another was last noted on its CPU.
+  /// Whether this rank roams, and rank `rank` was last noted on its CPU.
   bool beside(int rank) const {
     return roaming_ && control_->beside(rank_, rank);
   }
@@ -494,6 +494,8 @@ class NativePort {
   unsigned looks_in_place_;
   mutable unsigned roaming_waits_ = 0;
   mutable unsigned crowds_ = 0;  // how often in a row this rank had better moved to another CPU
+  mutable unsigned moves_ = 0;   // to others, each within a second of the one before
+  mutable std::int64_t moved_ns_ = 0;
 };
 
 /// As phicoll/collectives/transport/values.hpp has it for ports whose waits need no function of their own.

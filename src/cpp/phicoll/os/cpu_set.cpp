@@ -93,14 +93,14 @@ void pin_this_thread(int cpu) {
   set_thread_cpus(std::vector<int>(1, cpu));
 }
 
-bool move_off_cpus(const std::vector<int>& cpus) {
+bool move_to_cpus(const std::vector<int>& cpus) {
   const std::vector<int> all = allowed_cpus();
-  std::vector<int> others;
+  std::vector<int> there;
   for (const int cpu : all)
-    if (std::find(cpus.begin(), cpus.end(), cpu) == cpus.end()) others.push_back(cpu);
-  if (others.empty()) return false;
+    if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end()) there.push_back(cpu);
+  if (there.empty()) return false;
   try {
-    set_thread_cpus(others);
+    set_thread_cpus(there);
     set_thread_cpus(all);
   } catch (const ResourceError&) {
     return false;  // the system has changed the set meanwhile

@@ -29,8 +29,9 @@ void pin_this_thread(int cpu);
 /// Gives the calling thread the set back, as from allowed_cpus(). ResourceError when the system refuses.
 void set_thread_cpus(const std::vector<int>& cpus);
 
-/// Moves the calling thread to one of its CPUs other than these, without changing its set. Returns false if there is none.
-bool move_off_cpus(const std::vector<int>& cpus);
+/// Moves the calling thread to one of these of its CPUs, and gives it its set back, which the system takes for its wish from then
+/// on. Returns false if there is none, or the system refuses.
+bool move_to_cpus(const std::vector<int>& cpus);
 
 /// The CPU that the calling thread is on; -1 when unknown.
 int current_cpu();
