@@ -336,6 +336,9 @@ constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slo
                                 {Operation::alltoall, "mailbox:cell=256:cells=2"},
                                 {Operation::alltoall, "mailbox:cell=256:cells=3"},
                                 {Operation::alltoall, "mailbox:cell=256:cells=3:direct=200"},
+                                {Operation::alltoall, "mailbox:cell=256:cells=4"},
+                                {Operation::alltoall, "mailbox:cell=256:cells=8"},
+                                {Operation::alltoall, "mailbox:cell=256:cells=4:direct=200"},
                                 {Operation::alltoall, "single-copy:piece=4096"},
                                 {Operation::scan, "one-shot:cell=256:cells=2"},
                                 {Operation::scan, "one-shot:cell=256:cells=3"},
@@ -348,12 +351,18 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, Delayed, ::testing::ValuesIn(subjects), [](
   return name;
 });
 
+/// However many there are: of more ranks most share theirs.
+std::string two_cpus() {
+  const std::vector<int> cpus = os::allowed_cpus();
+  return std::to_string(cpus.front()) + (cpus.size() > 1 ? "," + std::to_string(cpus.back()) : "");
+}
+
 TEST_P(Delayed, NothingIsOverwrittenEarly) {
   GroupOptions options;
   options.heap_limit = 0;
   options.timeout_ms = 60000;
   ThreadGroup two(2, options), five(5, options);
-  options.placement = "balanced";
+  options.placement = two_cpus();
   ThreadGroup crowd(5, options);
   run(two, GetParam(), 0x3);
   run(two, GetParam(), 0x1);
@@ -411,10 +420,7 @@ TEST(DelayedBarrier, HoldsWhicheverRankActsForItsCpu) {
   GroupOptions options;
   options.heap_limit = 0;
   options.timeout_ms = 60000;
-  // On two CPUs, however many there are: most ranks share theirs.
-  const std::vector<int> cpus = os::allowed_cpus();
-  options.placement = std::to_string(cpus.front());
-  if (cpus.size() > 1) options.placement += "," + std::to_string(cpus.back());
+  options.placement = two_cpus();
   ThreadGroup group(ranks, options);
   HybridDissemination::Parameters p;
   p.group = Level::cpu;

@@ -11,8 +11,9 @@ namespace rules {
 
 From Numbers::at(std::int64_t HostNumbers::*number, std::size_t parts) const {
   for (const HostNumberField& field : host_number_fields)
-    if (field.value == number) return {static_cast<std::size_t>(numbers_.*number) / parts, field.name};
-  return {static_cast<std::size_t>(numbers_.*number) / parts};
+    if (field.value == number)
+      return {(static_cast<std::size_t>(numbers_.*number) + parts - 1) / parts, field.name};
+  return {(static_cast<std::size_t>(numbers_.*number) + parts - 1) / parts};
 }
 
 void note_number(AlgorithmChoice& choice, const From& from) {

@@ -17,8 +17,9 @@
 // which may then be as long as all of theirs together:
 //
 //  4. Every rank knows the number of the last message in each cell: of its own from `claim` and `post`, of another's by
-//     `passed`, as all ranks know how many there are. The next sender acquires the acknowledgement of the cell's last reader, who had acquired the message before
-//     it. So what the sender before stored comes before what this one stores, and so do the reader's loads.
+//     `passed`, as all ranks know how many there are. The next sender acquires the acknowledgement of the cell's last reader,
+//     who had acquired the message before it. So what the sender before stored comes before what this one stores, and so do the
+//     reader's loads.
 //  5. How many messages a vector call has, only its sender knows. When a rank leaves such a call, it says so with release
 //     (`leave`). Another rank that is to send acquires that from all (`await_left`) before it writes: by then they have read
 //     all messages of that call and of those before it.
@@ -318,8 +319,9 @@ class Mailbox {
     for (int r = 0; r < ranks_; ++r)
       if (r != rank_) port.wait(left_[r].value.word, equal(unknown_), hint_(r));
     // They have read all messages of that call and of those before it. What is noted of later calls stays.
+    const std::uint64_t since = (unknown_ << 32) + 1, later = (call_ - unknown_) << 32;
     for (std::uint64_t& number : last_)
-      if (static_cast<std::int64_t>(number - (unknown_ << 32)) <= 0) number = 0;
+      if (number - since >= later) number = 0;
     unknown_ = 0;
   }
   void await_reader(Port& port, std::uint64_t i) {
