@@ -315,7 +315,10 @@ def test_every_constant_of_a_host_says_where_it_is_from(here):
         assert here.model.constant("line.remote.S").kind != "measured"
     if Host().cores >= 2 and here.labels.get("remote"):
         for name in ("line.remote.M", "line.memory", "overhead", "multi.EE.o", "copy", "switch"):
-            assert here.model.constant(name).kind in ("measured", "undetermined"), name
+            constant = here.model.constant(name)
+            # On a busy machine a fit may determine nothing. The constant is then another machine's, and says so.
+            vague = constant.kind == "assumed" and "with a standard error of" in constant.source
+            assert vague or constant.kind in ("measured", "undetermined"), (name, constant.source)
 
 
 @pytest.mark.parametrize(
