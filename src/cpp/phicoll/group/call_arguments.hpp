@@ -104,9 +104,9 @@ class Inside {
 // what has an address is kept in memory.
 //
 // The instance that serves a call, and its signature, are worked out once for calls that are alike. That does not
-// change what ranks compare, since a likeness and the bytes hold all that a signature is made of, but for the counts of a vector
-// version that all ranks know, whose signature is worked out each time. Each call is still
-// noted before anything that could make it wait, and still goes into the tag of its messages.
+// change what ranks compare, since a likeness and the bytes hold all that a signature is made of, but for the counts of a
+// vector version that all ranks know, whose signature is worked out each time. Each call is still noted before anything
+// that could make it wait, and still goes into the tag of its messages.
 [[gnu::always_inline]] inline void Communicator::run(CallFacts facts, Call& call,
                                                      const AlgorithmSpec* algorithm) {
   call.vector = facts.vector;

@@ -29,8 +29,8 @@ inline bool operator==(const CallNote& a, const CallNote& b) {
 }
 
 /// Runs of calls with one signature and equally many barriers between them, so that a loop of the same call writes only one
-/// line. (One entry per call made a small broadcast a third slower. Without the
-/// barriers in it, each of the first 8,192 calls of a loop with a barrier before each took 40 ns more.)
+/// line. (One entry per call made a small broadcast a third slower. Without the barriers in it, each of the first 8,192
+/// calls of a loop with a barrier before each took 40 ns more.)
 ///
 /// Beside them stands the chain: a hash of all calls begun so far and of where barriers were among them. A
 /// mismatched call whose ranks do not wait for each other (a broadcast of which each rank is the root) is not

@@ -72,7 +72,7 @@ struct HybridDissemination : AlgorithmDefaults {
 
   struct Group {
     Strided<CounterLine> count;
-    // Stored by the rank that speaks for the group: one writer at a time, handed on by the counter.
+    // Stored by the rank that speaks for the group: one writer at a time, handed on by the counter or the release before.
     Strided<SoleWriterLine<std::uint64_t>> release;
   };
 

@@ -21,7 +21,8 @@ AlgorithmChoice barrier(const Choosing& at) {
   // Where ranks share CPUs, switches decide: the ranks of a CPU meet at a counter, then one rank of each CPU goes on.
   if (shape.oversubscribed())
     return {spec("hybrid-dissemination:group=cpu"),
-            "ranks share CPUs: one counter a CPU and the last arrivers meet, so each CPU switches the fewest "
+            "ranks share CPUs: one counter a CPU, and one rank of each meets the others, so each CPU "
+            "switches the fewest "
             "times"};
   if (ranks == 2)
     return {spec("dissemination:layout=packed"),

@@ -49,9 +49,9 @@ constexpr std::size_t rings_bytes = std::size_t{4} << 20;
 /// rings_bytes and room for the heads of the cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
 
-/// Whether another rank is on this rank's CPU for now, which the shape does not know; none on ports whose ranks stay.
+/// Whether rank `rank` is on this rank's CPU for now, which the shape does not know; false on ports whose ranks stay.
 template <class Port>
-inline bool beside(const Port&, int, long) {
+inline bool beside(const Port&, int /*rank*/, long) {
   return false;
 }
 template <class Port>

@@ -1,8 +1,8 @@
 #pragma once
 
 // Data that is read in place: its owner writes a handle into shared memory instead of the data. Only where all peers
-// can load it: between threads, or in the group's heap; two ranks that copy together (faster_copy.hpp) use
-// the handle otherwise, too. (Other copies with the kernel's help, which take longer to begin: exposure.hpp.)
+// can load it: between threads, or in the group's heap; two ranks that copy together (faster_copy.hpp) use the handle
+// otherwise, too. (Other copies with the kernel's help, which take longer to begin: exposure.hpp.)
 //
 // The owner decides call by call, and says so beside each piece, in the highest bit of its tag. It must not overwrite the
 // data before all its readers have said that they are through (cells.hpp, mailbox.hpp).
