@@ -219,6 +219,7 @@ TEST(CpuSet, PinningMovesTheThreadAndNoOther) {
 TEST(CpuSet, AThreadMovesAndKeepsItsSet) {
   const std::vector<int> allowed = os::allowed_cpus();
   if (allowed.size() < 2) GTEST_SKIP() << "one CPU";
+  EXPECT_EQ(os::allowed_cpus_but({allowed[0], -1}), std::vector<int>(allowed.begin() + 1, allowed.end()));
   std::thread([&] {
     int moved = 0;
     for (int i = 0; i < 20; ++i) {  // the system may move it back at once

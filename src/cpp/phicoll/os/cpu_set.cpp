@@ -93,6 +93,13 @@ void pin_this_thread(int cpu) {
   set_thread_cpus(std::vector<int>(1, cpu));
 }
 
+std::vector<int> allowed_cpus_but(const std::vector<int>& cpus) {
+  std::vector<int> others;
+  for (const int cpu : allowed_cpus())
+    if (std::find(cpus.begin(), cpus.end(), cpu) == cpus.end()) others.push_back(cpu);
+  return others;
+}
+
 bool move_to_cpus(const std::vector<int>& cpus) {
   const std::vector<int> all = allowed_cpus();
   std::vector<int> there;

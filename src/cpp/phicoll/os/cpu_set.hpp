@@ -10,6 +10,8 @@ namespace os {
 
 /// The CPUs of this thread's affinity set, ascending.
 std::vector<int> allowed_cpus();
+/// The same without these.
+std::vector<int> allowed_cpus_but(const std::vector<int>& cpus);
 
 /// The CPUs of the host, whether this process may use them or not; at least 1.
 int host_cpu_count();

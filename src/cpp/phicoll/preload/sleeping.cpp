@@ -40,10 +40,7 @@ bool Bedroom::shares_cpu(int rank, unsigned& waits) {
   for (int r = 0; r < size_; ++r) taken[static_cast<std::size_t>(r)] = control_.noted_cpu(r);
   const auto lower = taken.begin() + rank;
   if (std::find(taken.begin(), lower, here) == lower) return true;
-  std::vector<int> others;
-  for (const int cpu : phicoll::os::allowed_cpus())
-    if (std::find(taken.begin(), taken.end(), cpu) == taken.end()) others.push_back(cpu);
-  if (!phicoll::os::move_to_cpus(others)) return true;
+  if (!phicoll::os::move_to_cpus(phicoll::os::allowed_cpus_but(taken))) return true;
   control_.meets(rank, phicoll::any_rank, phicoll::os::current_cpu());
   return false;
 }
