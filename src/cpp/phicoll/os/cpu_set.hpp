@@ -10,7 +10,7 @@ namespace os {
 
 /// The CPUs of this thread's affinity set, ascending.
 std::vector<int> allowed_cpus();
-/// The same without these.
+/// Those that are not among `cpus`.
 std::vector<int> allowed_cpus_but(const std::vector<int>& cpus);
 
 /// The CPUs of the host, whether this process may use them or not; at least 1.
@@ -31,8 +31,8 @@ void pin_this_thread(int cpu);
 /// Gives the calling thread the set back, as from allowed_cpus(). ResourceError when the system refuses.
 void set_thread_cpus(const std::vector<int>& cpus);
 
-/// Moves the calling thread to one of these of its CPUs, and gives it its set back, which the system takes for its wish from then
-/// on. Returns false if there is none, or the system refuses.
+/// Moves the calling thread to one of these CPUs that it may use. Its set is the same afterwards, but the system takes it for one
+/// that the program has asked for. Returns false if it may use none of them, or the system refuses.
 bool move_to_cpus(const std::vector<int>& cpus);
 
 /// The CPU that the calling thread is on; -1 when unknown.
