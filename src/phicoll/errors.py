@@ -78,7 +78,7 @@ class ResourceError(Error, OSError):
 
 
 class BrokenGroupError(Error, RuntimeError):
-    """A rank died, left or never joined; ``rank`` is the first that did, or -1 if unknown."""
+    """A rank died, raised, left, made another call or never joined; ``rank`` is the first, or -1 if unknown."""
 
     def __init__(self, message: str, rank: int = -1) -> None:
         super().__init__(message)

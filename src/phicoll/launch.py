@@ -57,10 +57,13 @@ def parser(prog: str) -> Parser:
     made.add_argument("--timeout", type=float, help="seconds that a single wait inside a collective may take")
     made.add_argument("--wait", default="adaptive", help="spin, pause, pause(n), yield, adaptive")
     made.add_argument(
-        "--memory-limit", type=int, default=MEMORY_LIMIT, help="bytes of shared memory for the group"
+        "--memory-limit", type=int, default=MEMORY_LIMIT, help="bytes of shared memory for collectives"
     )
     made.add_argument(
-        "--heap-limit", type=int, default=HEAP_LIMIT, help="bytes of it for arrays and sub-groups"
+        "--heap-limit",
+        type=int,
+        default=HEAP_LIMIT,
+        help="bytes of shared memory for arrays, sub-groups, messages",
     )
     made.add_argument(
         "--tuning", default="", help="a tuning table that auto asks, or none (default: PHICOLL_TUNING)"

@@ -60,7 +60,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         no other effect. One that a single rank may see, such as a buffer that is too small, also breaks the group, so
         that the other ranks, if there are any, learn of it.
     BrokenGroupError
-        Another rank died, raised, left or was refused; ``rank`` is the first that did.
+        Another rank died, raised, left, gave bad input or made another call; ``rank`` is the first that did.
     Error
         The calling process was forked by a rank and is none itself. (A program that is a group of one may fork.)
     """
@@ -89,7 +89,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     def from_mpi(cls, comm: Any) -> Comm:
         """A communicator of the ranks of ``comm``, a communicator of mpi4py, in the same order. Collective over these.
 
-        The program goes on to use MPI as well. A rank that waits in phicoll lets no message of MPI's go on meanwhile.
+        The program may go on to use MPI as well. While a rank waits in phicoll, its MPI messages make no progress.
 
         Raises
         ------
@@ -178,7 +178,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         root:
             The rank whose buffer is sent.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.broadcast(self._whole, buf, root, algorithm).run(self._core)
 
@@ -195,17 +195,17 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         recvbuf:
             ``count`` elements on the root; ignored elsewhere.
         op:
-            The operator. Floating-point results are bitwise the same in every run.
+            The operator. Floating-point results are bitwise the same in every run with as many ranks and elements.
         root:
             The rank that gets the result.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.reduction(self._whole, "reduce", sendbuf, recvbuf, op, algorithm, root).run(self._core)
 
     @_core.plain_call
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
-        """Combine the ranks' elements; every rank gets the result, bitwise the same.
+        """Combine the ranks' elements; every rank gets the result, bitwise the same (unless by ``bruck``).
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         op:
             The operator.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.reduction(self._whole, "allreduce", sendbuf, recvbuf, op, algorithm).run(self._core)
 
@@ -245,7 +245,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         op:
             The operator.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.reduce_scatter_block(self._whole, sendbuf, recvbuf, op, algorithm).run(self._core)
 
@@ -273,7 +273,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         op:
             The operator.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.reduce_scatter(self._whole, sendbuf, recvbuf, recvcounts, op, algorithm).run(self._core)
 
@@ -290,7 +290,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         root:
             The rank that gets the blocks.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.gather(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
@@ -308,7 +308,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         root:
             The rank that sends.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.scatter(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
@@ -323,7 +323,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         recvbuf:
             ``size`` blocks of ``count`` elements of the same type.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.allgather(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
 
@@ -338,7 +338,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         recvbuf:
             ``size`` blocks of ``count`` elements of the same type.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.alltoall(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
 
@@ -357,7 +357,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         root:
             The rank that gets the blocks.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.gatherv(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
@@ -373,7 +373,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         root:
             The rank that sends.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.scatterv(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
@@ -387,7 +387,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         recvbuf:
             Like that of :meth:`Gatherv`, with the same counts on all ranks.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.allgatherv(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
 
@@ -401,7 +401,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         recvbuf:
             Likewise; block i has as many elements as rank i sends to this rank, of the same type.
         algorithm:
-            What carries it out.
+            The algorithm of this call, as for :meth:`select`.
         """
         calls.alltoallv(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
 
@@ -502,7 +502,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     # Memory and algorithms.
 
     def empty(self, shape: Any, dtype: Any = float) -> np.ndarray[Any, Any]:
-        """Return a new array in memory that all ranks share, which saves collectives one of two copies.
+        """Return a new array in memory that all ranks share, which saves large collectives one of two copies.
 
         Each rank gets an array of its own; shapes and types may differ between ranks.
 
@@ -522,7 +522,10 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         return memory.view(kind).reshape(extents)  # type: ignore[no-any-return]
 
     def select(self, operation: str, algorithm: str) -> None:
-        """Select the algorithm of an operation (``"allreduce"``) for later calls: ``"auto"`` or a spec."""
+        """Select the algorithm of an operation (``"allreduce"``) for later calls, the same on all ranks.
+
+        ``algorithm`` is ``"auto"`` or a name with parameters, such as ``"one-shot:cells=8"``.
+        """
         self._whole.select(operation, algorithm)
 
     def why(self, operation: str, nbytes: int = 0) -> str:

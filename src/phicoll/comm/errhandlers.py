@@ -17,8 +17,7 @@ __all__ = [
 
 
 class Errhandler:
-    """One of ``ERRORS_RETURN``, ``ERRORS_ARE_FATAL`` and ``ERRORS_ABORT``, which all do the same here, or
-    null."""
+    """One of ``ERRORS_RETURN``, ``ERRORS_ARE_FATAL`` and ``ERRORS_ABORT``, which all do the same here, or null."""
 
     __slots__ = ("name",)
 

@@ -111,8 +111,8 @@ class Request(_core.RequestObject):
     """A send, receive or collective call under way. It is null once a wait or test has reported its end.
 
     Waits and tests of a null request return at once. A receive whose message does not fit is null after the error too.
-    Calls of several requests take any communicators'. Leave a receive's buffer alone meanwhile, and do not change a
-    send's. A request that is dropped goes on, as after MPI's ``Request_free``.
+    Calls for several requests take those of any communicators. Until it ends, leave a receive's buffer alone, and do
+    not change a send's. A request that is dropped goes on, as after MPI's ``Request_free``.
     """
 
     __slots__ = ()

@@ -63,8 +63,7 @@ def run(
         ``"processes"``: an interpreter for each rank. What ranks print is forwarded line by line, prefixed with the
         rank; each rank's BLAS has one thread unless the environment sets a number. ``"threads"``: threads of this
         interpreter, never the main one. A collective releases the interpreter's lock and has to take it again, so
-        small collectives cost more than between processes (an allreduce of 8 bytes on two CPUs: 22 us between two
-        threads, 3.7 us between two processes).
+        small collectives take several times as long as between processes.
     args:
         Further arguments, the same on all ranks.
     placement:
@@ -79,8 +78,8 @@ def run(
     memory_limit:
         Bytes of shared memory that the group's collectives may take.
     heap_limit:
-        Bytes of shared memory for :meth:`phicoll.Comm.empty` and sub-communicators, allocated as they are used; 0 for
-        none.
+        Bytes of shared memory for :meth:`phicoll.Comm.empty`, sub-communicators, messages and nonblocking calls,
+        allocated as they are used; 0 for none.
     tuning:
         A tuning table that ``auto`` consults before its rules (docs/tuning.md), or ``"none"``; ``PHICOLL_TUNING`` by
         default.
@@ -98,8 +97,8 @@ def run(
     ArgumentError
         Bad input; nothing was started.
     BrokenGroupError
-        A rank died, exited, or returned while others waited for it; ``error.rank`` is the first that did. The other
-        ranks see the same error in the call in which they wait.
+        A rank died, exited, returned while others waited for it, or made another call than they did; ``error.rank``
+        is the first that did. The other ranks see the same error in the call in which they wait.
     BaseException
         The first exception of a rank, raised after all ranks have ended (see ``timeout``). Its ``rank`` attribute is
         the rank, its ``__cause__`` the rank's traceback as text.

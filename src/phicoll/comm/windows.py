@@ -60,7 +60,7 @@ class Win(HasErrhandler):
         Parameters
         ----------
         size:
-            Bytes of this rank's segment, which are zero.
+            Bytes of this rank's segment, which are zero at first.
         disp_unit:
             What :meth:`Shared_query` returns beside a segment, such as the bytes of its elements.
         info:
