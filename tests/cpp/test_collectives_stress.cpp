@@ -17,6 +17,7 @@
 #include "phicoll/collectives/allreduce/sliced.hpp"
 #include "phicoll/collectives/alltoall/registry.hpp"
 #include "phicoll/collectives/barrier/hybrid_dissemination.hpp"
+#include "phicoll/collectives/barrier/sense_reversing.hpp"
 #include "phicoll/collectives/broadcast/single_copy.hpp"
 #include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/gather/registry.hpp"
@@ -413,18 +414,16 @@ TEST(Mailbox, TakesAcknowledgementsOfOneLineInAnyOrder) {
   });
 }
 
-// The root of the broadcast just before acts for the ranks of its CPU, another rank if it was a reduction. The last arriver acts
-// for the ranks of other CPUs, and for all where no call or an allreduce came before.
-TEST(DelayedBarrier, HoldsWhicheverRankActsForItsCpu) {
+// `Barrier` of five ranks on two CPUs, after broadcasts, reductions, allreduces and barriers with roots that change.
+template <class Barrier>
+void expect_no_rank_leaves_early(const typename Barrier::Parameters& p) {
   constexpr int ranks = 5;
   GroupOptions options;
   options.heap_limit = 0;
   options.timeout_ms = 60000;
   options.placement = two_cpus();
   ThreadGroup group(ranks, options);
-  HybridDissemination::Parameters p;
-  p.group = Level::cpu;
-  const std::size_t bytes = HybridDissemination::footprint(p, group.shape());
+  const std::size_t bytes = Barrier::footprint(p, group.shape());
   const std::unique_ptr<unsigned char, Freed> memory(static_cast<unsigned char*>(allocate_strided(bytes)));
   std::memset(memory.get(), 0, bytes);
   int entered[2][ranks] = {};  // in turns
@@ -432,7 +431,7 @@ TEST(DelayedBarrier, HoldsWhicheverRankActsForItsCpu) {
     const int rank = comm.rank();
     CallHistory history;
     DelayPort port(comm.control(), rank, 97u + 31u * static_cast<unsigned>(rank), true, &history);
-    HybridDissemination::Rank<DelayPort> barrier(p, phicoll::Setup{rank, comm.shape(), memory.get()});
+    typename Barrier::template Rank<DelayPort> barrier(p, phicoll::Setup{rank, comm.shape(), memory.get()});
     for (int turn = 1; turn <= 300; ++turn) {
       CallFacts facts;
       facts.operation = turn % 7 == 3   ? Operation::allreduce
@@ -451,6 +450,24 @@ TEST(DelayedBarrier, HoldsWhicheverRankActsForItsCpu) {
     }
     comm.barrier();
   });
+}
+
+// The root of the broadcast just before acts for the ranks of its CPU, another rank if it was a reduction. The last arriver acts
+// for the ranks of other CPUs, and for all where no call or an allreduce came before.
+TEST(DelayedBarrier, HoldsWhicheverRankActsForItsCpu) {
+  HybridDissemination::Parameters p;
+  p.group = Level::cpu;
+  expect_no_rank_leaves_early<HybridDissemination>(p);
+}
+
+// The root of the broadcast just before releases the others, whenever it comes; otherwise the last arriver does.
+TEST(DelayedBarrier, HoldsWhicheverRankReleases) {
+  SenseReversing::Parameters p;
+  p.releases = SenseReversing::Releases::root;
+  for (const Reset reset : {Reset::sense, Reset::episode}) {
+    p.reset = reset;
+    expect_no_rank_leaves_early<SenseReversing>(p);
+  }
 }
 
 }  // namespace

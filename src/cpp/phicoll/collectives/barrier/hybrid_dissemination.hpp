@@ -24,6 +24,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/barrier/dissemination.hpp"
+#include "phicoll/collectives/barrier/root_before.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/condition.hpp"
@@ -31,16 +32,6 @@
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
-
-/// The root of the call just before this barrier, the same on all ranks; none on ports that know no calls.
-template <class Port>
-inline RootOfCall root_before(Port&, long) {
-  return RootOfCall();
-}
-template <class Port>
-inline auto root_before(Port& port, int) -> decltype(port.root_before()) {
-  return port.root_before();
-}
 
 struct HybridDissemination : AlgorithmDefaults {
   enum class Leaders : unsigned char { last, fixed };

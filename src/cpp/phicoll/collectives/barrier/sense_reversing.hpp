@@ -4,10 +4,17 @@
 // arriver resets the counter and flips the release word.
 //
 // The paper's counter counts down from P; this one counts up from 0, with the same stores.
+//
+// With `releases=root` the root of a broadcast or scatter just before the barrier awaits the others and releases them, whenever it
+// comes: it is likely that they wait for it again after the barrier, and where ranks share CPUs it may not run soon once another
+// has released it. All others do as always. If two ranks take themselves for the root, as calls that do not match make them, all
+// wait until the group finds the mismatch. Four unpinned ranks on two CPUs, preloaded under Open MPI, barriers and calls of 8
+// bytes by turns: a broadcast took 0.8 us and takes 0.05, a scatter 1.0 and 0.07, with barriers that take as long as before.
 
 #include <cstdint>
 
 #include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/collectives/barrier/root_before.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/condition.hpp"
@@ -17,8 +24,11 @@
 namespace phicoll {
 
 struct SenseReversing : AlgorithmDefaults {
+  enum class Releases : unsigned char { last, root };
+
   struct Parameters {
     Reset reset = Reset::sense;
+    Releases releases = Releases::last;
     StorePolicy store = StorePolicy::plain;
   };
 
@@ -30,12 +40,14 @@ struct SenseReversing : AlgorithmDefaults {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     describe_reset(visitor, p.reset);
+    visitor.choice("releases", p.releases, {"last", "root"},
+                   "which rank releases: the last arriver, or the root that gave just before the barrier");
     describe_store(visitor, p.store);
   }
 
   struct Shared {
     Strided<CounterLine> count;
-    // Written by the last arriver alone: one writer at a time, handed on by the counter, so it may be stored
+    // Written by the rank that releases alone: one writer at a time, handed on by the counter, so it may be stored
     // whole.
     Strided<SoleWriterLine<std::uint64_t>> release;
   };
@@ -47,18 +59,20 @@ struct SenseReversing : AlgorithmDefaults {
     Rank(const Parameters& p, const Setup& setup)
         : shared_(setup.at<Shared>(0)),
           size_(static_cast<std::uint64_t>(setup.size())),
+          self_(setup.rank),
           reset_(p.reset),
+          releases_(p.releases),
           store_(p.store) {}
 
     void operator()(Port& port) {
+      if (releases_ == Releases::root && gave_before(port)) return release_others(port);
       if (start(port) == Started::half) complete(port);
     }
     Started start(Port& port) {
       ++episode_;
-      const std::uint64_t last = monotone() ? episode_ * size_ - 1 : size_ - 1;
       // Acquire and release: the last arriver has seen all that the others wrote before they came, and its release
-      // below passes that on to them.
-      if (port.fetch_add(shared_->count.value.word, std::uint64_t{1}) != last) return Started::half;
+      // passes that on to them.
+      if (arrive(port) != last()) return Started::half;
       // No rank can arrive for the next episode before the release, so a relaxed reset before it is enough.
       if (!monotone()) port.store_relaxed(shared_->count.value.word, std::uint64_t{0});
       port.signal(shared_->release.value, release(), store_);
@@ -70,12 +84,32 @@ struct SenseReversing : AlgorithmDefaults {
 
    private:
     bool monotone() const { return reset_ == Reset::episode; }
+    bool gave_before(Port& port) const {
+      const RootOfCall root = root_before(port, 0);
+      return root.gives && root.rank == self_;
+    }
+    /// The root may sleep on the counter.
+    std::uint64_t arrive(Port& port) const {
+      CounterLine& count = shared_->count.value;
+      return releases_ == Releases::root ? port.signal_add(count.word, std::uint64_t{1})
+                                         : port.fetch_add(count.word, std::uint64_t{1});
+    }
+    void release_others(Port& port) {
+      ++episode_;
+      port.wait(shared_->count.value.word, equal(last()));
+      port.store_relaxed(shared_->count.value.word, monotone() ? last() + 1 : 0);
+      port.signal(shared_->release.value, release(), store_);
+    }
+    /// The counter when one rank is missing.
+    std::uint64_t last() const { return monotone() ? episode_ * size_ - 1 : size_ - 1; }
     std::uint64_t release() const { return monotone() ? episode_ : episode_ & 1; }
 
     Shared* shared_;
     std::uint64_t size_;
     std::uint64_t episode_ = 0;
+    int self_;
     Reset reset_;
+    Releases releases_;
     StorePolicy store_;
   };
 };

@@ -31,7 +31,7 @@ AlgorithmChoice barrier(const Choosing& at) {
   // Against dissemination, unplaced threads on 2 CPUs: 0.66 of its time with 3 ranks, 0.57 with 8, 0.48 with 16, 0.24
   // with 64; the other flat barriers came close up to 16 ranks and no further.
   if (shape.crowded())
-    return {spec("sense-reversing"),
+    return {spec("sense-reversing:releases=root"),
             "more ranks than CPUs, placed by the system: one counter, so that each rank waits only once"};
   // Paper 001's hybrid: every round of a dissemination between all ranks would have an edge between cores.
   const std::vector<int> cores = shape.groups(Level::core);
