@@ -212,8 +212,8 @@ const std::vector<CommandPage>& command_pages() {
            {"-o", "FILE", "",
             "append records here (docs/records.md); - is standard output, without the table", "--output"},
        },
-       "Kernels: read-latency, ping-pong, multi-line, pair-bandwidth, put, get, contention, read-by-all, "
-       "stream, switch.\n",
+       "Kernels: read-latency, ping-pong, multi-line, pair-bandwidth, put, get, p, g, atomic, wait-until,\n"
+       "contention, read-by-all, stream, switch.\n",
        {0, 1, 2, 3, 130}},
       {"doctor", "", "say what on this machine would spoil a measurement", {}, "", {0, 2}},
   };
