@@ -116,6 +116,7 @@ class Inside {
   const bool alike = last.likeness == call_signature::likeness(facts, call) && last.bytes == facts.bytes;
   if (__builtin_expect(!alike, 0) && !look_up(facts, call)) return run_anew(facts, call, algorithm);
   Collectives::Set::Instance& instance = *last.instance;
+  arch::prefetch_line_to_write(instance.algorithm->first_line());
   const bool counted = facts.vector && facts.known;  // the signature holds counts
   const data_call::Inside inside(begin(
       call, counted ? call_signature::of(facts, call, size_, instance.by) : last.signature, instance.by));

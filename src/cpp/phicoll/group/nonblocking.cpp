@@ -393,6 +393,7 @@ void Nonblocking::put_in_queue(const Shared& request) {
 void Nonblocking::begin(const Shared& request) {
   CollectiveRequest* const one = request.get();
   if (__builtin_expect(work_.has_several_communicators() || one != again_, 0)) return begin_anew(request);
+  arch::prefetch_line_to_write(one->made.algorithm->first_line());
   follow_again(*one, start_again(one->made));
 }
 

@@ -43,6 +43,8 @@ struct OneShotAllreduce : AlgorithmDefaults {
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) { return footprint(p, shape.size()); }
 
+  static const void* first_line(const Setup& setup) { return words_line(setup, 0); }
+
   template <class Port>
   class Rank {
    public:

@@ -26,7 +26,7 @@
 //   Started start(Port&, const Call&);    // all before the first wait; never waits
 //   void complete(Port&, const Call&);    // the rest, after start has returned Started::half
 //
-// An algorithm may redefine three functions of AlgorithmDefaults: limit, refuse and unfit.
+// An algorithm may redefine four functions of AlgorithmDefaults: limit, refuse, unfit and first_line.
 //
 // All ranks construct with equal parameters and shapes. A peer may have begun the first operation while this rank
 // still constructs, so a constructor never stores to shared memory.
@@ -104,6 +104,10 @@ struct AlgorithmDefaults {
   static const char* unfit(const Parameters&, const Shape&, const CallFacts&) {
     return nullptr;
   }
+  /// The line that every rank writes first in every small call, or null. It is asked for before a call is noted and its
+  /// algorithm entered, so that it comes meanwhile: from a common start, alltoalls of 8 bytes between two near CPUs then took
+  /// 0.92 of the time.
+  static const void* first_line(const Setup&) { return nullptr; }
 };
 
 /// ceil(log_base(n)) for base >= 2, n >= 1, in integers.

@@ -29,6 +29,9 @@ class AnyCollective {
   /// The call in two parts (algorithm.hpp). A barrier ignores the Call.
   Started start(Port& port, const Call& call) { return start_(*this, port, call); }
   void complete(Port& port, const Call& call) { complete_(*this, port, call); }
+  /// The line to ask for at the beginning of a call. Where the algorithm names none it is the object's own, which costs
+  /// nothing.
+  const void* first_line() const { return first_line_; }
   // Allocates on strides of its own, since a Rank's counters change at every call.
   static void* operator new(std::size_t bytes) { return allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
@@ -36,6 +39,9 @@ class AnyCollective {
  protected:
   AnyCollective(Enter with_call, Bare without, Start first_part = &never, Enter rest = nullptr)
       : enter_(with_call), bare_(without), start_(first_part), complete_(rest) {}
+  void name_first_line(const void* line) {
+    if (line != nullptr) first_line_ = line;
+  }
 
  private:
   static Started never(AnyCollective&, Port&, const Call&) { return Started::no; }
@@ -44,6 +50,7 @@ class AnyCollective {
   Bare bare_;
   Start start_;
   Enter complete_;
+  const void* first_line_ = this;
 };
 
 template <class Algorithm, class Port>
@@ -77,7 +84,9 @@ class CollectiveOf final : public AnyCollective<Port> {
       : CollectiveOf(p, setup,
                      Is < TakesCall<Rank>::value ? (StartsCall<Rank>::value ? starts_call : takes_call)
                      : StartsBare<Rank>::value   ? starts_bare
-                                                 : bare > ()) {}
+                                                 : bare > ()) {
+    this->name_first_line(Algorithm::first_line(setup));
+  }
 
  private:
   static void enter(Any& self, Port& port, const Call& call) { rank_of(self)(port, call); }
