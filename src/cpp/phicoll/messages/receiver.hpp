@@ -161,6 +161,7 @@ class Receiver {
     std::deque<std::uint64_t> wanted;     // messages whose rest must be asked for
     std::uint64_t wants = 0;              // asked for
     CopyWays ways;
+    CopyWays stores;  // whether to store what comes through the ring past the caches
 
     Word<std::uint64_t>& next_want() const { return channel->want(wants); }
   };
@@ -201,10 +202,14 @@ class Receiver {
     ++streams_;
     if (!division_.in_two_parts(envelope.bytes, envelope.source)) return;
     In& in = in_of(envelope.source);
-    if (offered) {
+    t.offered = static_cast<bool>(offered);
+    if (envelope.bytes >= CopyWays::least_bytes) {
       t.begun_ns = port.now();
-      if (in.wanted.empty() && port.load_acquire(in.next_want()) == 0 && in.ways.copy_once(envelope.bytes))
+      if (t.offered && in.wanted.empty() && port.load_acquire(in.next_want()) == 0 &&
+          in.ways.copy_once(envelope.bytes))
         return copy_with_sender(port, in, t, offered);
+      t.streamed = envelope.bytes >= 2 * streamed_from_ ||
+                   (envelope.bytes >= streamed_from_ && in.stores.copy_once(envelope.bytes));
     }
     in.wanted.push_back(number);
     ask(port, in);
@@ -255,9 +260,13 @@ class Receiver {
   }
   /// Ends the receive of a message whose last piece has come.
   void complete_stream(Port& port, Transfer& t) {
-    if (t.begun_ns != 0)
-      in_of(t.envelope.source)
-          .ways.took(t.in_ring != t.envelope.bytes, t.envelope.bytes, port.now() - t.begun_ns);
+    if (t.begun_ns != 0) {
+      In& in = in_of(t.envelope.source);
+      const std::int64_t ns = port.now() - t.begun_ns;
+      const bool once = t.in_ring != t.envelope.bytes;
+      if (t.offered) in.ways.took(once, t.envelope.bytes, ns);
+      if (!once) in.stores.took(t.streamed, t.envelope.bytes, ns);
+    }
     complete(port, t, t.envelope, t.ticket, t.number);
     --streams_;
   }
@@ -282,8 +291,10 @@ class Receiver {
     // Withdrawn: the group is broken, which this wait tells.
     if (seen == Channel::withdrawn(number)) port.wait(word, equal(Channel::received(number)));
   }
-  /// How a received message is stored. The caches hold the sender's data too, so it is too large for them at half the size of
-  /// a collective's result. Between two processes on an EPYC, 4 MB took 0.82 and 16 MB 0.6 to 0.75 of the time by this.
+  /// How a message is stored that is copied from its sender's memory. The caches hold the sender's data too, so it may be too
+  /// large for them at half the size of a collective's result: between two processes, 4 MB through the ring took 0.82 of the
+  /// time by this on one EPYC (Zen 4), 1.3 to 1.6 on another (Zen 5), so there that size tries both (In::stores). 16 MB took
+  /// 0.6 to 0.75 on the first and as long as before on the second.
   Stores stores_of(std::size_t bytes) const {
     return bytes >= streamed_from_ ? Stores::streaming : Stores::taken;
   }
@@ -403,7 +414,7 @@ class Receiver {
     port.store_relaxed(in.channel->taken.pieces, in.cells + 1);
     if (in.stream) {
       Transfer& t = *in.stream;
-      port.move(t.data + t.moved, piece, bytes, stores_of(t.envelope.bytes));
+      port.move(t.data + t.moved, piece, bytes, t.streamed ? Stores::streaming : Stores::taken);
       t.moved += bytes;
       if (t.moved == t.in_ring) {
         complete_stream(port, t);

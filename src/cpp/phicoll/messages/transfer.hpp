@@ -92,8 +92,9 @@ struct Transfer : Begun {
   std::size_t bytes = 0;  ///< of a receive: the buffer's
   std::size_t moved = 0;
   std::size_t in_ring = 0;    ///< of a receive: how much of the message comes through the ring
-  std::int64_t begun_ns = 0;  ///< of a receive of a message that both ranks may copy: when it was matched
-  bool offered = false;       ///< of a send: the receiver may copy it
+  std::int64_t begun_ns = 0;  ///< of a receive of a message that may go several ways: when it was matched
+  bool offered = false;       ///< the receiver may copy the message
+  bool streamed = false;      ///< of a receive: what comes through the ring is stored past the caches
   unsigned ticket = no_ticket;
   std::uint64_t number = 0;  ///< of the message's first cell in its channel, from 1
   Envelope envelope;         ///< of a receive that is done

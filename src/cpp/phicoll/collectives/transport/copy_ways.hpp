@@ -1,6 +1,7 @@
 #pragma once
 
-// Which way was the faster one for a rank's last large data: through a ring, or by one copy with the kernel's help.
+// Which way was the faster one for a rank's last large data: through a ring, or by one copy with the kernel's help. Messages
+// choose so, too, whether their receiver stores them past the caches.
 
 #include <algorithm>
 #include <cstddef>
