@@ -103,10 +103,9 @@ std::unique_ptr<AnyCollective<DelayPort>> make(Operation operation, const Algori
 /// One rank's calls. All elements are of 8 bytes, of which counts are.
 class Calls {
  public:
-  /// `any_counts`: whether some scatters are vector versions, of which some come just after a barrier.
+  /// `any_counts`: whether some scatters are vector versions.
   Calls(Communicator& comm, Operation operation, const std::string& name, bool any_counts)
-      : comm_(comm),
-        operation_(operation),
+      : operation_(operation),
         name_(name),
         rank_(comm.rank()),
         ranks_(comm.size()),
@@ -131,10 +130,6 @@ class Calls {
     call.send = port.bind(send_.data(), all * sizeof(Affine));
     call.receive = port.bind(receive_.data(), all * sizeof(Affine));
     fill(call);
-    if (any_counts_ && turn % 5 == 2) {
-      comm_.barrier();
-      call.after_barrier = true;
-    }
     collective(port, call);
     check();
   }
@@ -259,7 +254,6 @@ class Calls {
                 std::to_string(ranks_) + ": element " + std::to_string(at));
   }
 
-  Communicator& comm_;
   Operation operation_;
   std::string name_;
   int rank_;

@@ -600,27 +600,6 @@ TEST(CallHistory, TellsABarrierWhichCallCameJustBefore) {
   }
 }
 
-TEST(CallHistory, TellsACallWhetherBarriersCameJustBefore) {
-  CallHistory history;
-  const auto after = [&](int barriers, SignatureWord signature) {
-    for (int i = 0; i < barriers; ++i) {
-      history.begin();
-      EXPECT_FALSE(history.after_barrier()) << "in a barrier";
-    }
-    history.begin(signature);
-    return history.after_barrier();
-  };
-  EXPECT_FALSE(after(0, 7));
-  EXPECT_FALSE(after(0, 7));
-  EXPECT_FALSE(after(1, 7)) << "not known: the first call of a run";
-  EXPECT_TRUE(after(1, 7));
-  EXPECT_TRUE(after(1, 7));
-  EXPECT_FALSE(after(0, 7));
-  EXPECT_FALSE(after(2, 8));
-  EXPECT_TRUE(after(2, 8));
-  EXPECT_FALSE(after(0, 8));
-}
-
 TEST(CallHistory, TellsTheTagOfEveryCallThatItRemembers) {
   CallHistory history;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> tags;

@@ -120,7 +120,6 @@ class Inside {
   const bool counted = facts.vector && facts.known;  // the signature holds counts
   const data_call::Inside inside(begin(
       call, counted ? call_signature::of(facts, call, size_, instance.by) : last.signature, instance.by));
-  if (facts.vector && !facts.known) call.after_barrier = calls_.after_barrier();
   check_whole();
   collectives_->run(instance, call, calls_.begun());
 }

@@ -80,8 +80,6 @@ class CallHistory {
   };
   /// In a barrier: the signature of the call just before it; 0 if that was a barrier, too. Otherwise 0.
   SignatureWord before_barrier() const { return newest_->last + 1 == begun_ ? newest_->signature : 0; }
-  /// Whether barriers came just before the call that was begun last; false where that is not known.
-  bool after_barrier() const { return newest_->last == begun_ && newest_->step > 1; }
   Last last() const { return {newest_->signature, newest_->key - newest_->signature}; }
   bool find(std::uint64_t call, CallNote* note) const {
     const auto runs = static_cast<std::uint64_t>(end_ - first_);

@@ -45,8 +45,7 @@ struct Call {
   std::size_t count = 0;
   int root = 0;
   bool exclusive = false;
-  bool vector = false;         ///< a vector version, even if this rank does not know the blocks
-  bool after_barrier = false;  ///< a barrier came just before this call; may be false nevertheless
+  bool vector = false;  ///< a vector version, even if this rank does not know the blocks
   /// A 16-bit hash of what all ranks must agree on (operation, root, type, size) in this call and all before it. Ranks
   /// whose tags differ do not take each other's data; they wait until the group finds the mismatch.
   std::uint64_t tag = 0;

@@ -101,7 +101,7 @@ struct MailboxScatter : AlgorithmDefaults {
         mailbox_.finish(port, call.root, m);
         return mailbox_.passed(message(1, 1));
       }
-      mailbox_.await_left(port, call.after_barrier);
+      mailbox_.await_left(port);
       for (int step = 1; step < ranks_; ++step)
         mailbox_.post(port, message(0, step), call.send + call.block_at((rank_ + step) % ranks_), call.count,
                       call.tag);
@@ -130,7 +130,7 @@ struct MailboxScatter : AlgorithmDefaults {
       return rank_ == call.root ? call.block_count(1 - rank_) : call.count;
     }
     void send(Port& port, const Call& call) {
-      mailbox_.await_left(port, call.after_barrier);
+      mailbox_.await_left(port);
       if (ranks_ == 2 && together(port, call)) return send_together(port, call);
       send_pieces(port, call);
     }

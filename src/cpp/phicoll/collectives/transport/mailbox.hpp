@@ -22,8 +22,7 @@
 //     reader's loads.
 //  5. How many messages a vector call has, only its sender knows. When a rank leaves such a call, it says so with release
 //     (`leave`). Another rank that is to send acquires that from all (`await_left`) before it writes: by then they have read
-//     all messages of that call and of those before it. After a barrier it knows that without a look: all had left the call
-//     when they came to the barrier, and it acquired that they came.
+//     all messages of that call and of those before it.
 //
 // A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
 // waits in `settle` until its readers have acknowledged all such messages. Two ranks may go on by one copy that both make
@@ -173,11 +172,8 @@ class Mailbox {
     if (!sender) unknown_ = call_ + 1;
   }
   bool knows_last() const { return unknown_ == 0; }
-  void await_left(Port& port, bool after_barrier) {
-    if (__builtin_expect(unknown_ == 0, 1)) return;
-    if (!after_barrier) await_all(port);
-    all_read_ = unknown_;
-    unknown_ = 0;
+  void await_left(Port& port) {
+    if (__builtin_expect(unknown_ != 0, 0)) await_all(port);
   }
   /// @}
 
@@ -290,7 +286,6 @@ class Mailbox {
  private:
   bool is_read(Port& port, std::uint64_t cell) {
     const auto i = static_cast<std::size_t>(cell);
-    if (last_[i] != 0 && surely_read(last_[i])) last_[i] = 0;
     if (last_[i] != 0) look_at_line(port, i);
     return last_[i] == 0;
   }
@@ -323,12 +318,11 @@ class Mailbox {
   [[gnu::noinline]] void await_all(Port& port) {
     for (int r = 0; r < ranks_; ++r)
       if (r != rank_) port.wait(left_[r].value.word, equal(unknown_), hint_(r));
-  }
-  // A message's number has 32 bits of its call's, which begin again after 2^32 calls. Of long ago nothing is sure.
-  bool surely_read(std::uint64_t number) const {
-    constexpr std::uint32_t half = std::uint32_t{1} << 31;
-    const auto calls_since = static_cast<std::uint32_t>(all_read_ - (number >> 32));
-    return calls_since != 0 && calls_since <= half && call_ - all_read_ < half;
+    // They have read all messages of that call and of those before it. What is noted of later calls stays.
+    const std::uint64_t since = (unknown_ << 32) + 1, later = (call_ - unknown_) << 32;
+    for (std::uint64_t& number : last_)
+      if (number - since >= later) number = 0;
+    unknown_ = 0;
   }
   void await_reader(Port& port, std::uint64_t i) {
     // Equal, not at least: numbers begin again after 2^32 calls.
@@ -381,7 +375,6 @@ class Mailbox {
   std::uint64_t first_ = 0;
   // The last call, from 1 on, of which only another rank knew the number of messages; 0 once all are known to have left it.
   std::uint64_t unknown_ = 0;
-  std::uint64_t all_read_ = 0;  // all messages of the calls before this one are known to be read
   Strided<CounterLine>* left_;
   int rank_;
   int ranks_;
