@@ -372,6 +372,21 @@ TEST(Mismatch, OfARootThatNobodyElseTakesForOne) {
                     {"rank 2 called broadcast(root 2, 32000 bytes)", "broadcast(root 0, 32000 bytes)"});
 }
 
+// Two ranks gave, and each takes itself for the one that releases the others from the barrier.
+TEST(Mismatch, OfRootsThatEachReleaseABarrier) {
+  expect_mismatch(3, 1,
+                  [](Communicator& all) {
+                    all.select(Operation::barrier, "sense-reversing:releases=root");
+                    double value = 1;
+                    all.broadcast(&value, 8, 0);
+                    all.barrier();
+                    all.broadcast(&value, 8, all.rank() == 1 ? 1 : 0);
+                    all.barrier();
+                    all.barrier();
+                  },
+                  {"rank 1 called broadcast(root 1, 8 bytes)", "broadcast(root 0, 8 bytes)"});
+}
+
 // Two instances of one algorithm, each with memory of its own.
 TEST(Mismatch, OfWaysToWait) {
   for (const int other : {0, 2})

@@ -59,7 +59,7 @@ constexpr std::int64_t clear_shared_gain = 100;
 constexpr std::size_t shared_calls = 8;
 // Calls to warm up, before ranks look whether they are disturbed.
 constexpr int calls_a_turn = 4;
-// The part of the time for finding numbers; the rest is for proving them.
+// The part of the time for finding numbers and for proving ways to copy; the rest is for proving sizes.
 constexpr std::int64_t finding_percent = 60;
 constexpr Operation proved_operations[] = {
     Operation::allgather, Operation::allreduce, Operation::broadcast,
@@ -143,6 +143,7 @@ class NumberTrials {
     if (copying) {
       const H before = numbers_;
       if (choice) copies(far);
+      if (!sizing) most_ns_ = what_.most_ns;
       if (moved_from(before)) prove(before);
       numbers_.near_seen |= far ? 0 : 1;
       numbers_.far_seen |= far || !choice ? 1 : 0;
@@ -262,7 +263,7 @@ class NumberTrials {
     }
   }
   /// Whether the other way takes longer than the present one, here and in other pages, or was not compared in time.
-  /// Two equal ways differ by 3 % in one place more often than not, as there are many comparisons.
+  /// Of so many comparisons of equal ways, some differ by 3 % in one place.
   bool loses(const Trial& present, const Trial& other, std::size_t bytes) {
     for (int place = 0; place < proving_places; ++place) {
       if (place != 0) move_elsewhere();

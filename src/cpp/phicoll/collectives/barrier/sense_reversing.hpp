@@ -88,11 +88,12 @@ struct SenseReversing : AlgorithmDefaults {
       const RootOfCall root = root_before(port, 0);
       return root.gives && root.rank == self_;
     }
-    /// The root may sleep on the counter.
     std::uint64_t arrive(Port& port) const {
       CounterLine& count = shared_->count.value;
-      return releases_ == Releases::root ? port.signal_add(count.word, std::uint64_t{1})
-                                         : port.fetch_add(count.word, std::uint64_t{1});
+      const std::uint64_t before = port.fetch_add(count.word, std::uint64_t{1});
+      // The only one that is missing may be a root that sleeps on the counter.
+      if (releases_ == Releases::root && before + 1 == last()) port.signal_add(count.word, std::uint64_t{0});
+      return before;
     }
     void release_others(Port& port) {
       ++episode_;
