@@ -232,6 +232,21 @@ class NativePort {
     return static_cast<T>(wait_slow(Awaited{
         &word, condition.value, condition.mask, {from, sizeof(T), condition.kind, false, meanwhile}}));
   }
+  /// As wait(), and asks at each look for the `bytes` that are to come with the word. So the transfer of their lines begins
+  /// before the word's has ended.
+  template <class T>
+  [[gnu::always_inline]] T wait_for_more(const Word<T>& word, Condition<T> condition, int from,
+                                         const unsigned char* more, std::size_t bytes) const {
+    T seen = word.atomic().load(std::memory_order_acquire);
+    if (__builtin_expect(condition(seen), 1)) return seen;
+    for (unsigned left = looks_in_place_; left != 0; --left) {
+      for (std::size_t at = 0; at < bytes; at += arch::line_bytes) arch::prefetch_line(more + at);
+      arch::look_gap();
+      seen = word.atomic().load(std::memory_order_acquire);
+      if (condition(seen)) return seen;
+    }
+    return wait(word, condition, from);
+  }
   /// Whether the condition holds at one of the looks that wait() takes at once.
   template <class T>
   [[gnu::always_inline]] bool holds_soon(const Word<T>& word, Condition<T> condition) const {
