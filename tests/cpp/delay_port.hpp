@@ -39,6 +39,13 @@ class DelayPort : public NativePort {
     delay();
     return seen;
   }
+  template <class T>
+  T wait_for_more(const Word<T>& word, Condition<T> condition, int from, const unsigned char* more,
+                  std::size_t bytes) const {
+    const T seen = NativePort::wait_for_more(word, condition, from, more, bytes);
+    delay();
+    return seen;
+  }
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     delay();
     NativePort::move(to, from, bytes, stores);

@@ -313,6 +313,8 @@ TEST(CopyWays, TriesBothAndTakesTheFaster) {
   EXPECT_EQ(copied_once(bytes, 120, 100, 80), 120);
   EXPECT_EQ(copied_once(2 * bytes, 8, 80, 100), 4);  // another size
   EXPECT_EQ(copied_once(2 * bytes, 120, 80, 100), 1);
+  EXPECT_TRUE(ways.once_was_faster(bytes));
+  EXPECT_FALSE(ways.once_was_faster(2 * bytes));
   // The receiver's buffers are others now: found out as the ring is tried again.
   EXPECT_GT(copied_once(bytes, 128, 100, 500), 0);
   EXPECT_LT(copied_once(bytes, 128, 100, 500), 4);

@@ -245,7 +245,8 @@ class NativePort {
       seen = word.atomic().load(std::memory_order_acquire);
       if (condition(seen)) return seen;
     }
-    return wait(word, condition, from);
+    return static_cast<T>(wait_slow(Awaited{
+        &word, condition.value, condition.mask, {from, sizeof(T), condition.kind, false, Meanwhile::little}}));
   }
   /// Whether the condition holds at one of the looks that wait() takes at once.
   template <class T>

@@ -161,7 +161,7 @@ class Receiver {
     std::deque<std::uint64_t> wanted;     // messages whose rest must be asked for
     std::uint64_t wants = 0;              // asked for
     CopyWays ways;
-    CopyWays stores;  // whether to store what comes through the ring past the caches
+    CopyWays stores;  // of what comes through the ring; `once` are the stores past the caches
 
     Word<std::uint64_t>& next_want() const { return channel->want(wants); }
   };
@@ -200,6 +200,8 @@ class Receiver {
     t.number = number;
     t.in_ring = envelope.bytes;
     ++streams_;
+    t.alone = streams_ == 1;
+    t.streamed = envelope.bytes >= streamed_from_;
     if (!division_.in_two_parts(envelope.bytes, envelope.source)) return;
     In& in = in_of(envelope.source);
     t.offered = static_cast<bool>(offered);
@@ -208,8 +210,10 @@ class Receiver {
       if (t.offered && in.wanted.empty() && port.load_acquire(in.next_want()) == 0 &&
           in.ways.copy_once(envelope.bytes))
         return copy_with_sender(port, in, t, offered);
-      t.streamed = envelope.bytes >= 2 * streamed_from_ ||
-                   (envelope.bytes >= streamed_from_ && in.stores.copy_once(envelope.bytes));
+      // The time of one that waits for others' rests would not tell which stores are faster.
+      if (chooses_stores(envelope.bytes))
+        t.streamed =
+            t.alone ? in.stores.copy_once(envelope.bytes) : in.stores.once_was_faster(envelope.bytes);
     }
     in.wanted.push_back(number);
     ask(port, in);
@@ -265,7 +269,8 @@ class Receiver {
       const std::int64_t ns = port.now() - t.begun_ns;
       const bool once = t.in_ring != t.envelope.bytes;
       if (t.offered) in.ways.took(once, t.envelope.bytes, ns);
-      if (!once) in.stores.took(t.streamed, t.envelope.bytes, ns);
+      if (!once && t.alone && chooses_stores(t.envelope.bytes))
+        in.stores.took(t.streamed, t.envelope.bytes, ns);
     }
     complete(port, t, t.envelope, t.ticket, t.number);
     --streams_;
@@ -291,10 +296,11 @@ class Receiver {
     // Withdrawn: the group is broken, which this wait tells.
     if (seen == Channel::withdrawn(number)) port.wait(word, equal(Channel::received(number)));
   }
-  /// How a message is stored that is copied from its sender's memory. The caches hold the sender's data too, so it may be too
-  /// large for them at half the size of a collective's result: between two processes, 4 MB through the ring took 0.82 of the
-  /// time by this on one EPYC (Zen 4), 1.3 to 1.6 on another (Zen 5), so there that size tries both (In::stores). 16 MB took
-  /// 0.6 to 0.75 on the first and as long as before on the second.
+  /// Whether messages of this size from another process try both stores. The caches hold the sender's data too, so a message may
+  /// be too large for them at half the size of a collective's result: past them, 4 MB took 0.82 of the time on one EPYC (Zen 4),
+  /// and 1.3 to 1.6 on another (Zen 5). 16 MB took 0.6 to 0.75 on the first and as long as before on the second.
+  bool chooses_stores(std::size_t bytes) const { return bytes >= streamed_from_ && bytes / 2 < streamed_from_; }
+  /// How a message is stored that is copied from its sender's memory.
   Stores stores_of(std::size_t bytes) const {
     return bytes >= streamed_from_ ? Stores::streaming : Stores::taken;
   }

@@ -94,6 +94,7 @@ struct Transfer : Begun {
   std::size_t in_ring = 0;    ///< of a receive: how much of the message comes through the ring
   std::int64_t begun_ns = 0;  ///< of a receive of a message that may go several ways: when it was matched
   bool offered = false;       ///< the receiver may copy the message
+  bool alone = false;         ///< of a receive: no other one was under way when it was matched
   bool streamed = false;      ///< of a receive: what comes through the ring is stored past the caches
   unsigned ticket = no_ticket;
   std::uint64_t number = 0;  ///< of the message's first cell in its channel, from 1

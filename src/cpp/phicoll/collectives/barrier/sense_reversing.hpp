@@ -91,7 +91,7 @@ struct SenseReversing : AlgorithmDefaults {
     std::uint64_t arrive(Port& port) const {
       CounterLine& count = shared_->count.value;
       const std::uint64_t before = port.fetch_add(count.word, std::uint64_t{1});
-      // The only one that is missing may be a root that sleeps on the counter.
+      // The only one that is missing may be a root that sleeps on the counter: adding nothing wakes it.
       if (releases_ == Releases::root && before + 1 == last()) port.signal_add(count.word, std::uint64_t{0});
       return before;
     }

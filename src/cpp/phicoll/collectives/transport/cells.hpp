@@ -246,12 +246,12 @@ class Cells {
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
              std::size_t at = 0, std::size_t direct_at = 0) {
     CellHead* const head = head_of(writer, step);
-    // The lines of a small piece travel at the same time. From window starts two ranks' exchanges and broadcasts of 64 to 384 bytes
-    // then take 0.83 to 0.89 of the time near, and exchanges of 64 and 200 bytes 0.75 to 0.88 far; back to back 0.8 to 1.0, but near
+    // The lines of a small piece travel at the same time. On a Zen 5, two ranks' exchanges and broadcasts of 64 and 200 bytes from
+    // window starts then take 0.83 to 0.89 of the time near, and allgathers 0.75 to 0.88 far; back to back 0.8 to 1.0, but near
     // broadcasts 1.06. More lines would be taken from a writer that is not done with them: exchanges of 512 bytes take 1.4 far, back
-    // to back.
-    constexpr std::size_t beside_head = arch::line_bytes - sizeof(CellHead), few_lines = 256;
-    if (ranks_ == 2 && piece > beside_head && piece <= few_lines)
+    // to back. Only where there is a gap between looks, so x86.
+    constexpr std::size_t beside_head = arch::line_bytes - sizeof(CellHead), most_bytes = 256;
+    if (arch::hand_over_bytes != SIZE_MAX && ranks_ == 2 && piece > beside_head && piece <= most_bytes)
       wait_for_cell(port, head->sequence, step + 1, hint_(writer),
                     reinterpret_cast<const unsigned char*>(head) + arch::line_bytes, piece - beside_head, 0);
     else

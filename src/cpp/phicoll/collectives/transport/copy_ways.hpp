@@ -31,6 +31,11 @@ class CopyWays {
     const unsigned turn = size.turns++;
     if (turn < every_ * kept && !size.clear()) return turn % every_ == every_ - 1;
     if (turn % again == 0) return turn / again % 2 != 0;
+    return once_was_faster(bytes);
+  }
+  /// For data whose time will not be told.
+  bool once_was_faster(std::size_t bytes) {
+    const Size& size = of(bytes);
     return size.usual(true) < size.usual(false);
   }
   void took(bool once, std::size_t bytes, std::int64_t ns) {
