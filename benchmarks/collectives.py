@@ -4,7 +4,7 @@ What is measured, and how: docs/measuring-collectives.md.
 
     python benchmarks/collectives.py --operations broadcast --sizes 8,4K,1M --algorithms auto,ring:cell=4096
     python benchmarks/collectives.py --report bench-out --budget 600        (make bench: a coarse grid)
-    python benchmarks/collectives.py --report docs/bench --budget 0 --full (make bench-full: every power of two)
+    python benchmarks/collectives.py --report bench-out/full --budget 0 --full (make bench-full: every power of two)
     python benchmarks/collectives.py --report bench-out --again             (the tables once more, from the samples)
 
     python benchmarks/collectives.py --report bench-out --operations barrier,broadcast,allreduce --sizes 8,4K,64K,1M \
