@@ -299,7 +299,9 @@ class Receiver {
   /// Whether messages of this size from another process try both stores. The caches hold the sender's data too, so a message may
   /// be too large for them at half the size of a collective's result: past them, 4 MB took 0.82 of the time on one EPYC (Zen 4),
   /// and 1.3 to 1.6 on another (Zen 5). 16 MB took 0.6 to 0.75 on the first and as long as before on the second.
-  bool chooses_stores(std::size_t bytes) const { return bytes >= streamed_from_ && bytes / 2 < streamed_from_; }
+  bool chooses_stores(std::size_t bytes) const {
+    return bytes >= streamed_from_ && bytes / 2 < streamed_from_;
+  }
   /// How a message is stored that is copied from its sender's memory.
   Stores stores_of(std::size_t bytes) const {
     return bytes >= streamed_from_ ? Stores::streaming : Stores::taken;
