@@ -245,8 +245,10 @@ class NativePort {
       seen = word.atomic().load(std::memory_order_acquire);
       if (condition(seen)) return seen;
     }
-    return static_cast<T>(wait_slow(Awaited{
-        &word, condition.value, condition.mask, {from, sizeof(T), condition.kind, false, Meanwhile::little}}));
+    return static_cast<T>(wait_slow(Awaited{&word,
+                                            condition.value,
+                                            condition.mask,
+                                            {from, sizeof(T), condition.kind, false, Meanwhile::little}}));
   }
   /// Whether the condition holds at one of the looks that wait() takes at once.
   template <class T>
