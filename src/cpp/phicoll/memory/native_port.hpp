@@ -219,36 +219,27 @@ class NativePort {
   template <class T>
   [[gnu::always_inline]] T wait(const Word<T>& word, Condition<T> condition, int from = any_rank,
                                 Meanwhile meanwhile = Meanwhile::little) const {
+    return wait_for_more(word, condition, from, nullptr, 0, meanwhile);
+  }
+  /// As wait(), and asks at each look for the `bytes` that are to come with the word. So the transfer of their lines begins
+  /// before the word's has ended.
+  template <class T>
+  [[gnu::always_inline]] T wait_for_more(const Word<T>& word, Condition<T> condition, int from,
+                                         const unsigned char* more, std::size_t bytes,
+                                         Meanwhile meanwhile = Meanwhile::little) const {
     T seen = word.atomic().load(std::memory_order_acquire);
     if (__builtin_expect(condition(seen), 1)) return seen;
     // An answer that is on its way is awaited right here. Two ranks whose flags share a line hand the line
     // over once per barrier if each stores its next flag before the line is taken away again, and twice
     // otherwise: a call and a return here turned 28 ns into 50 to 70.
     for (unsigned left = looks_in_place_; left != 0; --left) {
+      for (std::size_t at = 0; at < bytes; at += arch::line_bytes) arch::prefetch_line(more + at);
       arch::look_gap();
       seen = word.atomic().load(std::memory_order_acquire);
       if (condition(seen)) return seen;
     }
     return static_cast<T>(wait_slow(Awaited{
         &word, condition.value, condition.mask, {from, sizeof(T), condition.kind, false, meanwhile}}));
-  }
-  /// As wait(), and asks at each look for the `bytes` that are to come with the word. So the transfer of their lines begins
-  /// before the word's has ended.
-  template <class T>
-  [[gnu::always_inline]] T wait_for_more(const Word<T>& word, Condition<T> condition, int from,
-                                         const unsigned char* more, std::size_t bytes) const {
-    T seen = word.atomic().load(std::memory_order_acquire);
-    if (__builtin_expect(condition(seen), 1)) return seen;
-    for (unsigned left = looks_in_place_; left != 0; --left) {
-      for (std::size_t at = 0; at < bytes; at += arch::line_bytes) arch::prefetch_line(more + at);
-      arch::look_gap();
-      seen = word.atomic().load(std::memory_order_acquire);
-      if (condition(seen)) return seen;
-    }
-    return static_cast<T>(wait_slow(Awaited{&word,
-                                            condition.value,
-                                            condition.mask,
-                                            {from, sizeof(T), condition.kind, false, Meanwhile::little}}));
   }
   /// Whether the condition holds at one of the looks that wait() takes at once.
   template <class T>

@@ -23,9 +23,9 @@ using H = HostNumbers;
 constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537;
 // Two ranks that exchange data in two cells, and swap them at every step, hand each line over once. That takes 0.5 to
 // 0.85 of the time of a ring from 1 to 256 KB, near and far; in cells of 512 KB, which fit the nearer caches, from
-// 384 KB to 4 MB 0.7 to 0.95 of the ring's or the slices' time near. Far, allreduces of 1 to 4 MB took 0.8 of the
-// slices' time; but slices take 0.4 of two cells' time for data that all ranks reach, so they begin at 1 MB. From 65 to
-// 384 bytes few cells take 0.8 to 0.9 of two cells' time.
+// 384 KB to 4 MB 0.7 to 0.95 of the ring's or the slices' time near. Far, allreduces of 1 to 4 MB took 0.65 (Zen 5) and
+// 0.8 (Zen 4) of the slices' time; but slices take 0.4 of two cells' time for data that all ranks reach, so they begin at
+// 1 MB. From 65 to 384 bytes few cells take 0.8 to 0.9 of two cells' time.
 constexpr std::size_t two_to = 65, two_again = 385;
 // From here on gathers and scatters of two ranks go through larger cells. Smaller blocks go in pieces, so that both copy at
 // the same time: from a window start 64 KB take 0.8 of the time in cells of 16 KB.
