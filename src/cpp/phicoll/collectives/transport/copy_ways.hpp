@@ -33,7 +33,7 @@ class CopyWays {
     if (turn % again == 0) return turn / again % 2 != 0;
     return once_was_faster(bytes);
   }
-  /// For data whose time will not be told.
+  /// Whether one copy was the faster way lately. Counts no turn: for data that nobody times.
   bool once_was_faster(std::size_t bytes) {
     const Size& size = of(bytes);
     return size.usual(true) < size.usual(false);
