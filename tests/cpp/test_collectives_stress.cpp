@@ -275,7 +275,7 @@ struct Freed {
   void operator()(unsigned char* memory) const { std::free(memory); }
 };
 
-void run(ThreadGroup& group, const Subject& subject, unsigned exposable) {
+void run(ThreadGroup& group, const Subject& subject, unsigned exposable, unsigned turns = 120) {
   const Family& all = family(subject.operation);
   const AlgorithmSpec effective = all.effective(all.parse(subject.spec), group.shape());
   const std::size_t bytes = all.footprint(effective, group.shape());
@@ -289,7 +289,7 @@ void run(ThreadGroup& group, const Subject& subject, unsigned exposable) {
     if (!collective) throw Error("check: no such algorithm here");
     Calls calls(comm, subject.operation, std::string(to_string(subject.operation)) + " " + effective.text(),
                 effective.name == "mailbox");
-    for (unsigned turn = 0; turn < 120; ++turn) calls(*collective, port, turn);
+    for (unsigned turn = 0; turn < turns; ++turn) calls(*collective, port, turn);
     comm.barrier();
   });
 }
@@ -316,6 +316,8 @@ constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slo
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=6"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:direct=200"},
+                                {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=256"},
+                                {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=512:direct=200"},
                                 {Operation::gather, "mailbox:cell=256:cells=2"},
                                 {Operation::gather, "mailbox:cell=256:cells=2:direct=200"},
                                 {Operation::gather, "single-copy:piece=4096"},
@@ -370,6 +372,18 @@ TEST_P(Delayed, NothingIsOverwrittenEarly) {
   run(five, GetParam(), 0x1f);
   run(five, GetParam(), 0x0d);
   run(crowd, GetParam(), 0x16);
+}
+
+// Each rank wishes at random, after both have tried each way.
+TEST(Sliced, RanksThatJudgeDifferentlyTakeTheSameWay) {
+  GroupOptions options;
+  options.heap_limit = 0;
+  options.timeout_ms = 60000;
+  ThreadGroup two(2, options);
+  for (const char* const spec :
+       {"sliced:chunk=1024:cells=4:whole=512", "sliced:chunk=1024:cells=6:whole=256:direct=1200"})
+    for (unsigned exposable = 0; exposable < 4; ++exposable)
+      run(two, {Operation::allreduce, spec}, exposable, 600);
 }
 
 // The root's cells of one line have several readers, whose acknowledgements come in any order; one look takes all that have come.

@@ -17,6 +17,7 @@
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/os/shared_memory.hpp"
+#include "reduction_testing.hpp"
 
 namespace phicoll {
 namespace {
@@ -250,6 +251,41 @@ TEST(LargeCalls, TwoRanksCopyReachableBlocksFromBothSides) {
   ThreadGroup(2, options).run(from_both_sides);
   options.cross_copies = false;
   fork_and_run(2, options, from_both_sides);
+}
+
+// Two ranks' allreduces go either way, operands and results lie in the heap or not, in any mixture, some in place.
+void combined_either_way(Communicator& comm) {
+  const AlgorithmSpec either =
+      family(Operation::allreduce).parse("sliced:chunk=65536:cells=8:direct=65536:whole=65536");
+  const Operator op = reduction_testing::operator_of(reduction_testing::Kind::affine);
+  const std::size_t most = (std::size_t{1} << 20) + 8 * 37;
+  std::vector<unsigned char> own_send(most), own_receive(most), wanted(most), mine(most), theirs(most);
+  auto* const heap_send = static_cast<unsigned char*>(comm.allocate(most));
+  auto* const heap_receive = static_cast<unsigned char*>(comm.allocate(most));
+  const int rank = comm.rank();
+  for (unsigned turn = 0; turn < 96; ++turn) {
+    const std::size_t bytes = turn % 3 == 2 ? (std::size_t{128} << 10) + 8 * (turn % 7) : most;
+    unsigned char* const send = (turn >> (2 * rank) & 1) != 0 ? heap_send : own_send.data();
+    unsigned char* const receive = (turn >> (2 * rank) & 2) != 0 ? heap_receive : own_receive.data();
+    const bool in_place = (turn + static_cast<unsigned>(rank)) % 5 == 4;
+    fill(mine.data(), bytes, rank, static_cast<int>(turn));
+    fill(theirs.data(), bytes, 1 - rank, static_cast<int>(turn));
+    op.kernel(nullptr, wanted.data(), rank == 0 ? mine.data() : theirs.data(),
+              rank == 0 ? theirs.data() : mine.data(), bytes / 8);
+    std::memcpy(in_place ? receive : send, mine.data(), bytes);
+    comm.allreduce(in_place ? nullptr : send, receive, bytes / 8, op, &either);
+    // The caller may write its operand again at once.
+    if (!in_place) std::memset(send, 0x5a, bytes);
+    expect(std::memcmp(receive, wanted.data(), bytes) == 0,
+           "turn " + std::to_string(turn) + ", rank " + std::to_string(rank));
+  }
+  comm.release(heap_send);
+  comm.release(heap_receive);
+}
+
+TEST(LargeCalls, TwoRanksCombineEitherWay) {
+  fork_and_run(2, GroupOptions(), combined_either_way);
+  ThreadGroup(2, GroupOptions()).run(combined_either_way);
 }
 
 // The second call of a size is copied once; the ranks that are there take pieces from each other.

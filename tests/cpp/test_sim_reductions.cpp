@@ -50,6 +50,22 @@ TEST(SimReductions, EveryReduceScatterWithEveryChoice) {
   every_spec(Operation::reduce_scatter, false);
 }
 
+// Ranks wish what their own clocks say.
+TEST(SimReductions, TwoRanksCombineEitherWay) {
+  const Machine machine = chip(12);
+  const AlgorithmSpec spec = family(Operation::allreduce).parse("sliced:chunk=1024:cells=4:whole=512");
+  for (const std::size_t bytes : {1020u, 1024u, 3092u}) {
+    CollectiveOptions options = testing::few_calls();
+    measure::Work work = testing::work_of(Operation::allreduce, bytes);
+    work.type = Type::int32;
+    options.calls = 20;
+    options.simulation.start_skew = 700;
+    options.simulation.seed = bytes;
+    SCOPED_TRACE(bytes);
+    EXPECT_EQ(simulate_collective(machine, work, spec, one_a_core(machine, 2), options).verified, 21);
+  }
+}
+
 double mean_cycles(const std::string& spec, int ranks, std::size_t bytes) {
   const Machine machine = chip(60);
   CollectiveOptions options = testing::few_calls();

@@ -14,37 +14,114 @@
 //
 // A result may stay in `receive`, for the others to take it there. After it this rank writes only other slices of that
 // chunk and other chunks, and an operand that lay in its place was published in a cell.
+//
+// Two ranks may also swap cells and combine everything each (one_shot.hpp). On a Zen 5, slices of 1 to 4 MB take 0.6 of that time
+// if they are near and reach each other's data, 0.9 near otherwise, and 1.3 far. So two ranks may try both ways and take the one
+// that was faster lately. No rank can tell that alone: it knows neither where the other's data lies nor what the
+// other measured. Each says at a call's begin whether it wishes that operands are exchanged whole; they are if both do.
+// Both ways combine in rank order, so the bits of a result do not tell which it was.
+//
+//  3. A rank stores 2n + wish (release) at the begin of its nth such call, and waits for 2n or more from the other (acquire).
+//     It sees the wish of that call and no later one: either way, the other ends the call only with what this rank publishes
+//     after it has seen the wish. So both take the same way, and the steps of each way count alike on both.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "phicoll/collectives/allreduce/one_shot.hpp"
+#include "phicoll/collectives/transport/copy_ways.hpp"
 #include "phicoll/collectives/transport/slices.hpp"
 
 namespace phicoll {
 
 struct SlicedAllreduce : SlicedAlgorithm {
+  struct Parameters : SliceParameters {
+    int whole = 0;
+  };
+
   static AlgorithmFacts facts() {
     return {"sliced", Origin::phicoll, "phicoll",
             "each rank combines one slice of all operands, all take all slices; in chunks"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    SlicedAlgorithm::describe(visitor, p);
+    visitor.integer(
+        "whole", p.whole, 0, 1 << 20,
+        "bytes of a cell of each of two ranks, by which messages of two cells (at least 1 KB) and more "
+        "are exchanged whole where that was faster lately; 0: never");
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    SlicedAlgorithm::limit(p, shape);
+    if (shape.size() != 2) p.whole = 0;
+  }
+  /// The slices' memory, then the wishes, then the cells.
+  static std::size_t wishes_at(const Parameters& p, const Shape& shape) {
+    return SlicedAlgorithm::footprint(p, shape);
+  }
+  static std::size_t cells_at(const Parameters& p, const Shape& shape) {
+    return wishes_at(p, shape) + static_cast<std::size_t>(shape.size()) * sizeof(Strided<CounterLine>);
+  }
+  static OneShotAllreduce::Parameters exchange(const Parameters& p) {
+    OneShotAllreduce::Parameters exchange;
+    exchange.cell = p.whole;
+    exchange.cells = 1;
+    return exchange;
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    if (p.whole == 0) return SlicedAlgorithm::footprint(p, shape);
+    return cells_at(p, shape) + OneShotAllreduce::footprint(exchange(p), shape);
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : slices_(p, setup, Credit::implied), rank_(setup.rank), ranks_(setup.size()) {}
+        : slices_(p, setup, Credit::implied), rank_(setup.rank), ranks_(setup.size()), hint_(setup.hint()) {
+      if (p.whole == 0) return;
+      from_ = std::max<std::size_t>(1024, 2 * static_cast<std::size_t>(p.whole));
+      wishes_ = setup.at<Strided<CounterLine>>(wishes_at(p, setup.shape));
+      whole_.reset(new OneShotAllreduce::Rank<Port>(
+          exchange(p),
+          Setup{setup.rank, setup.shape, setup.memory + cells_at(p, setup.shape), setup.members}));
+    }
 
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 1) {
         if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
         return;
       }
+      if (whole_ != nullptr && call.bytes() >= from_) return by_faster_way(port, call);
+      by_slices(port, call);
+    }
+
+   private:
+    void by_faster_way(Port& port, const Call& call) {
+      const bool whole = both_wish(port, ways_.copy_once(call.bytes()));
+      // From here on, so that the time does not include how late the other is.
+      const std::int64_t begun = port.now();
+      if (whole)
+        (*whole_)(port, call);
+      else
+        by_slices(port, call);
+      ways_.took(whole, call.bytes(), port.now() - begun);
+    }
+    bool both_wish(Port& port, bool wish) {
+      calls_ += 2;
+      port.signal(wishes_[rank_].value.word, calls_ + std::uint64_t{wish});
+      const int other = 1 - rank_;
+      const std::uint64_t theirs = port.wait(wishes_[other].value.word, at_least(calls_), hint_(other));
+      return wish && (theirs & 1) != 0;
+    }
+    void by_slices(Port& port, const Call& call) {
       slices_.each_chunk(port, call, [&](const SliceChunk& chunk) {
         combine(port, call, chunk);
         slices_.take(port, call, chunk);
       });
     }
-
-   private:
     void combine(Port& port, const Call& call, const SliceChunk& chunk) {
       // Not before all operands of the chunk have been seen (see above).
       const Data cell = slices_.open_result(port, call, chunk);
@@ -59,8 +136,14 @@ struct SlicedAllreduce : SlicedAlgorithm {
     }
 
     Slices<Port> slices_;
+    std::unique_ptr<OneShotAllreduce::Rank<Port>> whole_;  // null: slices always
+    Strided<CounterLine>* wishes_ = nullptr;               // by each rank
+    std::uint64_t calls_ = 0;                              // in which they wished, times two
+    CopyWays ways_;
+    std::size_t from_ = 0;  // bytes
     int rank_;
     int ranks_;
+    Hint hint_;
   };
 };
 

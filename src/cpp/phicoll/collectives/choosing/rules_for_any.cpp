@@ -23,9 +23,8 @@ using H = HostNumbers;
 constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537;
 // Two ranks that exchange data in two cells, and swap them at every step, hand each line over once. That takes 0.5 to
 // 0.85 of the time of a ring from 1 to 256 KB, near and far; in cells of 512 KB, which fit the nearer caches, from
-// 384 KB to 4 MB 0.7 to 0.95 of the ring's or the slices' time near. Far, allreduces of 1 to 4 MB took 0.65 (Zen 5) and
-// 0.8 (Zen 4) of the slices' time; but slices take 0.4 of two cells' time for data that all ranks reach, so they begin at
-// 1 MB. From 65 to 384 bytes few cells take 0.8 to 0.9 of two cells' time.
+// 384 KB to 4 MB 0.7 to 0.95 of the ring's time near. Which of two cells and slices is faster for allreduces from 1 MB on depends
+// on how far the CPUs are and on where both ranks' data lies (allreduce/sliced.hpp), so they try. From 65 to 384 bytes few cells take 0.8 to 0.9 of two cells' time.
 constexpr std::size_t two_to = 65, two_again = 385;
 // From here on gathers and scatters of two ranks go through larger cells. Smaller blocks go in pieces, so that both copy at
 // the same time: from a window start 64 KB take 0.8 of the time in cells of 16 KB.
@@ -101,10 +100,11 @@ AlgorithmChoice allreduce(const Choosing& at) {
     if (at.fits(levels)) return levels;
   }
   if (at.pair)
-    return at.by_size({{0, two_cells, swapping},
-                       {two_to, "one-shot:cell=4096:cells=8", few_cells},
-                       {two_again, two_cells, swapping},
-                       {at.host.at(&H::slice), at.wide_cells("sliced:chunk=", at.ring), sliced}});
+    return at.by_size(
+        {{0, two_cells, swapping},
+         {two_to, "one-shot:cell=4096:cells=8", few_cells},
+         {two_again, two_cells, swapping},
+         {at.host.at(&H::slice), at.wide_cells("sliced:whole=524288:chunk=", at.ring), either}});
   return at.by_size({{0, "one-shot", one_exchange},
                      {at.host.at(&H::slice_many), "sliced:chunk=16384:cells=128", sliced},
                      {at.host.at(&H::wide), at.wide_cells("sliced:chunk=", at.ring), sliced}});

@@ -90,7 +90,8 @@ AlgorithmSpec Family::fitting(const AlgorithmSpec& spec, const Shape& shape, std
   AlgorithmSpec smaller = effective(spec, shape);
   // Takes fewer cells first: a ring shorter than the caches is slow, but smaller pieces are slower. Where the algorithm
   // has an upper limit, a halving that changes nothing may be followed by one that does.
-  for (const char* const name : {"cells", "slots", "pieces", "cell", "chunk", "piece", "part", "buffer"}) {
+  for (const char* const name :
+       {"cells", "slots", "pieces", "whole", "cell", "chunk", "piece", "part", "buffer"}) {
     AlgorithmSpec tried = smaller;
     while (footprint(smaller, shape) > most) {
       AlgorithmSpec next = tried;

@@ -1,7 +1,8 @@
 #pragma once
 
 // Which way was the faster one for a rank's last large data: through a ring, or by one copy with the kernel's help. Messages
-// choose so, too, whether their receiver stores them past the caches.
+// choose so, too, whether their receiver stores them past the caches, and two ranks' allreduces whether they exchange operands
+// whole.
 
 #include <algorithm>
 #include <cstddef>
