@@ -1,8 +1,10 @@
 // Collectives that go on after the call that began them: results, order, what goes on meanwhile, and ends that are none.
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -135,6 +137,35 @@ TEST_P(NonblockingCalls, BeginsWithoutTheOthersAndGoesOnInTheirAbsence) {
     }
     communicator.wait(*request);
   });
+}
+
+// Rank 0 gave before the barrier, so in a call that blocks it would be the one that releases the others.
+TEST_P(NonblockingCalls, ARootThatIsAwayHoldsNobodyInABarrier) {
+  void* const shared =
+      mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& through = *new (shared) std::atomic<int>(0);
+  run(3, [&](Communicator& communicator) {
+    communicator.select(Operation::barrier, "sense-reversing:releases=root");
+    for (int turn = 0; turn < 20; ++turn) {
+      std::int64_t value = communicator.rank() == 0 ? turn : -1;
+      const auto request = communicator.begin([&](Communicator& c) {
+        c.broadcast(&value, sizeof value, 0);
+        c.barrier();
+      });
+      // Rank 0 makes no call until the others are through, but in the first turn, in which all make the algorithms.
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      while (turn != 0 && communicator.rank() == 0 && through < 2 * (turn + 1)) {
+        if (std::chrono::steady_clock::now() > end) throw Error("check: the others wait for rank 0");
+        std::this_thread::yield();
+      }
+      communicator.wait(*request);
+      if (communicator.rank() == 0) continue;
+      EXPECT_EQ(value, turn);
+      ++through;
+    }
+  });
+  munmap(shared, sizeof(std::atomic<int>));
 }
 
 TEST_P(NonblockingCalls, ACallIsStartedAgainAndAgain) {

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
@@ -191,6 +193,37 @@ TEST(Parking, WithoutItTheBoundOfASleepEndsIt) {
   });
   report("without membarrier", outcome);
   EXPECT_GT(outcome.rounds, 0);
+}
+
+// The root of the broadcast before the barrier sleeps on the counter of those that have come. Without a wake it would go on after
+// the bound of its sleep, so within a fifth of it in one round out of five.
+TEST(Parking, TheLastThatComesWakesTheRootThatReleasesABarrier) {
+  constexpr int rounds = 40;
+  std::atomic<std::int64_t> came_ns{0};
+  int soon = 0;
+  long sleeps = 0;
+  ThreadGroup(3, GroupOptions()).run([&](Communicator& all) {
+    all.select(Operation::barrier, "sense-reversing:releases=root");
+    char value = 0;
+    for (int round = 0; round < rounds; ++round) {
+      all.broadcast(&value, 1, 0);
+      // Away for as long as a root needs to fall asleep, and for a part of its sleep that differs from round to round.
+      if (all.rank() == 1) {
+        std::this_thread::sleep_for(std::chrono::microseconds(15000 + 250 * round));
+        came_ns.store(os::now_ns(), std::memory_order_relaxed);  // the barrier passes it on
+      }
+      const long slept = times_slept();
+      all.barrier();
+      if (all.rank() == 0) {
+        soon += os::now_ns() - came_ns.load(std::memory_order_relaxed) < bound_ns / 5;
+        sleeps += times_slept() - slept;
+      }
+    }
+  });
+  std::printf("%d of %d wakes within %d ms, %ld sleeps\n", soon, rounds, static_cast<int>(bound_ns / 5000000),
+              sleeps);
+  EXPECT_GE(sleeps, rounds);
+  EXPECT_GE(soon, rounds / 2);
 }
 
 TEST(ParkingSlot, KnowsTheLineThatAllItsSleepersWaitFor) {

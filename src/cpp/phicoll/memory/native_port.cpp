@@ -144,6 +144,8 @@ void NativePort::wait_until(std::int64_t ticks) const {
 }
 
 RootOfCall NativePort::root_before() const {
+  // A call that does not block is progressed only when its rank looks: no other may wait for that rank to act.
+  if (elsewhere_ != nullptr) return RootOfCall();
   const RootHook hook = root_hook.load(std::memory_order_acquire);
   const SignatureWord before = hook != nullptr && calls_ != nullptr ? calls_->before_barrier() : 0;
   return before != 0 ? hook(before) : RootOfCall();

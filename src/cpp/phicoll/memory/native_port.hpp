@@ -295,7 +295,7 @@ class NativePort {
   /// A turn, after a look in vain, of a wait for any of several words; `patience` is the wait's. Ends with the group.
   void take_turn(Patience& patience) const;
 
-  /// In a barrier: the root of the call just before it.
+  /// In a barrier: the root of the call just before it; none in one that does not block.
   RootOfCall root_before() const;
 
   std::int64_t ticks() const {

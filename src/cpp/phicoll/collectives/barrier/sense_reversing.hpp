@@ -92,7 +92,8 @@ struct SenseReversing : AlgorithmDefaults {
       CounterLine& count = shared_->count.value;
       const std::uint64_t before = port.fetch_add(count.word, std::uint64_t{1});
       // The only one that is missing may be a root that sleeps on the counter: adding nothing wakes it.
-      if (releases_ == Releases::root && before + 1 == last()) port.signal_add(count.word, std::uint64_t{0});
+      if (releases_ == Releases::root && before + 1 == last() && root_before(port, 0).gives)
+        port.signal_add(count.word, std::uint64_t{0});
       return before;
     }
     void release_others(Port& port) {
