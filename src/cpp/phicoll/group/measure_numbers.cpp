@@ -41,9 +41,9 @@ constexpr std::size_t most_reached = 2048 * kb;
 constexpr std::size_t first_rounds = 4;
 constexpr std::size_t all_rounds = 8;
 // What the rules choose by the numbers found is undone if it loses in the pages of so many places.
-constexpr int proving_places = 3;
-// How far rings move in the region, beside a few pages for another order of them.
-constexpr std::size_t elsewhere_bytes = 9 * 512 * kb + 7 * 4 * kb;
+constexpr std::size_t places = 3;
+// How far it is in the region from one place to the next, beside a few pages for another order of them.
+constexpr std::size_t elsewhere_bytes = 9 * 256 * kb + 3 * 4 * kb;
 // Bytes that a round moves: small messages make more calls.
 constexpr std::size_t round_bytes = 512 * kb;
 // A ring's pages are touched, and its lines have left the caches, once it has turned.
@@ -59,7 +59,8 @@ constexpr std::int64_t clear_shared_gain = 100;
 constexpr std::size_t shared_calls = 8;
 // Calls to warm up, before ranks look whether they are disturbed.
 constexpr int calls_a_turn = 4;
-// The part of the time for finding numbers and for proving ways to copy; the rest is for proving sizes.
+// The part of the time for finding numbers, and where sizes are measured for proving ways to copy; the rest is for proving what
+// was found last.
 constexpr std::int64_t finding_percent = 60;
 constexpr Operation proved_operations[] = {
     Operation::allgather, Operation::allreduce, Operation::broadcast,
@@ -262,14 +263,14 @@ class NumberTrials {
         }
     }
   }
-  /// Whether the other way takes longer than the present one, here and in other pages, or was not compared in time.
+  /// Whether the way found takes longer than the usual one, here and in other pages, or was not compared in time.
   /// Of so many comparisons of equal ways, some differ by 3 % in one place.
-  bool loses(const Trial& present, const Trial& other, std::size_t bytes) {
-    for (int place = 0; place < proving_places; ++place) {
+  bool loses(const Trial& usual, const Trial& found, std::size_t bytes) {
+    for (std::size_t place = 0; place < places; ++place) {
       if (place != 0) move_elsewhere();
-      const std::vector<Times> found = compare({present, other}, bytes, 0, first_rounds);
-      if (found.empty()) return true;
-      if (thousandths(median(found[1]), median(found[0])) <= 1000 + clear() / 2) return false;
+      const std::vector<Times> times = compare({usual, found}, bytes, 0, first_rounds);
+      if (times.empty()) return true;
+      if (thousandths(median(times[1]), median(times[0])) <= 1000 + clear() / 2) return false;
     }
     return true;
   }
@@ -310,7 +311,8 @@ class NumberTrials {
     warmed_.clear();
     Region& region = ranks_.region_;
     if (spacer_.bytes != 0) region.give_back(spacer_);
-    spacer_ = spacer_.bytes != 0 ? Region::Block{0, 0, false} : region.take(elsewhere_bytes);
+    place_ = (place_ + 1) % places;
+    spacer_ = place_ == 0 ? Region::Block{0, 0, false} : region.take(place_ * elsewhere_bytes);
     for (AlignedVector<unsigned char>* buffer : {&send_, &receive_})
       *buffer = AlignedVector<unsigned char>(buffer->size());  // made while the present one exists
   }
@@ -653,7 +655,8 @@ class NumberTrials {
   bool moved_ = false;
   std::vector<std::string> warmed_;
   unsigned char* reached_ = nullptr;
-  Region::Block spacer_ = {};
+  std::size_t place_ = 0;
+  Region::Block spacer_ = {};  // before the rings, `place_` times elsewhere_bytes
   AlignedVector<unsigned char> send_;
   AlignedVector<unsigned char> receive_;
 };
