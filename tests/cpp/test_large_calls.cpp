@@ -335,6 +335,7 @@ TEST(LargeCalls, ABroadcastOf2GiB) {
 
 TEST(CopyWays, TriesBothAndTakesTheFaster) {
   CopyWays ways;
+  EXPECT_FALSE(ways.knows(3 << 20));
   const auto copied_once = [&](std::size_t bytes, int times, std::int64_t ring_ns, std::int64_t once_ns) {
     int found = 0;
     for (int i = 0; i < times; ++i) {
@@ -349,6 +350,7 @@ TEST(CopyWays, TriesBothAndTakesTheFaster) {
   EXPECT_EQ(copied_once(bytes, 120, 100, 80), 120);
   EXPECT_EQ(copied_once(2 * bytes, 8, 80, 100), 4);  // another size
   EXPECT_EQ(copied_once(2 * bytes, 120, 80, 100), 1);
+  EXPECT_TRUE(ways.knows(bytes));
   EXPECT_TRUE(ways.once_was_faster(bytes));
   EXPECT_FALSE(ways.once_was_faster(2 * bytes));
   // The receiver's buffers are others now: found out as the ring is tried again.

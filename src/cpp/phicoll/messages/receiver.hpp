@@ -161,7 +161,6 @@ class Receiver {
     std::deque<std::uint64_t> wanted;     // messages whose rest must be asked for
     std::uint64_t wants = 0;              // asked for
     CopyWays ways;
-    CopyWays stores;  // of what comes through the ring; `once` are the stores past the caches
 
     Word<std::uint64_t>& next_want() const { return channel->want(wants); }
   };
@@ -211,9 +210,8 @@ class Receiver {
           in.ways.copy_once(envelope.bytes))
         return copy_with_sender(port, in, t, offered);
       // The time of one that waits for others' rests would not tell which stores are faster.
-      if (chooses_stores(envelope.bytes))
-        t.streamed =
-            t.alone ? in.stores.copy_once(envelope.bytes) : in.stores.once_was_faster(envelope.bytes);
+      if (chooses_stores(envelope.bytes) && (t.alone || stores_.knows(envelope.bytes)))
+        t.streamed = t.alone ? stores_.copy_once(envelope.bytes) : stores_.once_was_faster(envelope.bytes);
     }
     in.wanted.push_back(number);
     ask(port, in);
@@ -270,7 +268,7 @@ class Receiver {
       const bool once = t.in_ring != t.envelope.bytes;
       if (t.offered) in.ways.took(once, t.envelope.bytes, ns);
       if (!once && t.alone && chooses_stores(t.envelope.bytes))
-        in.stores.took(t.streamed, t.envelope.bytes, ns);
+        stores_.took(t.streamed, t.envelope.bytes, ns);
     }
     complete(port, t, t.envelope, t.ticket, t.number);
     --streams_;
@@ -437,11 +435,11 @@ class Receiver {
       message.came += bytes;
       if (message.came < message.bytes.size()) return;
       in.waiting = nullptr;
+      --streams_;
       if (message.claimed) {
         deliver(port, message, message.claimed);
         waiting_.remove_if([&](const Waiting& w) { return &w == &message; });
       }
-      --streams_;
     }
   }
   /// Tells the sender seldom, since each time the word's line moves to it, but soon enough that it never waits in vain:
@@ -475,6 +473,7 @@ class Receiver {
   std::vector<SharedTransfer> posted_;
   std::list<Waiting> waiting_;
   std::size_t streams_ = 0;  // messages with pieces still to come
+  CopyWays stores_;          // of what comes through the rings; `once` are the stores past the caches
 };
 
 }  // namespace phicoll

@@ -35,9 +35,14 @@ class CopyWays {
     return once_was_faster(bytes);
   }
   /// Whether one copy was the faster way lately. Counts no turn: for data that nobody times.
-  bool once_was_faster(std::size_t bytes) {
+  bool once_was_faster(std::size_t bytes) const {
     const Size& size = of(bytes);
     return size.usual(true) < size.usual(false);
+  }
+  /// Whether both ways have taken data of such a size often enough to compare them.
+  bool knows(std::size_t bytes) const {
+    const Size& size = of(bytes);
+    return size.usual(true) != UINT64_MAX && size.usual(false) != UINT64_MAX;
   }
   void took(bool once, std::size_t bytes, std::int64_t ns) {
     Size& size = of(bytes);
@@ -87,6 +92,7 @@ class CopyWays {
     }
   };
   Size& of(std::size_t bytes) { return sizes_[size_class(bytes)]; }
+  const Size& of(std::size_t bytes) const { return sizes_[size_class(bytes)]; }
   unsigned every_;
   Size sizes_[sizes];
 };
