@@ -201,6 +201,17 @@ def test_a_resolved_slowdown_is_a_regression_and_no_other():
     assert back["sense-reversing"].improved
 
 
+def test_a_baseline_of_before_a_parameter_came_is_compared():
+    """``releases=last``, a default, is not in an older run's spec; ``releases=root`` is another algorithm."""
+    options = {"launches": 10, "rounds": 10, "definitions": ("loop",)}
+    before = results_of(subjects=(MadeUpSubject("sense-reversing:reset=sense:store=plain", 2.0),), **options)
+    specs = [f"sense-reversing:reset=sense:releases={rank}:store=plain" for rank in ("last", "root")]
+    after = results_of(subjects=[MadeUpSubject(spec, 3.0) for spec in specs], seed=7, **options)
+    (found,) = after.regressions(before)
+    assert found.subject.spec == specs[0]
+    assert found.regressed
+
+
 def test_a_machine_that_changed_is_no_regression():
     options = {"launches": 10, "rounds": 10, "definitions": ("loop",)}
     before = results_of(subjects=(B,), line_ns=40, **options)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.registry.algorithms import short_spec
 from phicoll.results.compare.units import CONFIDENCE, Estimate, Units, estimate, units_of
 from phicoll.results.observations import Observation
 from phicoll.results.subject import Subject
@@ -154,10 +155,14 @@ def compare_with_baseline(new: Recorded, old: Recorded, threshold: float = THRES
 
 
 def key_of(subject: Subject) -> tuple[Any, ...]:
-    """What must be equal in both runs: the algorithm and the setting except for the CPUs."""
+    """What must be equal in both runs: the algorithm and the setting except for the CPUs.
+
+    The older run may not know parameters that came since, so those with default values do not count.
+    """
     cpus = subject.setting.index(subject.cpus)
     setting = subject.setting[:cpus] + subject.setting[cpus + 1 :]
-    return (*setting, subject.spec, subject.wait, subject.store)
+    spec = short_spec(subject.operation, subject.spec)
+    return (*setting, spec, subject.wait, subject.store)
 
 
 def in_unit(of: Sequence[Observation]) -> Units | None:
