@@ -43,7 +43,7 @@ struct OneShotAllreduce : AlgorithmDefaults {
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) { return footprint(p, shape.size()); }
 
-  static const void* first_line(const Setup& setup) { return words_line(setup, 0); }
+  static const void* first_line(const Setup& setup) { return words_line(setup); }
 
   template <class Port>
   class Rank {

@@ -45,7 +45,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
            cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
   }
 
-  static const void* first_line(const Setup& setup) { return words_line(setup, 0); }
+  static const void* first_line(const Setup& setup) { return words_line(setup); }
 
   template <class Port>
   class Rank {

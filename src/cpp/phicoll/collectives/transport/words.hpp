@@ -43,9 +43,9 @@ inline std::size_t words_footprint(int ranks) {
   return 2 * static_cast<std::size_t>(ranks) * sizeof(Strided<NumberedWord>);
 }
 
-/// The line of both sets of two ranks' words. Null for more ranks, whose sets are apart.
-inline const void* words_line(const Setup& setup, std::size_t offset) {
-  return setup.size() == 2 ? setup.memory + offset : nullptr;
+/// The line of both sets of two ranks' words, where they lie first. Null for more ranks, whose sets are apart.
+inline const void* words_line(const Setup& setup) {
+  return setup.size() == 2 ? setup.memory : nullptr;
 }
 
 template <class Port>
