@@ -112,11 +112,13 @@ AlgorithmChoice allreduce(const Choosing& at) {
 
 AlgorithmChoice gather(const Choosing& at) {
   if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
-  // With 4 and 8 ranks on 2 CPUs, cells of 256 KB take 0.7 to 0.9 of the time of those of 64 KB for 128 and 256 KB, and 0.95 for
-  // 512 KB and 1 MB.
+  // With 4 and 8 ranks on 2 CPUs, rings of 256 KB without gaps take 0.8 to 0.95 of the time for 1 to 4 KB, between far CPUs 0.2
+  // to 0.7: the root's cache holds them. Cells of 256 KB take 0.7 to 0.9 of the time of those of 64 KB for 128 and 256 KB, and
+  // 0.95 for 512 KB and 1 MB.
   if (at.sharing)
     return at.by_size({{0, "mailbox:cell=960:cells=256", ahead},
-                       {961, "mailbox", root_waits},
+                       {961, "mailbox:cell=4096:cells=64", ahead},
+                       {4097, "mailbox", root_waits},
                        {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", at.ring / 4), seldom},
                        {128 << 10, at.wide_cells("mailbox:cell=", at.ring / 2), seldom},
                        {at.host.at(&H::single), "single-copy", single}});
