@@ -124,7 +124,10 @@ AlgorithmChoice gather(const Choosing& at) {
                        {at.host.at(&H::single), "single-copy", single}});
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_waits}, {at.host.at(&H::single), "single-copy", single}});
+  // Blocks of 4 KB take 0.83 of the time in cells that they fill, between far CPUs 0.7.
   return at.by_size({{0, "mailbox", root_waits},
+                     {961, "mailbox:cell=4096:cells=256", root_waits},
+                     {4097, "mailbox", root_waits},
                      {larger_from, at.cells("mailbox:once=1:cell=", at.ring), rotating},
                      // The same algorithm, which from here on may copy once.
                      {CopyWays::least_block, at.cells("mailbox:once=1:cell=", at.ring), faster},
