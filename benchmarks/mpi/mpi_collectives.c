@@ -90,6 +90,11 @@ static int64_t delay_ticks(const Command* command, uint64_t call, int64_t range)
   return (int64_t)(((of_rank >> 32) * (uint64_t)(range + 1)) >> 32);
 }
 
+/* Empty turns before a window's call, as many as spread_turns in src/cpp/phicoll/measure/timing.hpp. */
+static uint64_t spread_turns(const Command* command, uint64_t call) {
+  return mixed(mixed(~command->seed ^ mixed(call)) + (uint64_t)seat.rank) >> 57;
+}
+
 /* ---- buffers ---- */
 
 static void drop(Arena* arena) {
@@ -269,13 +274,15 @@ static void time_windows(const Command* command, const Work* work, int fresh, Re
       break;
     }
     const int64_t mine = start + delay_ticks(command, i, range);
+    const uint64_t spread = spread_turns(command, i);
     int64_t now = stamp_before(&stamps);
     if (now > mine) ++report->late;
     while (now < mine) {
       if (seat.shares_cpu) sched_yield();
       now = stamp_before(&stamps);
     }
-    report->entries[i] = now - start;
+    for (uint64_t turn = 0; turn < spread; ++turn) empty_turn();
+    report->entries[i] = stamp_before(&stamps) - start;
     work->operation->call(work);
     report->exits[i] = stamp_after(&stamps) - start;
   }

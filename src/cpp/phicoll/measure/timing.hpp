@@ -41,6 +41,14 @@ inline void wait_ticks(const StampClock& clock, std::uint64_t ticks) {
   }
 }
 
+/// How many empty turns a rank makes before it enters a window's call. Clocks move in steps (10 ns on a Zen 5), and who waits for a
+/// time goes on at a step's edge, behind a branch that was predicted wrongly. So calls of two lengths would seem alike or a step apart,
+/// for a whole run. Entries that are spread over the steps make their mean right.
+inline std::uint64_t spread_turns(const Step& step, std::uint64_t call, int rank) {
+  constexpr std::uint64_t turns = 128;  // some 30 ns; mpi_collectives.c has as many
+  return Random(mix_seed(~step.seed, call, static_cast<std::uint64_t>(rank))).below(turns);
+}
+
 /// Makes all ranks of a step meet. Uses the board's counters, which are zero at the start of the step.
 class Meetings {
  public:
@@ -196,13 +204,15 @@ void time_windows(const Seat& seat, const Step& step, Before before, Call&& call
     if (start == 1) break;
     if (step.evict_bytes != 0 && seat.memory != nullptr) evict_share(seat, step, start - slack / 2);
     const std::uint64_t mine = start + delay_ticks(step, i, seat.rank, range);
+    const std::uint64_t turns = spread_turns(step, i, seat.rank);
     std::uint64_t now = clock.before();
     if (now > mine) ++late;
     while (now < mine) {
       if (seat.shares_cpu) sched_yield();
       now = clock.before();
     }
-    entries[i] = now;
+    for (std::uint64_t turn = 0; turn < turns; ++turn) empty_turn();
+    entries[i] = clock.before();
     call();
     exits[i] = clock.after();
   }
