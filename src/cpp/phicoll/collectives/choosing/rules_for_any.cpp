@@ -112,22 +112,24 @@ AlgorithmChoice allreduce(const Choosing& at) {
 
 AlgorithmChoice gather(const Choosing& at) {
   if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
-  // With 4 and 8 ranks on 2 CPUs, rings of 256 KB without gaps take 0.8 to 0.95 of the time for 1 to 4 KB, between far CPUs 0.2
-  // to 0.7: the root's cache holds them. Cells of 256 KB take 0.7 to 0.9 of the time of those of 64 KB for 128 and 256 KB, and
+  // With 4 and 8 ranks on 2 CPUs, rings of 256 KB without gaps take 0.8 to 0.95 of the time for 1 to 8 KB, between far CPUs 0.2
+  // to 0.97: the root's cache holds them. Cells of 256 KB take 0.7 to 0.9 of the time of those of 64 KB for 128 and 256 KB, and
   // 0.95 for 512 KB and 1 MB.
   if (at.sharing)
     return at.by_size({{0, "mailbox:cell=960:cells=256", ahead},
                        {961, "mailbox:cell=4096:cells=64", ahead},
-                       {4097, "mailbox", root_waits},
+                       {4097, "mailbox:cell=8192:cells=32", ahead},
+                       {8193, "mailbox", root_waits},
                        {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", at.ring / 4), seldom},
                        {128 << 10, at.wide_cells("mailbox:cell=", at.ring / 2), seldom},
                        {at.host.at(&H::single), "single-copy", single}});
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_waits}, {at.host.at(&H::single), "single-copy", single}});
-  // Blocks of 4 KB take 0.83 of the time in cells that they fill, between far CPUs 0.7.
+  // In cells that they fill, blocks of 4 KB take 0.83 of the time, and those of 8 KB 0.95; between far CPUs 0.7.
   return at.by_size({{0, "mailbox", root_waits},
                      {961, "mailbox:cell=4096:cells=256", root_waits},
-                     {4097, "mailbox", root_waits},
+                     {4097, "mailbox:cell=8192:cells=64", root_waits},
+                     {8193, "mailbox", root_waits},
                      {larger_from, at.cells("mailbox:once=1:cell=", at.ring), rotating},
                      // The same algorithm, which from here on may copy once.
                      {CopyWays::least_block, at.cells("mailbox:once=1:cell=", at.ring), faster},
