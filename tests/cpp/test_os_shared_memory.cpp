@@ -59,6 +59,20 @@ TEST(SharedMemory, HasNoNameThatCouldStayBehind) {
   EXPECT_EQ(status.st_nlink, 0u);
 }
 
+// In a child, where nothing else is printed.
+TEST(SharedMemory, TakesNoStandardStreamsNumber) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int stream = 0; stream <= STDERR_FILENO; ++stream) close(stream);
+    const os::SharedMemory memory = os::SharedMemory::create("phicoll-test", 4096);
+    const os::SharedMemory file = os::SharedMemory::create_in("/tmp", "phicoll-test", 4096);
+    const bool beyond = memory.descriptor() > STDERR_FILENO && file.descriptor() > STDERR_FILENO;
+    _exit(beyond && fcntl(STDOUT_FILENO, F_GETFD) == -1 ? 0 : 1);
+  }
+  ASSERT_GT(child, 0);
+  EXPECT_EQ(exit_code(child), 0);
+}
+
 TEST(SharedMemory, MovesAndOutlivesItsDescriptor) {
   os::SharedMemory first = os::SharedMemory::create("phicoll-test", 4096);
   void* data = first.data();

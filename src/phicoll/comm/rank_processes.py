@@ -7,6 +7,7 @@ raises. None has a name, so none can be left over. The rank's output comes throu
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pickle
 import reprlib
@@ -35,13 +36,25 @@ POLL_S = 0.05  # polling interval on systems without descriptors for processes (
 
 
 def unnamed_file(label: str) -> int:
-    """A descriptor of a file in memory that no other process can open."""
+    """A descriptor of a file in memory that no other process can open, beyond those of the standard streams.
+
+    A process that was started without a standard stream would else get its number, which is the rank's own there.
+    """
     with contextlib.suppress(AttributeError, OSError):
-        return os.memfd_create(label)
+        return beyond_standard(os.memfd_create(label))
     import tempfile  # here alone: it takes 4 ms of every start
 
     with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
+        return beyond_standard(os.dup(file.fileno()))
+
+
+def beyond_standard(descriptor: int) -> int:
+    if descriptor > 2:
+        return descriptor
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)
 
 
 def signal_name(number: int) -> str:
@@ -52,9 +65,9 @@ def signal_name(number: int) -> str:
 
 
 class Output:
-    """Forwards a rank's output by whole lines, each prefixed with the rank."""
+    """Forwards a rank's output by whole lines, each prefixed with the rank. Without a stream it is dropped."""
 
-    def __init__(self, rank: int, stream: IO[str]) -> None:
+    def __init__(self, rank: int, stream: IO[str] | None) -> None:
         self.prefix = f"[{rank}] "
         self.stream = stream
         self.rest = b""
@@ -64,16 +77,21 @@ class Output:
         for line in lines:
             self.say(line)
         if lines:
-            self.stream.flush()
+            self.flush()
 
     def end(self) -> None:
         if self.rest:
             self.say(self.rest)
             self.rest = b""
-            self.stream.flush()
+            self.flush()
 
     def say(self, line: bytes) -> None:
-        self.stream.write(f"{self.prefix}{line.decode(errors='replace')}\n")
+        if self.stream is not None:
+            self.stream.write(f"{self.prefix}{line.decode(errors='replace')}\n")
+
+    def flush(self) -> None:
+        if self.stream is not None:
+            self.stream.flush()
 
 
 class RankProcesses:

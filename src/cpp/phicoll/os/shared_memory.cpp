@@ -89,6 +89,17 @@ int open_unlinked(const std::string& directory, const std::string& label) {
   return -1;
 }
 
+// Moves a descriptor that has the number of a standard stream, with which this process was started without: what is
+// printed there would be written into the memory, and a child has its own stream there.
+int beyond_standard_streams(int fd) {
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return moved;
+}
+
 [[noreturn]] void refuse(const std::string& what, std::size_t asked, std::size_t available, int error) {
   std::string message =
       "shared memory: " + what + ": asked for " + describe(asked) + ", available are " + describe(available);
@@ -157,13 +168,13 @@ SharedMemory SharedMemory::create(const std::string& label, std::size_t bytes) {
   if (bytes == 0) throw ArgumentError("bytes", "0", "1 or more");
   const std::size_t available = memory_available();
   if (bytes > available) refuse(label, bytes, available, 0);
-  SharedMemory memory(open_memfd(label), bytes);
+  SharedMemory memory(beyond_standard_streams(open_memfd(label)), bytes);
   if (memory.descriptor_ < 0) {
     const char* tmpdir = std::getenv("TMPDIR");
     const char* directories[] = {shm_directory, tmpdir, "/tmp", "/var/tmp"};
     for (const char* directory : directories) {
       if (directory == nullptr || directory[0] == '\0') continue;
-      memory.descriptor_ = open_unlinked(directory, label);
+      memory.descriptor_ = beyond_standard_streams(open_unlinked(directory, label));
       if (memory.descriptor_ >= 0) break;
     }
   }
@@ -178,7 +189,7 @@ SharedMemory SharedMemory::create(const std::string& label, std::size_t bytes) {
 SharedMemory SharedMemory::create_in(const std::string& directory, const std::string& label,
                                      std::size_t bytes) {
   if (bytes == 0) throw ArgumentError("bytes", "0", "1 or more");
-  SharedMemory memory(open_unlinked(directory, label), bytes);
+  SharedMemory memory(beyond_standard_streams(open_unlinked(directory, label)), bytes);
   if (memory.descriptor_ < 0)
     throw ResourceError("shared memory: no file can be made in " + directory + ": " + std::strerror(errno));
   lengthen(memory.descriptor_, label, bytes);

@@ -1,0 +1,51 @@
+"""Where a program runs: without standard streams, in an encoding that lacks letters, in a folder with strange files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+LONG_S = 60  # no test waits so long for anything that works
+WHOLE = """
+    import sys
+    import phicoll
+
+    def work(comm):
+        print("a word")
+        return comm.allreduce(1)
+
+    found = phicoll.run(work, ranks=2)
+    sys.exit(0 if found == [2, 2] else 1)
+"""
+
+
+def python(code, tmp_path, redirection="", **variables):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(code))
+    command = ["bash", "-c", f'exec "$@" {redirection}', "bash", sys.executable, script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LONG_S, check=False, cwd=tmp_path,
+                          env={**os.environ, **variables})  # fmt: skip
+
+
+def launched(words, redirection="", **variables):
+    command = [sys.executable, "-m", "phicoll", "launch", "-n", "2", *words]
+    return subprocess.run(["bash", "-c", f'exec "$@" {redirection}', "bash", *command], capture_output=True,
+                          timeout=LONG_S, check=False, env={**os.environ, **variables})  # fmt: skip
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_rank_processes_start_without_standard_streams(closed, tmp_path):
+    done = python(WHOLE, tmp_path, closed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines().count("[0] a word") == (">&-" not in closed.replace("2>&-", ""))
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_programs_are_launched_without_standard_streams(closed):
+    code = 'import phicoll; print("a word"); assert phicoll.COMM_WORLD.allreduce(1) == 2'
+    done = launched(["-c", code], closed)
+    assert done.returncode == 0, done.stderr
