@@ -49,3 +49,9 @@ def test_programs_are_launched_without_standard_streams(closed):
     code = 'import phicoll; print("a word"); assert phicoll.COMM_WORLD.allreduce(1) == 2'
     done = launched(["-c", code], closed)
     assert done.returncode == 0, done.stderr
+
+
+def test_letters_that_the_output_lacks_are_escaped():
+    done = launched(["printf", "h\u00fc\\n"], PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert sorted(done.stdout.splitlines()) == [b"[0] h\\xfc", b"[1] h\\xfc"]

@@ -86,8 +86,13 @@ class Output:
             self.flush()
 
     def say(self, line: bytes) -> None:
-        if self.stream is not None:
-            self.stream.write(f"{self.prefix}{line.decode(errors='replace')}\n")
+        if self.stream is None:
+            return
+        text = f"{self.prefix}{line.decode(errors='replace')}\n"
+        try:
+            self.stream.write(text)
+        except UnicodeEncodeError as error:  # of an encoding that lacks what a rank wrote
+            self.stream.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
 
     def flush(self) -> None:
         if self.stream is not None:
