@@ -55,3 +55,15 @@ def test_letters_that_the_output_lacks_are_escaped():
     done = launched(["printf", "h\u00fc\\n"], PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")
     assert sorted(done.stdout.splitlines()) == [b"[0] h\\xfc", b"[1] h\\xfc"]
+
+
+def test_files_here_that_are_called_like_modules_are_not_taken(tmp_path):
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("pickle", "mmap", "numpy"):
+        (here / f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(WHOLE))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=LONG_S,
+                          check=False, cwd=here)  # fmt: skip
+    assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""A rank of :func:`phicoll.run`: ``python -m phicoll._rank`` with inherited descriptors."""
+"""A rank of :func:`phicoll.run`: an interpreter that calls :func:`main`, with inherited descriptors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,3 @@ def pickled_error(error: BaseException, text: str) -> list[bytes | memoryview]:
 
         return pickled(("raised", Error(f"{type(error).__name__}: {error}"), text))
     return parts
-
-
-if __name__ == "__main__":
-    main()

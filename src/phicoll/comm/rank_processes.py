@@ -32,6 +32,9 @@ __all__ = ["GRACE_S", "Output", "ProcessesRun", "RankProcesses", "unnamed_file"]
 GRACE_S = 5.0  # time that ranks get to end once their group is broken, if they may not go on for ever
 PATIENCE_S = 3.0  # time that interrupted ranks get to end
 SEEN_BY_A_PEER = "its process died"  # src/cpp/phicoll/group/watcher.cpp
+# What a rank's interpreter runs. The current folder, which -c (like -m) puts first on the path unless told not to, may
+# have a file that is called like a module of the standard library.
+START = "import sys; sys.path[:1] = filter(None, sys.path[:1]); from phicoll._rank import main; main()"
 POLL_S = 0.05  # polling interval on systems without descriptors for processes (pidfd)
 
 
@@ -301,8 +304,8 @@ class ProcessesRun:
             def command(rank: int) -> tuple[list[str], tuple[int, ...]]:
                 words = [
                     sys.executable,
-                    "-m",
-                    "phicoll._rank",
+                    "-c",
+                    START,
                     str(task),
                     str(answers[rank]),
                     str(os.getpid()),
