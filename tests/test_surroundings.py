@@ -67,3 +67,9 @@ def test_files_here_that_are_called_like_modules_are_not_taken(tmp_path):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=LONG_S,
                           check=False, cwd=here)  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("end", ["sys.stdout.close()", "sys.stdout = None"])
+def test_a_function_may_close_its_output(end, tmp_path):
+    done = python(WHOLE.replace('print("a word")', end), tmp_path)
+    assert done.returncode == 0, done.stderr

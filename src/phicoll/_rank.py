@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import sys
@@ -51,8 +52,10 @@ def main() -> None:
         parts = pickled_error(error, traceback_text(error))
     core.close()  # ranks that wait for this one learn that it left before its answer is written
     write_all(answer, parts)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(AttributeError, ValueError):  # None, or closed by the function
+        sys.stdout.flush()
+    with contextlib.suppress(AttributeError, ValueError):
+        sys.stderr.flush()
 
 
 def unpacked(payload: dict[str, Any]) -> tuple[Any, Any]:
