@@ -73,3 +73,27 @@ def test_files_here_that_are_called_like_modules_are_not_taken(tmp_path):
 def test_a_function_may_close_its_output(end, tmp_path):
     done = python(WHOLE.replace('print("a word")', end), tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_worker_of_multiprocessing_runs_ranks(method, tmp_path):
+    code = f"""
+        import multiprocessing
+        import phicoll
+
+        class Pair:
+            def __init__(self, a):
+                self.a = a
+
+        def work(comm, pair):
+            return Pair(comm.allreduce(pair.a))
+
+        def whole(number):
+            return [pair.a for pair in phicoll.run(work, ranks=2, args=(Pair(number),))]
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context("{method}").Pool(1) as pool:
+                print(pool.map(whole, [3]))
+    """
+    done = python(code, tmp_path)
+    assert (done.stdout, done.stderr) == ("[[6, 6]]\n", "")

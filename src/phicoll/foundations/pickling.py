@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import sys
 from collections import ChainMap
 from collections.abc import Callable
 from types import CodeType
@@ -24,6 +25,9 @@ def pickler() -> Any:
     """cloudpickle's, with the name of each function's file: from 3.1.3 on it is left out."""
     import cloudpickle
 
+    # What the running program is called in multiprocessing's workers (spawn, forkserver), and nowhere else.
+    if "__mp_main__" in sys.modules:
+        cloudpickle.register_pickle_by_value(sys.modules["__mp_main__"])
     table = cloudpickle.Pickler.dispatch_table
 
     def reduced(code: CodeType) -> tuple[Callable[..., CodeType], tuple[Any, ...]]:
