@@ -51,6 +51,31 @@ def test_programs_are_launched_without_standard_streams(closed):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("command", ["list barrier", "count barrier --algorithm dissemination --shape 4x2"])
+def test_a_command_without_a_standard_output_ends_well(command):
+    words = [sys.executable, "-m", "phicoll", *command.split()]
+    done = subprocess.run(["bash", "-c", 'exec "$@" >&-', "bash", *words], capture_output=True, text=True,
+                          timeout=LONG_S, check=False)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_words_stay_away_from_data_without_a_standard_error():
+    sweep = ["--algorithm", "dissemination", "--machine", "xeon-phi-5110p", "--ranks", "8", "--calls", "2"]
+    command = [sys.executable, "-m", "phicoll", "run", "barrier", *sweep, "--json"]
+    with_it, without = (
+        subprocess.run(
+            ["bash", "-c", f'exec "$@" {closed}', "bash", *command],
+            capture_output=True,
+            text=True,
+            timeout=LONG_S,
+            check=True,
+        )
+        for closed in ("", "2>&-")
+    )
+    assert "phicoll: " in with_it.stderr
+    assert without.stdout == with_it.stdout
+
+
 def test_letters_that_the_output_lacks_are_escaped():
     done = launched(["printf", "h\u00fc\\n"], PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")

@@ -23,6 +23,7 @@ from pathlib import Path
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
+from phicoll.foundations.stderr import tell
 from phicoll.results import Results, load
 
 __all__ = ["Progress", "find", "main", "run"]
@@ -194,8 +195,8 @@ def listen(process: subprocess.Popen[str], words: list[str], progress: Progress 
 
 def note(line: str, progress: Progress | None) -> None:
     """Write a line on stderr, in place of a progress bar there."""
-    clear = "\r\x1b[K" if progress is not None and sys.stderr.isatty() else ""
-    sys.stderr.write(clear + line)
+    clear = "\r\x1b[K" if progress is not None and sys.stderr is not None and sys.stderr.isatty() else ""
+    tell(clear + line, end="")
 
 
 def acknowledge(process: subprocess.Popen[str]) -> None:

@@ -36,6 +36,7 @@ from phicoll.comm.running import ThreadedRun
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
+from phicoll.foundations.stderr import tell
 
 __all__ = ["main"]
 
@@ -132,7 +133,7 @@ def main(words: Sequence[str] | None = None, prog: str = "python -m phicoll.laun
 
 
 def say(text: str) -> None:
-    print(f"phicoll.launch: {text}", file=sys.stderr)
+    tell(f"phicoll.launch: {text}")
 
 
 def exit_status(status: int) -> int:

@@ -22,6 +22,7 @@ from phicoll.errors import (
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, FAILED, INTERRUPTED, OK
 from phicoll.foundations.nearest import nearest
+from phicoll.foundations.stderr import tell
 
 __all__ = ["main"]
 
@@ -160,7 +161,7 @@ def refuse_operation(words: list[str]) -> None:
 
 
 def say(text: str) -> None:
-    print(f"phicoll: {text}", file=sys.stderr, flush=True)
+    tell(f"phicoll: {text}")
 
 
 def complain(error: Error, code: int) -> int:

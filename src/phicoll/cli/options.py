@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import textwrap
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 from phicoll.errors import ArgumentError, ResultsFileError
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
+from phicoll.foundations.stderr import tell
 from phicoll.measuring.options import OPTIONS, Option, simulated_default
 
 __all__ = [
@@ -196,4 +196,4 @@ def check_figure(given: str, argument: str = "figure", formats: Sequence[str] = 
 
 def report_written(*paths: Any) -> None:
     for path in paths:
-        print(f"phicoll: wrote {path}", file=sys.stderr)
+        tell(f"phicoll: wrote {path}")

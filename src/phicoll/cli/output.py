@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Any, Protocol
 
 __all__ = ["add_json", "put", "put_found", "put_json"]
@@ -21,8 +20,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def put(text: str) -> None:
-    sys.stdout.write(text.rstrip("\n") + "\n")
-    sys.stdout.flush()
+    print(text.rstrip("\n"), flush=True)  # nothing where stdout was closed at the start
 
 
 def put_found(found: Found, as_json: bool) -> None:

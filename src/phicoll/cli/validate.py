@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from phicoll.cli.options import add_foreign, report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
+from phicoll.foundations.stderr import tell
 from phicoll.papers.validation import MACHINES, Validation, validate
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     show(found, arguments.json, page)
     if not found.good:
         bad = ", ".join(q.name for q in found.calibrated if q.verdict != "holds")
-        print(f"phicoll: calibrated and not within bounds: {bad}", file=sys.stderr)
+        tell(f"phicoll: calibrated and not within bounds: {bad}")
     return 0 if found.good else 1
 
 

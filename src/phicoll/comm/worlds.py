@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import phicoll._core as _core
 from phicoll.comm.communicator import COMM_NULL, Comm
 from phicoll.comm.groups import Group
+from phicoll.foundations.stderr import tell
 
 __all__ = ["SelfComm", "as_world", "world"]
 
@@ -52,12 +53,12 @@ def end_forked(error: BaseException | None) -> NoReturn:
     if isinstance(error, SystemExit):
         status = error.code or 0
         if not isinstance(status, int):
-            print(status, file=sys.stderr)
+            tell(str(status))
             status = 1
     elif error is not None:
         traceback.print_exception(error)
         status = 1
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(AttributeError, OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(status & 0xFF)

@@ -44,8 +44,9 @@ class TerminalDisplay:
 
     def put(self, words: str) -> None:
         """Draw the line anew; a longer one than the terminal's would be drawn below itself."""
-        sys.stderr.write(f"\r\x1b[K{words[: shutil.get_terminal_size().columns - 1]}")
-        sys.stderr.flush()
+        if sys.stderr is not None:  # None where it was closed at the start
+            sys.stderr.write(f"\r\x1b[K{words[: shutil.get_terminal_size().columns - 1]}")
+            sys.stderr.flush()
 
     def close(self) -> None:
         self.put("")
@@ -85,7 +86,7 @@ def duration(seconds: float) -> str:
 
 def wanted() -> bool:
     """Whether to show progress by default: stderr is a terminal, or this is a notebook."""
-    return sys.stderr.isatty() or in_notebook()
+    return (sys.stderr is not None and sys.stderr.isatty()) or in_notebook()
 
 
 def in_notebook() -> bool:

@@ -8,12 +8,12 @@ import shutil
 import stat
 import struct
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, ResourceError
+from phicoll.foundations.stderr import tell
 
 __all__ = ["become", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
 
@@ -122,6 +122,6 @@ def become(
             environment = prepared(environment)
         except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
             said = f"the program runs without phicoll: {error}"
-    if said and sys.stderr is not None:  # None where it was closed at the start
-        print(f"phicoll: {kind}: {said}", file=sys.stderr, flush=True)
+    if said:
+        tell(f"phicoll: {kind}: {said}")
     os.execvpe(command[0], list(command), environment)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import gzip
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import display
+from phicoll.foundations.stderr import tell
 from phicoll.report.evidence import examine, gather
 from phicoll.report.parts import BUDGET_S, MPI_FILE, RESULTS, Part, plan_parts
 from phicoll.results import Results, load
@@ -59,22 +59,22 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
     )
     parts = plan_parts(budget, quick)
     doctor = examine()
-    say(f"measuring for about {budget:.0f} s, in {len(parts)} parts")
+    tell(f"measuring for about {budget:.0f} s, in {len(parts)} parts")
     begin = time.monotonic()
     results = measure_parts(parts, file, progress)
     measured_s = time.monotonic() - begin
     if results.interrupted:
-        say("interrupted: the report shows what was measured")
+        tell("interrupted: the report shows what was measured")
     begin = time.monotonic()
     from phicoll.report.build import build
     from phicoll.report.simulated import simulate
 
-    say("- a simulated Xeon Phi")
+    tell("- a simulated Xeon Phi")
     simulated = simulate(folder, quick)
     simulated_s = time.monotonic() - begin
     begin = time.monotonic()
     page.write_text(build(gather(results, doctor, simulated, beside(folder))), encoding="utf-8")
-    say(
+    tell(
         f"measured in {measured_s:.0f} s, simulated in {simulated_s:.0f} s, report made in {time.monotonic() - begin:.0f} s: "
         f"{page}, {file}"
     )
@@ -86,7 +86,7 @@ def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -
     file.write_bytes(b"")
     found = Results([])
     for part in parts:
-        say(f"- {part.title}")
+        tell(f"- {part.title}")
         own = file.with_name(file.name + ".part")
         own.unlink(missing_ok=True)
         try:
@@ -96,7 +96,7 @@ def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -
             if error.results is None:
                 raise
             # What was measured stays in the file and the report; the other parts still run.
-            say(f"{part.title}: {error}")
+            tell(f"{part.title}: {error}")
             part.results = error.results
         finally:
             if own.exists():
@@ -173,13 +173,9 @@ def main(argv: Sequence[str]) -> int:
     if arguments.file is None and arguments.figure is not None:
         raise ArgumentError("figure", repr(arguments.figure), "only with --from")
     if arguments.file is not None:
-        say(str(rebuild(arguments.file, arguments.out, arguments.figure)))
+        tell(str(rebuild(arguments.file, arguments.out, arguments.figure)))
         return 0
     results = demo(arguments.out, quick=arguments.quick, budget_s=arguments.budget)
     if results.interrupted:
         return 130
     return 3 if results.unverified or results.reason == "failed" else 0
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
