@@ -415,6 +415,12 @@ def test_what_was_preloaded_stays_behind_the_library() -> None:
     assert with_preload({"LD_PRELOAD": "/b.so /c.so"}, Path("/a.so")) == {"LD_PRELOAD": "/a.so:/b.so:/c.so"}
 
 
+@pytest.mark.parametrize("folder", ["with space", "with:colon"])
+def test_a_folder_that_cannot_be_preloaded_from_is_named(folder: str) -> None:
+    with pytest.raises(ResourceError, match=f"a space or a colon: /{folder}/a.so"):
+        with_preload({}, Path("/", folder, "a.so"))
+
+
 @pytest.mark.parametrize(
     ("header", "version"),
     [

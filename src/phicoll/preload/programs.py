@@ -81,7 +81,15 @@ def needed_libraries(programs: Sequence[Path]) -> set[str]:
 
 
 def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:
-    """The environment with the library before those that are already preloaded."""
+    """The environment with the library before those that are already preloaded.
+
+    Raises
+    ------
+    ResourceError
+        The library's path has a character at which the system divides the list.
+    """
+    if any(mark in str(library) for mark in " :"):
+        raise ResourceError(f"LD_PRELOAD cannot name a path with a space or a colon: {library}")
     before = environment.get("LD_PRELOAD", "").replace(" ", ":").split(":")
     return {**environment, "LD_PRELOAD": ":".join([str(library), *filter(None, before)])}
 
