@@ -421,6 +421,13 @@ def test_a_folder_that_cannot_be_preloaded_from_is_named(folder: str) -> None:
         with_preload({}, Path("/", folder, "a.so"))
 
 
+def test_a_user_without_a_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", lambda: Path("~nobody-at-all").expanduser())
+    with pytest.raises(ResourceError, match="set HOME or XDG_CACHE_HOME"):
+        mpi.cache_folder()
+
+
 @pytest.mark.parametrize(
     ("header", "version"),
     [

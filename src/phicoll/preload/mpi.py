@@ -115,7 +115,12 @@ def version_in(header: str) -> str:
 
 def cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
-    folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    try:
+        folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    except RuntimeError as error:  # no HOME, and a user without an entry in passwd
+        raise ResourceError(
+            f"no folder to keep the library in: set HOME or XDG_CACHE_HOME ({error})"
+        ) from error
     return folder / "phicoll" / "preload"
 
 
