@@ -328,6 +328,10 @@ try:
     phicoll.Comm.from_mpi(MPI.COMM_WORLD.rank)
 except phicoll.ArgumentError as error:
     refused = str(error).split(";")[0]
+try:
+    phicoll.Comm.from_mpi(MPI.COMM_NULL)
+except phicoll.ArgumentError as error:
+    assert "without ranks" in str(error)
 if whole.rank == 0:
     print(whole.size, total[0], turned.rank, first, refused)
 """

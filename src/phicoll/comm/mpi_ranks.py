@@ -20,6 +20,8 @@ def attach(comm: Any) -> Any:
     names = ("Get_rank", "Get_size", "Is_inter", "allgather")
     if not all(callable(getattr(comm, name, None)) for name in names):
         raise ArgumentError("comm", repr(comm), ALLOWED)
+    if not comm:
+        raise ArgumentError("comm", "a communicator without ranks, or one that was freed", ALLOWED)
     if comm.Is_inter():
         raise ArgumentError("comm", "an intercommunicator", ALLOWED)
     told = comm.allgather((machine(), os.urandom(8).hex()))
