@@ -761,6 +761,8 @@ def test_no_communicator_can_be_sent(run):
 
 
 EVERYONE_SEES = [
+    ("comm.Create(None)", "group: got None; allowed: a Group"),
+    ("comm.Create_group([0])", "group: got [0]; allowed: a Group"),
     ("comm.Bcast(np.ones(3), root=comm.size)", "root: got {P}; allowed: 0..{last}"),
     ("comm.Bcast(np.ones(3), root=-1)", "root: got -1"),
     ("comm.Reduce(np.ones(3), np.ones(3), root='x')", "root: got 'x'"),

@@ -111,13 +111,13 @@ class Derived(HasErrhandler):
 
     def Create(self, group: Group) -> Self:
         """Return a new communicator of a group's ranks, ``COMM_NULL`` on others. All ranks of this one must call it."""
-        place = group.rank
+        place = checked_group(group).rank
         return self.Split(UNDEFINED if place == UNDEFINED else 0, max(place, 0))
 
     def Create_group(self, group: Group, tag: int = 0, *, memory_limit: int = PART_MEMORY) -> Self:
         """Return a new communicator of a group's ranks. Only they call it, with the same group and tag."""
         core = self._whole
-        places = group.Translate_ranks(None, self.Get_group())
+        places = checked_group(group).Translate_ranks(None, self.Get_group())
         if UNDEFINED in places:
             raise ArgumentError("group", repr(group), "ranks of this communicator")
         return self._made(core.create_group(places, rank_or_tag("tag", tag), memory_limit))
@@ -230,3 +230,9 @@ class Derived(HasErrhandler):
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         os._exit(code & 0xFF)
+
+
+def checked_group(group: Group) -> Group:
+    if not isinstance(group, Group):
+        raise ArgumentError("group", repr(group), "a Group: comm.Get_group() and what is made from it")
+    return group
