@@ -315,6 +315,7 @@ def test_a_library_for_another_mpi_leaves_the_program_alone(tmp_path: Path) -> N
 
 
 FROM_MPI = """
+import os
 import numpy as np
 import phicoll
 from mpi4py import MPI
@@ -332,6 +333,16 @@ try:
     phicoll.Comm.from_mpi(MPI.COMM_NULL)
 except phicoll.ArgumentError as error:
     assert "without ranks" in str(error)
+descriptors = len(os.listdir("/proc/self/fd"))
+for _ in range(20):
+    again = phicoll.Comm.from_mpi(MPI.COMM_WORLD)
+    assert again.allreduce(1) == 2
+    again.Free()
+    try:
+        again.Barrier()
+    except phicoll.Error as error:
+        assert "was freed" in str(error)
+assert len(os.listdir("/proc/self/fd")) == descriptors
 if whole.rank == 0:
     print(whole.size, total[0], turned.rank, first, refused)
 """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from phicoll.comm.errhandlers import HasErrhandler
 from phicoll.comm.groups import CONGRUENT, IDENT, SIMILAR, UNEQUAL, Group
 from phicoll.comm.info import Info
+from phicoll.comm.mpi_ranks import leave
 from phicoll.comm.numbers import rank_or_tag, signed, whole_count
 from phicoll.comm.requests import UNDEFINED, Request
 from phicoll.errors import ArgumentError, Error
@@ -124,7 +125,8 @@ class Derived(HasErrhandler):
 
     def Free(self) -> None:
         """Release the memory of a communicator that was made from another; it cannot be used again."""
-        self._whole.free()
+        if not leave(self._whole):
+            self._whole.free()
 
     # What it is. Not collective.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 from typing import Any
 
@@ -10,7 +11,7 @@ import phicoll._core as _core
 from phicoll.comm.group_options import HEAP_LIMIT, MEMORY_LIMIT
 from phicoll.errors import ArgumentError
 
-__all__ = ["attach"]
+__all__ = ["attach", "leave"]
 
 ALLOWED = "an intracommunicator of mpi4py, all of whose ranks are on this machine"
 
@@ -29,8 +30,32 @@ def attach(comm: Any) -> Any:
     if machines > 1:
         raise ArgumentError("comm", f"ranks on {machines} machines", ALLOWED)
     core = _core.attach(f"mpi-{told[0][1]}", comm.Get_size(), comm.Get_rank(), MEMORY_LIMIT, HEAP_LIMIT)
-    atexit.register(core.close)
+    attached.append(core)
+    leave_at_exit()
     return core
+
+
+attached: list[Any] = []  # what attach() has made and leave() not ended
+
+
+def leave(core: Any) -> bool:
+    """End what attach() made; False if it did not make this one."""
+    for place, one in enumerate(attached):
+        if one is core:
+            del attached[place]
+            core.close()
+            return True
+    return False
+
+
+@functools.cache
+def leave_at_exit() -> None:
+    atexit.register(leave_all)
+
+
+def leave_all() -> None:
+    while attached:
+        attached.pop().close()
 
 
 def machine() -> tuple[str, ...]:
