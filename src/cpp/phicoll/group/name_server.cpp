@@ -16,6 +16,7 @@
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/quiet_thread.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/descriptor.hpp"
 #include "phicoll/os/liveness.hpp"
 
 namespace phicoll {
@@ -108,6 +109,7 @@ bool receive_reply(int connection, Reply& reply, int& descriptor) {
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS)
     std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
+  descriptor = os::beyond_standard_streams(descriptor);
   return whole;
 }
 
@@ -157,7 +159,7 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
         if (descriptor >= 0) return os::SharedMemory::from_descriptor(descriptor, 0);
       }
     } else {
-      Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+      Descriptor listener(os::beyond_standard_streams(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)));
       if (listener.fd >= 0 && bind(listener.fd, generic, length) == 0) {
         os::SharedMemory memory = ProcessGroup::create_memory(size, options);
         GroupLayout::header_at(memory.data())->places_announced = options.placement.empty() ? 1 : 0;

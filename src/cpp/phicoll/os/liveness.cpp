@@ -17,6 +17,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/descriptor.hpp"
 #include "phicoll/os/fallbacks.hpp"
 #include "phicoll/os/text_file.hpp"
 
@@ -53,7 +54,7 @@ int lock_within(pthread_mutex_t* mutex, std::int64_t ns) {
 
 int open_pidfd(pid_t pid) {
 #ifdef SYS_pidfd_open
-  if (!fallbacks_forced()) return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (!fallbacks_forced()) return beyond_standard_streams(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 #else
   (void)pid;
 #endif
@@ -118,7 +119,7 @@ bool wait_any_exit(const int* fds, int n, int wake_fd, int timeout_ms, int* whic
 }
 
 int open_wake_fd() {
-  return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return beyond_standard_streams(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
 void signal_wake_fd(int fd) {

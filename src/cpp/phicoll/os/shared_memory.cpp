@@ -20,6 +20,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/os/cgroup.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/descriptor.hpp"
 #include "phicoll/os/fallbacks.hpp"
 #include "phicoll/os/text_file.hpp"
 
@@ -87,17 +88,6 @@ int open_unlinked(const std::string& directory, const std::string& label) {
     if (errno != EEXIST) return -1;
   }
   return -1;
-}
-
-// Moves a descriptor that has the number of a standard stream, with which this process was started without: what is
-// printed there would be written into the memory, and a child has its own stream there.
-int beyond_standard_streams(int fd) {
-  if (fd < 0 || fd > STDERR_FILENO) return fd;
-  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  const int error = errno;
-  close(fd);
-  errno = error;
-  return moved;
 }
 
 [[noreturn]] void refuse(const std::string& what, std::size_t asked, std::size_t available, int error) {
