@@ -317,6 +317,7 @@ constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slo
                                 {Operation::allreduce, "sliced:chunk=1024:cells=6"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:direct=200"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=256"},
+                                {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=4"},  // as none
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=512:direct=200"},
                                 {Operation::gather, "mailbox:cell=256:cells=2"},
                                 {Operation::gather, "mailbox:cell=256:cells=2:direct=200"},

@@ -69,6 +69,7 @@ TEST(Leaving, BuffersAreThereUntilNobodyReadsThem) {
       "rabenseifner:transfer=load-store",
       "one-shot:direct=1024",
       "sliced:direct=1024",
+      "sliced:direct=1024:whole=512",
   };
   for (const std::string& text : specs) {
     SCOPED_TRACE(text);
@@ -154,6 +155,7 @@ TEST(Leaving, BuffersAreThereUntilTheirReadersStop) {
   until_broken(Operation::allgather, "one-shot:direct=1024");
   until_broken(Operation::reduce, "mailbox:direct=1024");
   until_broken(Operation::allreduce, "sliced:direct=1024");
+  until_broken(Operation::allreduce, "sliced:direct=1024:whole=512");
 }
 
 TEST(Leaving, NobodyWaitsForWhoIsNotInTheCall) {

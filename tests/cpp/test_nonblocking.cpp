@@ -139,6 +139,27 @@ TEST_P(NonblockingCalls, BeginsWithoutTheOthersAndGoesOnInTheirAbsence) {
   });
 }
 
+TEST_P(NonblockingCalls, TwoRanksTryBothWaysOfAnAllreduce) {
+  run(2, [](Communicator& communicator) {
+    communicator.select(Operation::allreduce, "sliced:whole=512");
+    Numbers send, receive(400);
+    const auto prepared = std::make_shared<CollectiveRequest>(
+        [&](Communicator& c) { c.allreduce(send.data(), receive.data(), receive.size(), sum()); });
+    for (int turn = 0; turn < 60; ++turn) {
+      send = given(400, communicator.rank(), turn);
+      if (turn % 3 == 0)
+        communicator.allreduce(send.data(), receive.data(), receive.size(), sum());
+      else if (turn % 3 == 1)
+        communicator.begin(prepared);
+      else
+        communicator.wait(*communicator.begin(
+            [&](Communicator& c) { c.allreduce(send.data(), receive.data(), receive.size(), sum()); }));
+      if (turn % 3 == 1) communicator.wait(*prepared);
+      ASSERT_EQ(receive, summed(400, 2, turn)) << turn;
+    }
+  });
+}
+
 // Rank 0 gave before the barrier, so in a call that blocks it would be the one that releases the others.
 TEST_P(NonblockingCalls, ARootThatIsAwayHoldsNobodyInABarrier) {
   void* const shared =

@@ -56,7 +56,8 @@ struct SlicedAllreduce : SlicedAlgorithm {
   }
   static void limit(Parameters& p, const Shape& shape) {
     SlicedAlgorithm::limit(p, shape);
-    if (shape.size() != 2) p.whole = 0;
+    // A cell holds an element of any size.
+    if (shape.size() != 2 || p.whole < static_cast<int>(max_element_bytes)) p.whole = 0;
   }
   /// The slices' memory, then the wishes, then the cells.
   static std::size_t wishes_at(const Parameters& p, const Shape& shape) {
