@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import sys
 from collections import ChainMap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any, ClassVar
 
@@ -15,9 +16,28 @@ __all__ = ["dumps"]
 
 def dumps(obj: Any) -> bytes:
     """Pickle ``obj`` by cloudpickle; a traceback through its functions shows their source."""
-    with io.BytesIO() as file:
+    with io.BytesIO() as file, program_by_value():
         pickler()(file).dump(obj)
         return file.getvalue()
+
+
+@contextlib.contextmanager
+def program_by_value() -> Iterator[None]:
+    """In a worker of multiprocessing (spawn, forkserver) the program has a name that no other process can import."""
+    import cloudpickle
+
+    program = sys.modules.get(
+        "__mp_main__"
+    )  # elsewhere another name of __main__, which is pickled by value anyway
+    name = getattr(program, "__name__", None)
+    if name != "__mp_main__" or name in cloudpickle.list_registry_pickle_by_value():
+        yield
+        return
+    cloudpickle.register_pickle_by_value(program)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(program)
 
 
 @functools.cache
@@ -25,9 +45,6 @@ def pickler() -> Any:
     """cloudpickle's, with the name of each function's file: from 3.1.3 on it is left out."""
     import cloudpickle
 
-    # What the running program is called in multiprocessing's workers (spawn, forkserver), and nowhere else.
-    if "__mp_main__" in sys.modules:
-        cloudpickle.register_pickle_by_value(sys.modules["__mp_main__"])
     table = cloudpickle.Pickler.dispatch_table
 
     def reduced(code: CodeType) -> tuple[Callable[..., CodeType], tuple[Any, ...]]:
