@@ -174,7 +174,7 @@ PACKAGES = [
 LOOSE = {
     "errors": "foundations",  # raised by the core, caught by users
     "_core": "foundations",  # the core: C++
-    "_rank": "comm",  # python -m phicoll._rank
+    "_rank": "comm",  # what a rank of phicoll.run runs
     "launch": "comm",  # python -m phicoll.launch
     "MPI": "comm",  # mpi4py's names
     "bench": "measuring",  # the program phicoll-bench

@@ -37,11 +37,33 @@ def launched(words, redirection="", **variables):
                           timeout=LONG_S, check=False, env={**os.environ, **variables})  # fmt: skip
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_rank_processes_start_without_standard_streams(closed, tmp_path):
+@pytest.mark.parametrize(("closed", "words"), [("<&-", 1), (">&-", 0), ("2>&-", 1), ("<&- >&- 2>&-", 0)])
+def test_rank_processes_start_without_standard_streams(closed, words, tmp_path):
     done = python(WHOLE, tmp_path, closed)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines().count("[0] a word") == (">&-" not in closed.replace("2>&-", ""))
+    assert done.stdout.splitlines().count("[0] a word") == words
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_nothing_of_a_group_by_name_has_a_standard_streams_number(rank, tmp_path):
+    """Rank 0, which comes first, serves the name; the other gets the group's memory from it."""
+    name = f"streams-{os.getpid()}-{rank}"
+    code = f"""
+        import os, sys
+        import phicoll._core as core
+        rank = int(sys.argv[1])
+        group = core.attach("{name}", 2, rank, 1 << 24, 1 << 24)
+        free = [number for number in range(3) if not os.path.exists(f"/proc/self/fd/{{number}}")]
+        group.close()
+        os._exit(0 if rank != {rank} or free == [0, 1, 2] else 1)
+    """
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(code))
+    command = f'exec "$@" {"<&- >&- 2>&-"}'
+    ranks = [
+        subprocess.Popen(["bash", "-c", command, "bash", sys.executable, script, str(r)]) for r in range(2)
+    ]
+    assert [one.wait(LONG_S) for one in ranks] == [0, 0]
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
@@ -76,10 +98,22 @@ def test_words_stay_away_from_data_without_a_standard_error():
     assert without.stdout == with_it.stdout
 
 
-def test_letters_that_the_output_lacks_are_escaped():
-    done = launched(["printf", "h\u00fc\\n"], PYTHONIOENCODING="ascii")
+@pytest.mark.parametrize("encoding", ["ascii", "iso8859-2"])
+def test_letters_that_the_output_lacks_are_escaped(encoding):
+    done = launched(["printf", "h\u00f1\\n"], PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert sorted(done.stdout.splitlines()) == [b"[0] h\\xfc", b"[1] h\\xfc"]
+    assert sorted(done.stdout.splitlines()) == [b"[0] h\\xf1", b"[1] h\\xf1"]
+
+
+@pytest.mark.parametrize("before", ["", "sys.stdout.close()"])
+def test_abort_ends_a_rank_whose_output_is_closed(before, tmp_path):
+    code = f"""
+        import sys
+        from phicoll import COMM_WORLD
+        {before or "pass"}
+        COMM_WORLD.Abort(3)
+    """
+    assert python(code, tmp_path, "" if before else ">&-").returncode == 3
 
 
 def test_files_here_that_are_called_like_modules_are_not_taken(tmp_path):
@@ -98,6 +132,25 @@ def test_files_here_that_are_called_like_modules_are_not_taken(tmp_path):
 def test_a_function_may_close_its_output(end, tmp_path):
     done = python(WHOLE.replace('print("a word")', end), tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_program_that_imports_multiprocessing_is_pickled_as_before(tmp_path):
+    code = """
+        import __main__
+        import multiprocessing
+        import threading
+        import phicoll
+
+        lock = threading.Lock()  # cannot be pickled
+
+        def work(comm):
+            return getattr(__main__, "__file__", None)
+
+        if __name__ == "__main__":
+            print(phicoll.run(work, ranks=2))
+    """
+    done = python(code, tmp_path)
+    assert (done.stdout, done.stderr) == ("[None, None]\n", "")
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

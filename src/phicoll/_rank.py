@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import sys
@@ -39,6 +38,7 @@ def main() -> None:
     from phicoll.comm.answers import read_pickle, write_all
     from phicoll.comm.first_cause import describe, traceback_text
     from phicoll.comm.worlds import as_world
+    from phicoll.foundations.streams import flush_output
 
     found: tuple[str, Any, str]
     try:
@@ -52,10 +52,7 @@ def main() -> None:
         parts = pickled_error(error, traceback_text(error))
     core.close()  # ranks that wait for this one learn that it left before its answer is written
     write_all(answer, parts)
-    with contextlib.suppress(AttributeError, ValueError):  # None, or closed by the function
-        sys.stdout.flush()
-    with contextlib.suppress(AttributeError, ValueError):
-        sys.stderr.flush()
+    flush_output()
 
 
 def unpacked(payload: dict[str, Any]) -> tuple[Any, Any]:

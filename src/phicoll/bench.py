@@ -23,7 +23,7 @@ from pathlib import Path
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import tell
 from phicoll.results import Results, load
 
 __all__ = ["Progress", "find", "main", "run"]

@@ -36,7 +36,7 @@ from phicoll.comm.running import ThreadedRun
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import tell
 
 __all__ = ["main"]
 

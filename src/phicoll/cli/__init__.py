@@ -22,7 +22,7 @@ from phicoll.errors import (
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, FAILED, INTERRUPTED, OK
 from phicoll.foundations.nearest import nearest
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import tell
 
 __all__ = ["main"]
 
@@ -126,7 +126,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def drop_output() -> None:
     """Nothing can be written to stdout any more: the interpreter does not try again when it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def dispatch(words: list[str]) -> int:

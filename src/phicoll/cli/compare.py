@@ -9,7 +9,7 @@ from operator import add as join
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import REGRESSED
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import tell
 from phicoll.results import Results, load
 from phicoll.results.compare.baseline import baseline_text
 from phicoll.results.compare.regression import THRESHOLD, check_threshold

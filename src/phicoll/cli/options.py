@@ -13,7 +13,7 @@ from typing import Any
 from phicoll.errors import ArgumentError, ResultsFileError
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import tell
 from phicoll.measuring.options import OPTIONS, Option, simulated_default
 
 __all__ = [

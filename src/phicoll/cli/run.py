@@ -9,7 +9,7 @@ from phicoll.cli.output import add_json, put, put_found, put_json
 from phicoll.errors import ArgumentError
 from phicoll.explaining.one_sided import ACCESSES, one_sided
 from phicoll.foundations.exit_codes import BROKEN, INTERRUPTED
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import tell
 from phicoll.measuring import sweep
 from phicoll.measuring.options import OPTIONS
 from phicoll.registry import CALLS

@@ -10,7 +10,7 @@ from phicoll.cli.options import add_foreign, report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import tell
 from phicoll.papers.validation import MACHINES, Validation, validate
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from phicoll.comm.mpi_ranks import leave
 from phicoll.comm.numbers import rank_or_tag, signed, whole_count
 from phicoll.comm.requests import UNDEFINED, Request
 from phicoll.errors import ArgumentError, Error
+from phicoll.foundations.streams import flush_output
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -124,7 +124,10 @@ class Derived(HasErrhandler):
         return self._made(core.create_group(places, rank_or_tag("tag", tag), memory_limit))
 
     def Free(self) -> None:
-        """Release the memory of a communicator that was made from another; it cannot be used again."""
+        """Release the memory of a communicator that was made from another; it cannot be used again.
+
+        With one of :meth:`from_mpi` all that were made from it end as well.
+        """
         if not leave(self._whole):
             self._whole.free()
 
@@ -229,8 +232,7 @@ class Derived(HasErrhandler):
         self._whole.fail(f"called Abort({code})")
         if threading.current_thread() is not threading.main_thread():
             raise Error(f"Abort({code})")
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        flush_output()
         os._exit(code & 0xFF)
 
 

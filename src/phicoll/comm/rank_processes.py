@@ -39,9 +39,9 @@ POLL_S = 0.05  # polling interval on systems without descriptors for processes (
 
 
 def unnamed_file(label: str) -> int:
-    """A descriptor of a file in memory that no other process can open, beyond those of the standard streams.
+    """A descriptor of a file in memory that no other process can open.
 
-    A process that was started without a standard stream would else get its number, which is the rank's own there.
+    It has no standard stream's number, which would be free in a process without that stream: a rank has its own there.
     """
     with contextlib.suppress(AttributeError, OSError):
         return beyond_standard(os.memfd_create(label))
@@ -94,8 +94,9 @@ class Output:
         text = f"{self.prefix}{line.decode(errors='replace')}\n"
         try:
             self.stream.write(text)
-        except UnicodeEncodeError as error:  # of an encoding that lacks what a rank wrote
-            self.stream.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+        except UnicodeEncodeError:  # the encoding lacks what a rank wrote
+            encoding = self.stream.encoding
+            self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
     def flush(self) -> None:
         if self.stream is not None:
@@ -341,12 +342,7 @@ def closing(descriptor: int) -> Iterator[int]:
 
 
 def dumped(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
-    main = sys.modules.get("__main__")
-    found = {
-        "sys_path": list(sys.path),
-        "argv": list(sys.argv),
-        "main": getattr(main, "__file__", None),
-    }
+    found = {"sys_path": list(sys.path), "argv": list(sys.argv)}
     try:
         found["function"] = pickling.dumps(function)
     except Exception as error:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import phicoll._core as _core
 from phicoll.comm.communicator import COMM_NULL, Comm
 from phicoll.comm.groups import Group
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import flush_output, tell
 
 __all__ = ["SelfComm", "as_world", "world"]
 
@@ -58,9 +58,7 @@ def end_forked(error: BaseException | None) -> NoReturn:
     elif error is not None:
         traceback.print_exception(error)
         status = 1
-    with contextlib.suppress(AttributeError, OSError, ValueError):
-        sys.stdout.flush()
-        sys.stderr.flush()
+    flush_output()
     os._exit(status & 0xFF)
 
 
@@ -89,12 +87,12 @@ def launched() -> Any:
     del os.environ["PHICOLL_GROUP_FD"]  # programs that this one starts are not ranks
     before = sys.excepthook
 
-    def tell(kind: Any, error: Any, where: Any) -> None:
+    def fail(kind: Any, error: Any, where: Any) -> None:
         if not core.closed:
             core.fail(f"raised {kind.__name__}: {error}")
         before(kind, error, where)
 
-    sys.excepthook = tell
+    sys.excepthook = fail
     atexit.register(core.close)
     return core
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, ResourceError
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import tell
 
 __all__ = ["become", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
 

@@ -18,7 +18,7 @@ from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import display
-from phicoll.foundations.stderr import tell
+from phicoll.foundations.streams import tell
 from phicoll.report.evidence import examine, gather
 from phicoll.report.parts import BUDGET_S, MPI_FILE, RESULTS, Part, plan_parts
 from phicoll.results import Results, load

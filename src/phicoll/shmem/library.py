@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
-import sys
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import check_whole
+from phicoll.foundations.streams import flush_output
 
 __all__ = [
     "MAJOR_VERSION",
@@ -127,9 +126,7 @@ def global_exit(status: int = 0) -> NoReturn:
     ``status`` is also that of the launcher, which ends PEs that compute. What this PE printed is written before.
     """
     status = check_whole("status", status, -(1 << 31), (1 << 31) - 1)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # none, or closed
-            stream.flush()
+    flush_output()
     _core.shmem_global_exit(status)
     raise SystemExit(status)  # not reached
 
