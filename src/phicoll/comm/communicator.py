@@ -90,7 +90,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """A communicator of the ranks of ``comm``, a communicator of mpi4py, in the same order. Collective over these.
 
         The program may go on to use MPI as well. While a rank waits in phicoll, its MPI messages make no progress.
-        :meth:`Free` ends the communicator.
+        :meth:`Free` ends the communicator and all that were made from it.
 
         Raises
         ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 from typing import Any
@@ -55,7 +56,8 @@ def leave_at_exit() -> None:
 
 def leave_all() -> None:
     while attached:
-        attached.pop().close()
+        with contextlib.suppress(Exception):  # one that is in use: the others end all the same
+            attached.pop().close()
 
 
 def machine() -> tuple[str, ...]:
