@@ -59,7 +59,7 @@ constexpr std::int64_t clear_shared_gain = 100;
 constexpr std::size_t shared_calls = 8;
 // Calls to warm up, before ranks look whether they are disturbed.
 constexpr int calls_a_turn = 4;
-// The part of the time for finding numbers, and where sizes are measured for proving ways to copy; the rest is for proving what
+// The part of the time for finding numbers and, where sizes are measured, for proving ways to copy; the rest is for proving what
 // was found last.
 constexpr std::int64_t finding_percent = 60;
 constexpr Operation proved_operations[] = {

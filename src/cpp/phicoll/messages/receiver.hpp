@@ -1,7 +1,7 @@
 #pragma once
 
-// The receives of one rank, from all others, and messages that came before theirs. Their order, and the ways of messages: endpoint.hpp; which store makes
-// what visible: channel.hpp.
+// The receives of one rank, from all others, and messages that came before theirs. Their order, and the ways of messages:
+// endpoint.hpp; which store makes what visible: channel.hpp.
 
 #include <algorithm>
 #include <cstddef>

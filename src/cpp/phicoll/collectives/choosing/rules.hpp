@@ -96,7 +96,7 @@ constexpr const char* single = "from here on the bytes cross between the CPUs on
 constexpr const char* faster = "cells or a single copy, whichever was faster lately";
 constexpr const char* sliced = "each rank combines a part, all take all parts";
 constexpr const char* either =
-    "each rank combines a part, or by two cells everything, whichever was faster lately";
+    "in parts, or each rank combines everything through two cells, whichever was faster lately";
 constexpr const char* root_takes = "each rank combines a part, the root takes all parts";
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
 constexpr const char* own_pieces = "a block in pieces of its own";

@@ -24,7 +24,8 @@ constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537;
 // Two ranks that exchange data in two cells, and swap them at every step, hand each line over once. That takes 0.5 to
 // 0.85 of the time of a ring from 1 to 256 KB, near and far; in cells of 512 KB, which fit the nearer caches, from
 // 384 KB to 4 MB 0.7 to 0.95 of the ring's time near. Which of two cells and slices is faster for allreduces from 1 MB on depends
-// on how far the CPUs are and on where both ranks' data lies (allreduce/sliced.hpp), so they try. From 65 to 384 bytes few cells take 0.8 to 0.9 of two cells' time.
+// on how far the CPUs are and on where both ranks' data lies (allreduce/sliced.hpp), so they try. From 65 to 384 bytes few
+// cells take 0.8 to 0.9 of two cells' time.
 constexpr std::size_t two_to = 65, two_again = 385;
 // From here on gathers and scatters of two ranks go through larger cells. Smaller blocks go in pieces, so that both copy at
 // the same time: from a window start 64 KB take 0.8 of the time in cells of 16 KB.
