@@ -41,8 +41,8 @@ constexpr std::size_t most_reached = 2048 * kb;
 constexpr std::size_t first_rounds = 4;
 constexpr std::size_t all_rounds = 8;
 // What the rules choose by the numbers found is undone if it loses in the pages of so many places.
-constexpr std::size_t places = 3;
-// How far it is in the region from one place to the next, beside a few pages for another order of them.
+constexpr std::size_t proving_places = 3;
+// The distance in the region from one place to the next; the few extra pages change the order of the rings' pages.
 constexpr std::size_t elsewhere_bytes = 9 * 256 * kb + 3 * 4 * kb;
 // Bytes that a round moves: small messages make more calls.
 constexpr std::size_t round_bytes = 512 * kb;
@@ -266,7 +266,7 @@ class NumberTrials {
   /// Whether the way found takes longer than the usual one, here and in other pages, or was not compared in time.
   /// Of so many comparisons of equal ways, some differ by 3 % in one place.
   bool loses(const Trial& usual, const Trial& found, std::size_t bytes) {
-    for (std::size_t place = 0; place < places; ++place) {
+    for (std::size_t place = 0; place < proving_places; ++place) {
       if (place != 0) move_elsewhere();
       const std::vector<Times> times = compare({usual, found}, bytes, 0, first_rounds);
       if (times.empty()) return true;
@@ -311,7 +311,7 @@ class NumberTrials {
     warmed_.clear();
     Region& region = ranks_.region_;
     if (spacer_.bytes != 0) region.give_back(spacer_);
-    place_ = (place_ + 1) % places;
+    place_ = (place_ + 1) % proving_places;
     spacer_ = place_ == 0 ? Region::Block{0, 0, false} : region.take(place_ * elsewhere_bytes);
     for (AlignedVector<unsigned char>* buffer : {&send_, &receive_})
       *buffer = AlignedVector<unsigned char>(buffer->size());  // made while the present one exists
