@@ -72,6 +72,14 @@ def available(root: Path = ROOT) -> list[str]:
     return [name for name in NAMES if os.access(root / name / "mpi_collectives", os.X_OK)]
 
 
+def built(program: Path) -> Path:
+    """The program, unless its sources changed since: it would then measure in another way than phicoll."""
+    newest = max(source.stat().st_mtime for source in (Path(__file__).parent / "mpi").glob("*.[ch]"))
+    if program.stat().st_mtime < newest:
+        raise PeerError(f"{program} is older than its sources; `make mpis` builds it again")
+    return program
+
+
 def settings(name: str, root: Path = ROOT) -> dict[str, str]:
     """The environment variables that this MPI needs to run from where pip put it, unpinned and in shared memory."""
     prefix = root / name
@@ -177,7 +185,7 @@ class MpiPeer:
                 # it does, the job reads the end of its commands and ends too.
                 fds.append(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
         cpus = ",".join(map(str, self.cpus)) if self.cpus is not None else "-"
-        program = str(root / self.name / "mpi_collectives")
+        program = str(built(root / self.name / "mpi_collectives"))
         line = [*mpiexec(self.name, root), "-n", str(self.ranks), program, str(self._directory), cpus, clock]
         with (self._directory / "output").open("wb") as output:
             self._process = subprocess.Popen(
