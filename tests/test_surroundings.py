@@ -66,6 +66,11 @@ def test_nothing_of_a_group_by_name_has_a_standard_streams_number(rank, tmp_path
     assert [one.wait(LONG_S) for one in ranks] == [0, 0]
 
 
+def test_ranks_run_after_the_program_has_closed_its_output(tmp_path):
+    done = python(WHOLE.replace("    found =", "    sys.stdout.close()\n    found ="), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
 def test_programs_are_launched_without_standard_streams(closed):
     code = 'import phicoll; print("a word"); assert phicoll.COMM_WORLD.allreduce(1) == 2'

@@ -22,7 +22,7 @@ from phicoll.errors import (
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, FAILED, INTERRUPTED, OK
 from phicoll.foundations.nearest import nearest
-from phicoll.foundations.streams import tell
+from phicoll.foundations.streams import say
 
 __all__ = ["main"]
 
@@ -159,10 +159,6 @@ def refuse_operation(words: list[str]) -> None:
     if found := nearest(words[0], CALLS):
         names = ", ".join(f"run {name}" for name in found)
         raise ArgumentError("command", repr(words[0]), f"nearest: {names}; all: {', '.join(COMMANDS)}")
-
-
-def say(text: str) -> None:
-    tell(f"phicoll: {text}")
 
 
 def complain(error: Error, code: int) -> int:

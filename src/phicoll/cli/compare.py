@@ -9,7 +9,7 @@ from operator import add as join
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import REGRESSED
-from phicoll.foundations.streams import tell
+from phicoll.foundations.streams import say
 from phicoll.results import Results, load
 from phicoll.results.compare.baseline import baseline_text
 from phicoll.results.compare.regression import THRESHOLD, check_threshold
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         put_json(comparison.to_list())
     else:
         put(comparison.to_text(arguments.all))
-        tell(f"phicoll: {results.caption()}")
+        say(results.caption())
     return 0
 
 

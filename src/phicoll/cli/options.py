@@ -13,7 +13,7 @@ from typing import Any
 from phicoll.errors import ArgumentError, ResultsFileError
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
-from phicoll.foundations.streams import tell
+from phicoll.foundations.streams import say
 from phicoll.measuring.options import OPTIONS, Option, simulated_default
 
 __all__ = [
@@ -196,4 +196,4 @@ def check_figure(given: str, argument: str = "figure", formats: Sequence[str] = 
 
 def report_written(*paths: Any) -> None:
     for path in paths:
-        tell(f"phicoll: wrote {path}")
+        say(f"wrote {path}")

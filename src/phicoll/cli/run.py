@@ -9,7 +9,7 @@ from phicoll.cli.output import add_json, put, put_found, put_json
 from phicoll.errors import ArgumentError
 from phicoll.explaining.one_sided import ACCESSES, one_sided
 from phicoll.foundations.exit_codes import BROKEN, INTERRUPTED
-from phicoll.foundations.streams import tell
+from phicoll.foundations.streams import say
 from phicoll.measuring import sweep
 from phicoll.measuring.options import OPTIONS
 from phicoll.registry import CALLS
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         put_json(results.compare().to_list())
     else:
         put(str(results.compare()))
-    tell(f"phicoll: {results.caption()}")
+    say(results.caption())
     if results.interrupted:
         return INTERRUPTED
     return BROKEN if results.unverified else 0

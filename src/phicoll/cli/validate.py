@@ -10,7 +10,7 @@ from phicoll.cli.options import add_foreign, report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
-from phicoll.foundations.streams import tell
+from phicoll.foundations.streams import say
 from phicoll.papers.validation import MACHINES, Validation, validate
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     show(found, arguments.json, page)
     if not found.good:
         bad = ", ".join(q.name for q in found.calibrated if q.verdict != "holds")
-        tell(f"phicoll: calibrated and not within bounds: {bad}")
+        say(f"calibrated and not within bounds: {bad}")
     return 0 if found.good else 1
 
 

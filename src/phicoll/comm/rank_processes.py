@@ -32,8 +32,8 @@ __all__ = ["GRACE_S", "Output", "ProcessesRun", "RankProcesses", "unnamed_file"]
 GRACE_S = 5.0  # time that ranks get to end once their group is broken, if they may not go on for ever
 PATIENCE_S = 3.0  # time that interrupted ranks get to end
 SEEN_BY_A_PEER = "its process died"  # src/cpp/phicoll/group/watcher.cpp
-# What a rank's interpreter runs. The current folder, which -c (like -m) puts first on the path unless told not to, may
-# have a file that is called like a module of the standard library.
+# What a rank's interpreter runs. It drops the current folder, which -c (like -m) puts first on the path unless told not
+# to: a file there may have the name of a standard module.
 START = "import sys; sys.path[:1] = filter(None, sys.path[:1]); from phicoll._rank import main; main()"
 POLL_S = 0.05  # polling interval on systems without descriptors for processes (pidfd)
 
@@ -41,7 +41,7 @@ POLL_S = 0.05  # polling interval on systems without descriptors for processes (
 def unnamed_file(label: str) -> int:
     """A descriptor of a file in memory that no other process can open.
 
-    It has no standard stream's number, which would be free in a process without that stream: a rank has its own there.
+    Its number is never that of a standard stream: a rank has its own stream there.
     """
     with contextlib.suppress(AttributeError, OSError):
         return beyond_standard(os.memfd_create(label))
@@ -72,7 +72,7 @@ class Output:
 
     def __init__(self, rank: int, stream: IO[str] | None) -> None:
         self.prefix = f"[{rank}] "
-        self.stream = stream
+        self.stream = None if getattr(stream, "closed", False) else stream
         self.rest = b""
 
     def take(self, data: bytes) -> None:

@@ -50,14 +50,15 @@ def as_world(core: Any) -> Iterator[Comm]:
 def end_forked(error: BaseException | None) -> NoReturn:
     """End a forked process as Python would after ``error``, but for what the rank registered to be done at exit."""
     status: Any = 0
+    words = ""
     if isinstance(error, SystemExit):
         status = error.code or 0
         if not isinstance(status, int):
-            tell(str(status))
-            status = 1
+            words, status = f"{status}\n", 1
     elif error is not None:
-        traceback.print_exception(error)
-        status = 1
+        words, status = "".join(traceback.format_exception(error)), 1
+    with contextlib.suppress(OSError, ValueError):  # stderr is full or closed
+        tell(words, end="")
     flush_output()
     os._exit(status & 0xFF)
 

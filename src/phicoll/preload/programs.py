@@ -13,7 +13,7 @@ from pathlib import Path
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, ResourceError
-from phicoll.foundations.streams import tell
+from phicoll.foundations.streams import say
 
 __all__ = ["become", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
 
@@ -86,7 +86,7 @@ def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:
     Raises
     ------
     ResourceError
-        The library's path has a character at which the system divides the list.
+        The library's path contains a space or a colon, which separate the entries of LD_PRELOAD.
     """
     if any(mark in str(library) for mark in " :"):
         raise ResourceError(f"LD_PRELOAD cannot name a path with a space or a colon: {library}")
@@ -131,5 +131,5 @@ def become(
         except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
             said = f"the program runs without phicoll: {error}"
     if said:
-        tell(f"phicoll: {kind}: {said}")
+        say(f"{kind}: {said}")
     os.execvpe(command[0], list(command), environment)
