@@ -6,6 +6,7 @@ import contextlib
 import functools
 import io
 import sys
+import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterator
 from types import CodeType
@@ -23,21 +24,27 @@ def dumps(obj: Any) -> bytes:
 
 @contextlib.contextmanager
 def program_by_value() -> Iterator[None]:
-    """In a worker of multiprocessing (spawn, forkserver) the program has a name that no other process can import."""
+    """In a worker of multiprocessing (spawn, forkserver) the program is a module that no other process can import."""
     import cloudpickle
 
-    program = sys.modules.get(
-        "__mp_main__"
-    )  # elsewhere another name of __main__, which is pickled by value anyway
+    # Except in a worker, this is __main__ itself, which is pickled by value anyway.
+    program = sys.modules.get("__mp_main__")
     name = getattr(program, "__name__", None)
-    if name != "__mp_main__" or name in cloudpickle.list_registry_pickle_by_value():
+    if name != "__mp_main__":
         yield
         return
-    cloudpickle.register_pickle_by_value(program)
-    try:
-        yield
-    finally:
-        cloudpickle.unregister_pickle_by_value(program)
+    with registering:
+        known = name in cloudpickle.list_registry_pickle_by_value()
+        if not known:
+            cloudpickle.register_pickle_by_value(program)
+        try:
+            yield
+        finally:
+            if not known:
+                cloudpickle.unregister_pickle_by_value(program)
+
+
+registering = threading.RLock()  # one thread must not undo what another relies on
 
 
 @functools.cache
