@@ -112,7 +112,8 @@ class Derived(HasErrhandler):
 
     def Create(self, group: Group) -> Self:
         """Return a new communicator of a group's ranks, ``COMM_NULL`` on others. All ranks of this one must call it."""
-        place = checked_group(group).rank
+        with self._alone():
+            place = checked_group(group).rank
         return self.Split(UNDEFINED if place == UNDEFINED else 0, max(place, 0))
 
     def Create_group(self, group: Group, tag: int = 0, *, memory_limit: int = PART_MEMORY) -> Self:
@@ -126,7 +127,7 @@ class Derived(HasErrhandler):
     def Free(self) -> None:
         """Release the memory of a communicator that was made from another; it cannot be used again.
 
-        With one of :meth:`from_mpi` all that were made from it end as well.
+        For a communicator of :meth:`from_mpi`, this also ends all communicators made from it.
         """
         if not leave(self._whole):
             self._whole.free()

@@ -23,7 +23,7 @@ def attach(comm: Any) -> Any:
     if not all(callable(getattr(comm, name, None)) for name in names):
         raise ArgumentError("comm", repr(comm), ALLOWED)
     if not comm:
-        raise ArgumentError("comm", "a communicator without ranks, or one that was freed", ALLOWED)
+        raise ArgumentError("comm", "a null communicator, or one that was freed", ALLOWED)
     if comm.Is_inter():
         raise ArgumentError("comm", "an intercommunicator", ALLOWED)
     told = comm.allgather((machine(), os.urandom(8).hex()))
@@ -43,8 +43,8 @@ def leave(core: Any) -> bool:
     """End what attach() made; False if it did not make this one."""
     for place, one in enumerate(attached):
         if one is core:
-            del attached[place]
             core.close()
+            del attached[place]
             return True
     return False
 
