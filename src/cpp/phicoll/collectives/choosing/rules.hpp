@@ -95,8 +95,7 @@ namespace because {
 constexpr const char* single = "from here on the bytes cross between the CPUs only once that way";
 constexpr const char* faster = "cells or a single copy, whichever was faster lately";
 constexpr const char* sliced = "each rank combines a part, all take all parts";
-constexpr const char* either =
-    "in parts, or each rank combines everything through two cells, whichever was faster lately";
+constexpr const char* either = "in parts, or whole through two cells, whichever was faster lately";
 constexpr const char* root_takes = "each rank combines a part, the root takes all parts";
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
 constexpr const char* own_pieces = "a block in pieces of its own";

@@ -100,12 +100,14 @@ AlgorithmChoice allreduce(const Choosing& at) {
                                          {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
     if (at.fits(levels)) return levels;
   }
-  if (at.pair)
-    return at.by_size(
-        {{0, two_cells, swapping},
-         {two_to, "one-shot:cell=4096:cells=8", few_cells},
-         {two_again, two_cells, swapping},
-         {at.host.at(&H::slice), at.wide_cells("sliced:whole=524288:chunk=", at.ring), either}});
+  if (at.pair) {
+    const std::string both_ways = at.wide_cells("sliced:whole=524288:chunk=", at.ring);
+    return at.by_size({{0, two_cells, swapping},
+                       {two_to, "one-shot:cell=4096:cells=8", few_cells},
+                       {two_again, two_cells, swapping},
+                       {at.host.at(&H::slice), both_ways, sliced},
+                       {2 * 524288, both_ways, either}});
+  }
   return at.by_size({{0, "one-shot", one_exchange},
                      {at.host.at(&H::slice_many), "sliced:chunk=16384:cells=128", sliced},
                      {at.host.at(&H::wide), at.wide_cells("sliced:chunk=", at.ring), sliced}});
