@@ -143,7 +143,7 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
   const std::int64_t deadline = os::now_ns() + options.attach_timeout_ms * 1000000;
   for (;;) {
-    Descriptor socket_to(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    Descriptor socket_to(os::beyond_standard_streams(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)));
     if (socket_to.fd < 0) throw ResourceError(std::string("name: no unix socket: ") + std::strerror(errno));
     limit_time(socket_to.fd, 5);
     if (connect(socket_to.fd, generic, length) == 0) {
@@ -207,7 +207,8 @@ void ProcessGroup::NameServer::serve() {
     if (poll(watched, 2, -1) < 0 && errno != EINTR) return;
     if (watched[1].revents != 0) return;
     if ((watched[0].revents & POLLIN) == 0) continue;
-    const Descriptor connection(accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
+    const Descriptor connection(
+        os::beyond_standard_streams(accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)));
     if (connection.fd >= 0)
       answer(connection.fd);
     else
