@@ -15,8 +15,8 @@
  * MODE
  * - loop: `calls` back-to-back calls between two stamps, elapsed_ns; the same loop with the writes alone,
  *   empty_ns; of ranks that share CPUs both from the first rank's start, unless the operation is a barrier
- * - window: each call from a start announced to all, after a random delay of a rank's own: entries_ns and
- *   exits_ns, from the announced start
+ * - window: each call from a start announced to all, after a random delay of a rank's own and up to 127 empty
+ *   turns: entries_ns and exits_ns, from the announced start
  * - separated: each call between two stamps, a barrier of MPI's between calls: the way of the OSU programs
  *
  * BUFFERS
@@ -92,7 +92,7 @@ static int64_t delay_ticks(const Command* command, uint64_t call, int64_t range)
 
 /* Empty turns before a window's call, as many as spread_turns in src/cpp/phicoll/measure/timing.hpp. */
 static uint64_t spread_turns(const Command* command, uint64_t call) {
-  return mixed(mixed(~command->seed ^ mixed(call)) + (uint64_t)seat.rank) >> 57;
+  return mixed(mixed(~command->seed ^ mixed(call)) + (uint64_t)seat.rank) % 128;
 }
 
 /* ---- buffers ---- */

@@ -144,7 +144,7 @@ void NativePort::wait_until(std::int64_t ticks) const {
 }
 
 RootOfCall NativePort::root_before() const {
-  // A call that does not block is progressed only when its rank looks: no other may wait for that rank to act.
+  // A nonblocking call advances only when its rank calls in, so no other rank may wait for it to act.
   if (elsewhere_ != nullptr) return RootOfCall();
   const RootHook hook = root_hook.load(std::memory_order_acquire);
   const SignatureWord before = hook != nullptr && calls_ != nullptr ? calls_->before_barrier() : 0;

@@ -3,9 +3,9 @@
 namespace phicoll {
 namespace os {
 
-/// Moves a descriptor that has the number of a standard stream, as one has that is made in a process that lacks the stream: what
-/// the process prints would be written there, and a child has its own stream at that number. Returns the new number, or -1
-/// with errno set. Leaves -1 and all other numbers as they are.
+/// Moves a descriptor off the numbers 0 to 2, which a new descriptor gets in a process that lacks a standard stream. Otherwise what
+/// the process prints would be written to it, and a child has its own stream at that number. Returns the new number, or -1 with
+/// errno set. Leaves -1 and all other numbers as they are.
 int beyond_standard_streams(int fd);
 
 }  // namespace os

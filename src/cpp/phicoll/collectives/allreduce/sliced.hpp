@@ -15,8 +15,8 @@
 // A result may stay in `receive`, for the others to take it there. After it this rank writes only other slices of that
 // chunk and other chunks, and an operand that lay in its place was published in a cell.
 //
-// Two ranks may also swap cells and combine everything each (one_shot.hpp). On a Zen 5, slices of 1 to 4 MB take 0.6 of that time
-// if they are near and reach each other's data, 0.9 near otherwise, and 1.3 far. So two ranks may try both ways and take the one
+// Two ranks may also swap cells and combine everything each (one_shot.hpp). On a Zen 5, slices of 1 to 4 MB take 0.9 of that
+// time between near CPUs, 0.6 there if each rank reaches the other's data, and 1.3 between far CPUs. So two ranks may try both ways and take the one
 // that was faster lately. No rank can tell that alone: it knows neither where the other's data lies nor what the
 // other measured. Each says at a call's begin whether it wishes that operands are exchanged whole; they are if both do.
 // Both ways combine in rank order, so the bits of a result do not tell which it was.
@@ -51,8 +51,8 @@ struct SlicedAllreduce : SlicedAlgorithm {
     SlicedAlgorithm::describe(visitor, p);
     visitor.integer(
         "whole", p.whole, 0, 1 << 20,
-        "bytes of a cell of each of two ranks, by which messages of two cells (at least 1 KB) and more "
-        "are exchanged whole where that was faster lately; 0: never");
+        "bytes of each of two ranks' cells; messages of two cells (at least 1 KB) and more are exchanged "
+        "whole where that was faster lately; 0: never");
   }
   static void limit(Parameters& p, const Shape& shape) {
     SlicedAlgorithm::limit(p, shape);
