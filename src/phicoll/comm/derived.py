@@ -112,8 +112,7 @@ class Derived(HasErrhandler):
 
     def Create(self, group: Group) -> Self:
         """Return a new communicator of a group's ranks, ``COMM_NULL`` on others. All ranks of this one must call it."""
-        with self._alone():
-            place = checked_group(group).rank
+        place = checked_group(group).rank
         return self.Split(UNDEFINED if place == UNDEFINED else 0, max(place, 0))
 
     def Create_group(self, group: Group, tag: int = 0, *, memory_limit: int = PART_MEMORY) -> Self:
