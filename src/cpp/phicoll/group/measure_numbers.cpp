@@ -134,9 +134,10 @@ class NumberTrials {
     const bool far = far_now() && choice;
     barrier_ns_ = alone() ? barrier_ns() : 0;
     if (disturbed()) return false;
-    const bool copying = what_.copies && numbers_.*(far ? &H::far_seen : &H::near_seen) == 0;
     const std::int64_t bit = H::seen_in(far, what_.sizes);
     const bool sizing = what_.sizes_too && (numbers_.sizes_seen & bit) == 0;
+    // A pair of more ranks, which has less time, often finds a way to copy that it cannot prove. So two ranks measure them again.
+    const bool copying = what_.copies && (sizing || numbers_.*(far ? &H::far_seen : &H::near_seen) == 0);
     // Before all ranks of a group measure sizes, a pair of them checks whether that would be disturbed.
     const bool looking = what_.copies && (numbers_.sizes_seen & bit) == 0;
     if (!copying && !sizing && !looking) return true;
