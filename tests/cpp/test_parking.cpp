@@ -208,8 +208,10 @@ TEST(Parking, TheLastThatComesWakesTheRootThatReleasesABarrier) {
   ThreadGroup(3, GroupOptions()).run([&](Communicator& all) {
     all.select(Operation::barrier, "sense-reversing:releases=root");
     std::int64_t away_us = 15000;
-    for (const std::int64_t end_ns = os::now_ns() + 60 * second_ns; away_us != over;) {
-      if (all.rank() == 0 && ((slept >= rounds && 2 * soon >= slept) || os::now_ns() > end_ns)) away_us = over;
+    const std::int64_t end_ns = os::now_ns() + 60 * second_ns;
+    while (away_us != over) {
+      const auto enough = [&] { return slept >= rounds && 2 * soon >= slept; };
+      if (all.rank() == 0 && (enough() || os::now_ns() > end_ns)) away_us = over;
       all.broadcast(&away_us, sizeof away_us, 0);
       // Away for as long as a root needs to fall asleep, and for a part of its sleep that differs from round to round.
       if (all.rank() == 1) {
