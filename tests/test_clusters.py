@@ -3,7 +3,9 @@
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -183,6 +185,29 @@ def test_slurm_is_told_to_be_missing(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(phicoll.ResourceError, match="sbatch, which is not on the PATH"):
         phicoll.sweep(executor="slurm")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_cancels_the_slurm_job(number, status, tmp_path):
+    for name, text in {
+        "sbatch": "echo 17",
+        "srun": "",
+        "scancel": f"echo $* >> {tmp_path}/cancelled",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o700)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "phicoll", "run", "barrier", "--executor", "slurm"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert "waiting for the Slurm job 17" in process.stderr.readline()
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == status, said
+    assert (tmp_path / "cancelled").read_text() == "17\n"
 
 
 def has_slurm():

@@ -11,8 +11,10 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -254,10 +256,11 @@ def connect(distributed: Any, address: str) -> Any:
 def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, Any]) -> Any:
     """A client of a scheduler that starts here, with a worker on each node of a Slurm job.
 
-    The job has its nodes to itself. Waits until it runs, with no limit; Ctrl-C cancels it.
+    The job has its nodes to itself. Waits until it runs, with no limit; Ctrl-C and SIGTERM cancel it.
     """
     if shutil.which("sbatch") is None:
         raise ResourceError("executor: slurm needs sbatch, which is not on the PATH")
+    stack.enter_context(ended_in_order())
     scheduler = stack.enter_context(
         distributed.LocalCluster(n_workers=0, host="0.0.0.0", dashboard_address=":0", silence_logs=50)
     )
@@ -300,6 +303,22 @@ def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, A
                 state = found
                 bench.note(f"phicoll: the Slurm job {job} is {state}\n", None)
     return client
+
+
+@contextlib.contextmanager
+def ended_in_order() -> Iterator[None]:
+    """SIGTERM, which would end this program at once, raises SystemExit meanwhile."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def slurm(*command: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
