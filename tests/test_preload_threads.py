@@ -286,3 +286,27 @@ def test_bad_arguments_are_refused(kind: threads.Kind) -> None:
         threads.run(kind, ["true"], barrier="disemination")
     with pytest.raises(ArgumentError, match="barrier: got 'dissemination,auto'"):
         threads.run(kind, ["true"], barrier="dissemination,auto")
+    for unfit in ("junk", "all", "libgomp", "auto,auto", ""):
+        with pytest.raises(
+            ArgumentError, match=rf"barrier: got '{unfit}'; allowed: one algorithm; "
+        ) as caught:
+            threads.run(kind, ["true"], barrier=unfit)
+        allowed = str(caught.value).partition("allowed: ")[2]
+        assert "hybrid-dissemination" in allowed
+        assert "references" not in allowed
+        assert "hand-one-line" not in allowed
+
+
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_the_command_within_itself_works(kind: str) -> None:
+    phicoll = Path(sys.executable).with_name("phicoll")
+    done = run(kind, phicoll, kind, "--", "echo", "done")
+    assert done.stdout == "done\n"
+    assert done.stderr.startswith(f"phicoll: {kind}: the second 'phicoll {kind}' alone counts\n")
+    assert "already" not in done.stderr
+
+
+def test_an_empty_path_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ArgumentError, match=r"got 'true'; allowed: a program on the PATH, which is empty"):
+        threads.run(threads.KINDS["omp"], ["true"])

@@ -110,7 +110,7 @@ def become(
     """Become ``command``, in the environment that ``prepared`` makes of this one: with ``libphicoll-KIND`` preloaded.
 
     If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is. If the
-    library is preloaded already, it stays, and a line says so.
+    library is preloaded already, it stays, and a line says so; likewise if ``command`` is ``phicoll KIND`` itself.
 
     Raises
     ------
@@ -120,11 +120,14 @@ def become(
     if not command:
         raise ArgumentError("command", "nothing", example)
     if shutil.which(command[0]) is None:
-        raise ArgumentError("command", repr(command[0]), f"a program that exists; {example}")
+        path = "the PATH" if os.environ.get("PATH") != "" else "the PATH, which is empty"
+        raise ArgumentError("command", repr(command[0]), f"a program on {path}, or its path; {example}")
     environment = dict(os.environ)
     said = ""
     if f"libphicoll-{kind}" in environment.get("LD_PRELOAD", ""):
         said = "the library is preloaded already, and stays"
+    elif Path(command[0]).name == "phicoll" and list(command[1:2]) == [kind]:
+        said = f"the second 'phicoll {kind}' alone counts"
     else:
         try:
             environment = prepared(environment)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phicoll.errors import ArgumentError, ResourceError
+from phicoll.foundations.nearest import near
 from phicoll.preload.programs import become, native_folder, preloadable_programs, with_preload
-from phicoll.registry import expand
+from phicoll.registry import algorithms, expand
 
 __all__ = ["KINDS", "Kind", "run"]
 
@@ -40,8 +41,11 @@ def run(kind: Kind, command: Sequence[str], *, barrier: str | None = None, repor
     ArgumentError
         There is no command, no such program, or no such barrier.
     """
-    if barrier is not None and len(expand(barrier)) != 1:
-        raise ArgumentError("barrier", repr(barrier), "one algorithm: phicoll list barrier")
+    if barrier is not None:
+        name = barrier.partition(":")[0]
+        known = [one.name for one in algorithms("barrier") if one.origin != "reference"]
+        if name not in known or len(expand(barrier)) != 1:
+            raise ArgumentError("barrier", repr(barrier), f"one algorithm; {near(name, known)}")
 
     def prepared(environment: dict[str, str]) -> dict[str, str]:
         library = native_folder() / f"libphicoll-{kind.name}.so"
