@@ -777,9 +777,18 @@ EVERYONE_SEES = [
     ),
     (
         "comm.Allreduce(np.ones(3), np.zeros(3), phicoll.MINLOC)",
-        "op: got MINLOC on elements of float64; allowed: MINLOC on float_int",
+        "op: got MINLOC on elements of float64; allowed: MINLOC on FLOAT_INT",
     ),
-    ("comm.Allreduce(np.ones(3, 'e'), np.zeros(3, 'e'))", "op: got SUM on elements of float16"),
+    (
+        "comm.Allreduce(np.ones(3, 'e'), np.zeros(3, 'e'))",
+        "op: got SUM on elements of float16; allowed: SUM on int8, int16, int32, int64, uint8, uint16, uint32, "
+        f"uint64, float32, float64, complex64, complex128, {np.dtype('g')}, {np.dtype('G')}",
+    ),
+    (
+        "comm.Allreduce(np.ones(3), np.zeros(3), phicoll.LAND)",
+        "op: got LAND on elements of float64; allowed: LAND on int8, int16, int32, int64, uint8, uint16, uint32, "
+        "uint64, bool",
+    ),
     (
         "comm.Allreduce(np.ones(3), np.zeros(3), phicoll.REPLACE)",
         "op: got REPLACE on elements of float64; allowed: REPLACE on objects",

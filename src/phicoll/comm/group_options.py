@@ -77,5 +77,5 @@ def milliseconds(timeout: float | None) -> int:
     if timeout is None:
         return 0
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < 1e9:
-        raise ArgumentError("timeout", repr(timeout), "seconds above 0, or None for no limit")
+        raise ArgumentError("timeout", repr(timeout), "seconds above 0 and below 1e9, or None for no limit")
     return max(1, round(timeout * 1000))

@@ -231,7 +231,7 @@ def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
             raise ArgumentError(
                 argument,
                 f"{op.name} on elements of {dtype}",
-                f"{op.name} on {', '.join(known)}" if known else f"{op.name} on objects only",
+                f"{op.name} on {', '.join(types_of(op, known))}",
             )
         found = _core.operator(op.name.lower(), name)
     with op._lock:
@@ -239,6 +239,14 @@ def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
             op._cache.clear()
         op._cache[id(dtype)] = dtype, found
     return found
+
+
+def types_of(op: Op, known: list[str]) -> list[str]:
+    """What an operator accepts, for a message: the core's types, as the caller names them, and those of NumPy's."""
+    if op.name in OBJECTS_ONLY:
+        return ["objects only"]
+    own = [{"bool8": "bool"}.get(name, name.upper() if name.endswith("_int") else name) for name in known]
+    return own + [np.dtype(char).name for name, char in NUMPY_OPERATORS if name == op.name]
 
 
 def by_numpy(ufunc: Any, dtype: np.dtype[Any]) -> Callable[[Any, Any], None]:
