@@ -7,6 +7,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -21,6 +23,7 @@
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/own_threads.hpp"
+#include "phicoll/os/shared_memory.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -145,6 +148,12 @@ std::vector<std::string> operator_types(const std::string& name) {
   for (const auto& pairing : operator_pairings())
     if (pairing.second == op) found.emplace_back(to_string(pairing.first));
   return found;
+}
+
+int unnamed_file(const std::string& label) {
+  const int descriptor = os::unnamed_file(label);
+  if (descriptor < 0) throw ResourceError(label + ": no file without a name: " + std::strerror(errno));
+  return descriptor;
 }
 
 /// The calling process is killed when the thread that started it ends, as `parent` does at the latest.
@@ -290,6 +299,7 @@ void register_group(py::module_& module) {
   module.def("run_threads", &run_threads, py::arg("ranks"), py::arg("placement"), py::arg("memory_limit"),
              py::arg("heap_limit"), py::arg("timeout_ms"), py::arg("wait"), py::arg("function"),
              py::arg("tuning") = "", py::arg("tuning_foreign") = "");
+  module.def("unnamed_file", &unnamed_file, py::arg("label"));
   module.def("die_with_parent", &die_with_parent, py::arg("parent"));
 }
 

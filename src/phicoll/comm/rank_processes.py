@@ -7,7 +7,6 @@ raises. None has a name, so none can be left over. The rank's output comes throu
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import pickle
 import reprlib
@@ -27,7 +26,7 @@ from phicoll.comm.group_options import GroupOptions
 from phicoll.errors import ArgumentError, BrokenGroupError, ResourceError
 from phicoll.foundations import pickling
 
-__all__ = ["GRACE_S", "Output", "ProcessesRun", "RankProcesses", "unnamed_file"]
+__all__ = ["GRACE_S", "Output", "ProcessesRun", "RankProcesses"]
 
 GRACE_S = 5.0  # time that ranks get to end once their group is broken, if they may not go on for ever
 PATIENCE_S = 3.0  # time that interrupted ranks get to end
@@ -36,28 +35,6 @@ SEEN_BY_A_PEER = "its process died"  # src/cpp/phicoll/group/watcher.cpp
 # to: a file there may have the name of a standard module.
 START = "import sys; sys.path[:1] = filter(None, sys.path[:1]); from phicoll._rank import main; main()"
 POLL_S = 0.05  # polling interval on systems without descriptors for processes (pidfd)
-
-
-def unnamed_file(label: str) -> int:
-    """A descriptor of a file in memory that no other process can open.
-
-    Its number is never that of a standard stream: a rank has its own stream there.
-    """
-    with contextlib.suppress(AttributeError, OSError):
-        return beyond_standard(os.memfd_create(label))
-    import tempfile  # here alone: it takes 4 ms of every start
-
-    with tempfile.TemporaryFile() as file:
-        return beyond_standard(os.dup(file.fileno()))
-
-
-def beyond_standard(descriptor: int) -> int:
-    if descriptor > 2:
-        return descriptor
-    try:
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-    finally:
-        os.close(descriptor)
 
 
 def signal_name(number: int) -> str:
@@ -294,9 +271,9 @@ class ProcessesRun:
 
     def results(self) -> list[Any]:
         with contextlib.ExitStack() as stack:
-            task = stack.enter_context(closing(unnamed_file("phicoll-task")))
+            task = stack.enter_context(closing(_core.unnamed_file("phicoll-task")))
             answers = [
-                stack.enter_context(closing(unnamed_file(f"phicoll-answer-{rank}")))
+                stack.enter_context(closing(_core.unnamed_file(f"phicoll-answer-{rank}")))
                 for rank in range(self.options.ranks)
             ]
             write_all(task, [self.payload])

@@ -154,20 +154,23 @@ std::size_t memory_available() {
   return available;
 }
 
+int unnamed_file(const std::string& label) {
+  const int memfd = beyond_standard_streams(open_memfd(label));
+  if (memfd >= 0) return memfd;
+  const char* const tmpdir = std::getenv("TMPDIR");
+  for (const char* const directory : {shm_directory, tmpdir, "/tmp", "/var/tmp"}) {
+    if (directory == nullptr || directory[0] == '\0') continue;
+    const int file = beyond_standard_streams(open_unlinked(directory, label));
+    if (file >= 0) return file;
+  }
+  return -1;
+}
+
 SharedMemory SharedMemory::create(const std::string& label, std::size_t bytes) {
   if (bytes == 0) throw ArgumentError("bytes", "0", "1 or more");
   const std::size_t available = memory_available();
   if (bytes > available) refuse(label, bytes, available, 0);
-  SharedMemory memory(beyond_standard_streams(open_memfd(label)), bytes);
-  if (memory.descriptor_ < 0) {
-    const char* tmpdir = std::getenv("TMPDIR");
-    const char* directories[] = {shm_directory, tmpdir, "/tmp", "/var/tmp"};
-    for (const char* directory : directories) {
-      if (directory == nullptr || directory[0] == '\0') continue;
-      memory.descriptor_ = beyond_standard_streams(open_unlinked(directory, label));
-      if (memory.descriptor_ >= 0) break;
-    }
-  }
+  SharedMemory memory(unnamed_file(label), bytes);
   if (memory.descriptor_ < 0)
     refuse(label + ": no memfd and no directory to write in", bytes, available, errno);
   lengthen(memory.descriptor_, label, bytes);
