@@ -206,6 +206,21 @@ TEST_P(NonblockingCalls, ACallIsStartedAgainAndAgain) {
   });
 }
 
+TEST(Nonblocking, ANullRequestIsRefused) {
+  for (const int ranks : {1, 2})
+    ThreadGroup(ranks, options()).run([](Communicator& communicator) {
+      const auto barrier = communicator.prepare([](Communicator& c) { c.barrier(); });
+      const std::shared_ptr<CollectiveRequest> none;
+      for (int turn = 0; turn < 2; ++turn) {  // before the first call, and after one
+        EXPECT_THROW(communicator.begin(none), ArgumentError);
+        const std::vector<std::shared_ptr<Begun>> begun{barrier, none};
+        EXPECT_THROW(communicator.wait_any(begun), ArgumentError);
+        communicator.begin(barrier);
+        communicator.wait(*barrier);
+      }
+    });
+}
+
 TEST_P(NonblockingCalls, APreparedCallOfAWordIsMadeAnewAfterOtherCalls) {
   run(2, [](Communicator& communicator) {
     std::int64_t value = 0, receive = 0, beside = 0;

@@ -179,12 +179,14 @@ std::shared_ptr<CollectiveRequest> Communicator::begin(std::function<void(Commun
 }
 
 void Communicator::begin(const std::shared_ptr<CollectiveRequest>& request) {
-  if (__builtin_expect(nonblocking_ != nullptr && home_.here(), 1)) return nonblocking_->begin(request);
+  if (__builtin_expect(nonblocking_ != nullptr && home_.here() && request, 1))
+    return nonblocking_->begin(request);
   begin_first(request);
 }
 
 void Communicator::begin_first(const std::shared_ptr<CollectiveRequest>& request) {
   check_process();
+  if (!request) throw ArgumentError("request", "none", "one that prepare() or begin() returned");
   if (size_ > 1) return nonblocking().begin(request);
   request->call(*this);  // alone it waits for nobody
 }

@@ -178,7 +178,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// c.broadcast(at, n, 0); }). All but the data is worked out once, so a small call takes about as long as a loop
   /// written by hand.
   std::shared_ptr<CollectiveRequest> prepare(std::function<void(Communicator&)> call);
-  /// Begins a request again that has ended, or one that was prepared.
+  /// Begins a request again whose call has ended, or one that was prepared. The end may be earlier on one rank than on
+  /// another, so wait for it, or test it. Throws ArgumentError if the call has not ended, or there is no request.
   void begin(const std::shared_ptr<CollectiveRequest>& request);
   /// Whether the call is done; goes on with all that is under way. Throws what the function threw.
   bool test(CollectiveRequest& request);
@@ -232,7 +233,7 @@ class alignas(arch::stride_bytes) Communicator {
   bool test(const Transfer& transfer);
   void wait(Transfer& transfer);
   /// Waits until one of the requests is done and returns the index of the first that is; wait() or test() ends it. They
-  /// may belong to any of the rank's communicators. Throws ArgumentError if there are none.
+  /// may belong to any of the rank's communicators. Throws ArgumentError if there are none, or one is null.
   std::size_t wait_any(const std::vector<std::shared_ptr<Begun>>& begun);
   template <class One>
   std::size_t wait_any(const std::vector<std::shared_ptr<One>>& begun) {

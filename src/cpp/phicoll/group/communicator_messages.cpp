@@ -368,6 +368,8 @@ void Communicator::wait(Transfer& transfer) {
 
 std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Begun>>& begun) {
   if (begun.empty()) throw ArgumentError("begun", "none", "at least one");
+  for (const auto& one : begun)
+    if (!one) throw ArgumentError("begun", "a null request", "requests that begin() or the like returned");
   std::size_t found = 0;
   const auto any = [&] {
     for (found = 0; found < begun.size(); ++found)
