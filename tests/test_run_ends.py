@@ -84,6 +84,35 @@ def test_a_rank_process_that_does_not_end_after_a_timeout_is_ended(code, tmp_pat
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
 
 
+def test_an_exception_without_a_text_is_told_by_its_name(mode, tmp_path):
+    def function(comm):
+        if comm.rank == 0:
+            raise KeyboardInterrupt
+        try:
+            comm.Barrier()
+        finally:
+            (tmp_path / "told").write_text(str(sys.exc_info()[1]))
+
+    with pytest.raises(KeyboardInterrupt):
+        phicoll.run(function, ranks=2, mode=mode)
+    assert (tmp_path / "told").read_text() == "group broken by rank 0: raised KeyboardInterrupt"
+
+
+def test_ctrl_c_in_a_wait_is_told_by_its_name(tmp_path):
+    def function(comm):
+        if comm.rank == 0:
+            threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+            comm.Barrier()
+        try:
+            comm.recv(source=0)
+        finally:
+            (tmp_path / "told").write_text(str(sys.exc_info()[1]))
+
+    with pytest.raises(KeyboardInterrupt):
+        phicoll.run(function, ranks=2)
+    assert (tmp_path / "told").read_text() == "group broken by rank 0: raised KeyboardInterrupt"
+
+
 def hangs_until(release):
     def function(comm):
         if comm.rank == 0:

@@ -126,7 +126,7 @@ void run_threads(int ranks, const std::string& placement, std::size_t memory_lim
     try {
       function(handle);
     } catch (py::error_already_set& error) {
-      communicator.control().break_group(communicator.rank(), error.what());
+      communicator.fail(error);
       error.discard_as_unraisable("a rank's function");
     }
     handle->close();

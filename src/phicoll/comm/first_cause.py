@@ -75,7 +75,8 @@ def add_note(error: Any, text: str) -> None:
 
 def describe(error: BaseException) -> str:
     """A rank's exception as the reason that other ranks see."""
-    return f"raised {type(error).__name__}: {error}"
+    text = str(error)
+    return f"raised {type(error).__name__}" + (f": {text}" if text else "")
 
 
 def traceback_text(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import phicoll._core as _core
 from phicoll.comm.communicator import COMM_NULL, Comm
+from phicoll.comm.first_cause import describe
 from phicoll.comm.groups import Group
 from phicoll.foundations.streams import flush_output, tell
 
@@ -90,7 +91,7 @@ def launched() -> Any:
 
     def fail(kind: Any, error: Any, where: Any) -> None:
         if not core.closed:
-            core.fail(f"raised {kind.__name__}: {error}")
+            core.fail(describe(error))
         before(kind, error, where)
 
     sys.excepthook = fail

@@ -137,8 +137,12 @@ void Communicator::set_progress(void (*progress)()) {
 }
 
 void Communicator::fail(const std::exception& error) {
-  const std::string text = error.what();
-  fail("raised " + text.substr(0, text.find('\n')));
+  std::string text = error.what();
+  text = text.substr(0, text.find('\n'));
+  const std::string none = ": <EMPTY MESSAGE>";  // how pybind11 ends an exception of Python's without a text
+  if (text.size() > none.size() && text.compare(text.size() - none.size(), none.size(), none) == 0)
+    text.resize(text.size() - none.size());
+  fail("raised " + text);
 }
 
 Nonblocking& Communicator::nonblocking() {
