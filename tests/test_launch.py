@@ -109,4 +109,4 @@ comm.Barrier()
     done = launched("-n", "2", "--mode", mode, "--timeout", "0.2", str(tmp_path / "program.py"))
     assert done.returncode == status
     assert "timeout of 200 ms" in done.stderr
-    assert done.stderr.endswith(f"phicoll.launch: rank 0 had not ended some seconds later: {fate}\n")
+    assert done.stderr.endswith(f"phicoll.launch: rank 0 did not end in time: {fate}\n")

@@ -79,7 +79,7 @@ def test_a_rank_process_that_does_not_end_after_a_timeout_is_ended(code, tmp_pat
     assert caught.value.rank == 1
     assert caught.value.__notes__ == [
         "raised on rank 1",
-        "rank 0 had not ended some seconds later: its process was ended",
+        "rank 0 did not end in time: its process was ended",
     ]
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
 
@@ -130,13 +130,28 @@ def test_a_rank_thread_that_does_not_end_after_a_timeout_is_named():
     assert not release.is_set()
     assert caught.value.__notes__ == [
         "raised on rank 1",
-        "rank 0 had not ended some seconds later: its thread goes on",
+        "rank 0 did not end in time: its thread goes on",
     ]
+    end_group(release)
+
+
+def end_group(release):
     release.set()
     deadline = time.monotonic() + LONG_S
     while any(thread.name == "phicoll-group" for thread in threading.enumerate()):
         assert time.monotonic() < deadline, "the group's threads are left"
         time.sleep(0.02)
+
+
+def test_ctrl_c_does_not_wait_for_a_rank_thread_that_sleeps():
+    release = threading.Event()
+    began = time.monotonic()
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        phicoll.run(hangs_until(release), ranks=2, mode="threads")
+    assert time.monotonic() - began < 5
+    assert caught.value.__notes__ == ["rank 0 did not end in time: its thread goes on"]
+    end_group(release)
 
 
 @pytest.mark.usefixtures("short_grace")

@@ -8,7 +8,7 @@ from typing import Any
 
 from phicoll.errors import BrokenGroupError
 
-__all__ = ["ENDED", "RankTraceback", "describe", "first_cause", "late", "traceback_text"]
+__all__ = ["ENDED", "RankTraceback", "add_note", "describe", "first_cause", "late", "traceback_text"]
 
 ENDED = "its process was ended"  # the fate of a late process
 
@@ -38,8 +38,8 @@ def first_cause(
 
 
 def late(rank: int, fate: str) -> str:
-    """The note on a rank that did not end when its group broke."""
-    return f"rank {rank} had not ended some seconds later: {fate}"
+    """The note on a rank that did not end, though its group had broken."""
+    return f"rank {rank} did not end in time: {fate}"
 
 
 def cause_of(

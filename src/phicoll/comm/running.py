@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import phicoll._core as _core
-from phicoll.comm.first_cause import describe, first_cause, traceback_text
+from phicoll.comm.first_cause import add_note, describe, first_cause, late, traceback_text
 from phicoll.comm.group_options import (
     HEAP_LIMIT,
     MEMORY_LIMIT,
@@ -33,6 +33,8 @@ from phicoll.errors import ArgumentError, Error, ResourceError
 from phicoll.foundations.checks import argument_names, check_text
 
 __all__ = ["ThreadedRun", "run"]
+
+FATE = "its thread goes on"  # of a rank that does not end in time
 
 
 @argument_names
@@ -136,7 +138,9 @@ class ThreadedRun:
     """One run on threads. The calling thread only waits, so that it can handle Ctrl-C."""
 
     SLICE_S = 0.1  # interval of checks for Ctrl-C, as a wait may not be interruptible
-    PATIENCE_S = 10.0  # time that interrupted ranks get to end
+    PATIENCE_S = (
+        1.0  # time that interrupted ranks get to end; those in C code, or in time.sleep, may take longer
+    )
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], options: GroupOptions) -> None:
         self.function = function
@@ -158,23 +162,25 @@ class ThreadedRun:
         except RuntimeError as refusal:
             raise ResourceError(f"the threads of the group could not be started: {refusal}") from refusal
         try:
-            self.wait()
-        except KeyboardInterrupt:
-            self.interrupt()
-            self.ended.wait(self.PATIENCE_S)
+            overdue = self.wait()
+        except KeyboardInterrupt as interrupt:
+            for rank in self.interrupted():
+                add_note(interrupt, late(rank, FATE))
             raise
         # A rank's own exception says more than the failure of the whole group.
         if self.failure is not None and not self.raised:
             raise self.failure
-        overdue = [] if self.ended.is_set() else sorted(self.threads)
-        error = first_cause(self.broken, dict(self.raised), overdue, "its thread goes on")
+        error = first_cause(self.broken, dict(self.raised), overdue, FATE)
         self.raised.clear()
         if error is not None:
             raise error
         return [self.returned[rank] for rank in range(self.options.ranks)]
 
-    def wait(self) -> None:
-        """Wait until all ranks have ended, with a timeout not much longer once the group is broken."""
+    def wait(self) -> list[int]:
+        """Wait until all ranks have ended, with a timeout not much longer once the group is broken.
+
+        Returns the ranks that go on.
+        """
         deadline = None
         while not self.ended.wait(self.SLICE_S):  # an interrupted join marks its thread as ended
             if not self.options.timeout_ms or not self.is_broken():
@@ -182,9 +188,8 @@ class ThreadedRun:
             if deadline is None:
                 deadline = time.monotonic() + GRACE_S
             elif time.monotonic() > deadline:
-                self.interrupt()  # those that compute in Python end by it
-                self.ended.wait(self.SLICE_S * 10)
-                return
+                return self.interrupted()
+        return []
 
     def is_broken(self) -> bool:
         for core in list(self.cores.values()):
@@ -230,8 +235,11 @@ class ThreadedRun:
             # The last rank to end has seen every cause.
             self.broken = core.broken or self.broken
 
-    def interrupt(self) -> None:
-        """End all ranks: those that wait see a broken group, those that compute get KeyboardInterrupt."""
+    def interrupted(self) -> list[int]:
+        """End all ranks: those that wait see a broken group, those that compute in Python get KeyboardInterrupt.
+
+        Returns the ranks that go on.
+        """
         for core in list(self.cores.values()):
             with contextlib.suppress(Error):  # a rank that has ended
                 core.fail("interrupted")
@@ -240,3 +248,4 @@ class ThreadedRun:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
             )
+        return [] if self.ended.wait(self.PATIENCE_S) else sorted(self.threads)
