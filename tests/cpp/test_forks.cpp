@@ -18,7 +18,7 @@ namespace {
 GroupOptions small() {
   GroupOptions options;
   options.memory_limit = std::size_t{1} << 20;
-  options.attach_timeout_ms = 10000;
+  options.attach_timeout_ms = 60000;
   options.timeout_ms = 10000;
   return options;
 }

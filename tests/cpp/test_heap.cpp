@@ -24,7 +24,7 @@ GroupOptions with_heap(std::size_t bytes) {
   GroupOptions options;
   options.memory_limit = megabyte;
   options.heap_limit = bytes;
-  options.attach_timeout_ms = 10000;
+  options.attach_timeout_ms = 60000;
   return options;
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "patience.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/nonblocking.hpp"
@@ -34,7 +35,7 @@ GroupOptions options() {
   GroupOptions found;
   found.memory_limit = std::size_t{16} << 20;
   found.heap_limit = std::size_t{64} << 20;
-  found.attach_timeout_ms = 10000;
+  found.attach_timeout_ms = 60000;
   found.timeout_ms = 60000;
   return found;
 }
@@ -175,7 +176,7 @@ TEST_P(NonblockingCalls, ARootThatIsAwayHoldsNobodyInABarrier) {
         c.barrier();
       });
       // Rank 0 makes no call until the others are through, but in the first turn, in which all make the algorithms.
-      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
       while (turn != 0 && communicator.rank() == 0 && through < 2 * (turn + 1)) {
         if (std::chrono::steady_clock::now() > end) throw Error("check: the others wait for rank 0");
         std::this_thread::yield();
@@ -567,21 +568,21 @@ TEST_P(NonblockingCalls, DifferentCallsAreFound) {
 }
 
 TEST_P(NonblockingCalls, AWaitThatCannotEndIsAnErrorWithinASecond) {
-  const auto before = std::chrono::steady_clock::now();
-  try {
-    run(2, [](Communicator& communicator) {
-      if (communicator.rank() == 0) {
-        const auto request = communicator.begin([](Communicator& c) { c.barrier(); });
-        communicator.wait(*request);
-      } else {
-        communicator.barrier();
-      }
-    });
-    FAIL() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("nonblocking call"), std::string::npos) << error.what();
-  }
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+  expect_to_end_within(5 * second_ns, [] {
+    try {
+      run(2, [](Communicator& communicator) {
+        if (communicator.rank() == 0) {
+          const auto request = communicator.begin([](Communicator& c) { c.barrier(); });
+          communicator.wait(*request);
+        } else {
+          communicator.barrier();
+        }
+      });
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("nonblocking call"), std::string::npos) << error.what();
+    }
+  });
 }
 
 TEST_P(NonblockingCalls, AnExceptionInsideReachesTheWaitAndTheOthers) {
@@ -605,9 +606,7 @@ TEST(Nonblocking, AWaitThatLastsTooLongGivesTheBuffersBack) {
   brief.timeout_ms = 100;
   const auto work = [](Communicator& communicator) {
     if (communicator.rank() == 1) {
-      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-      while (!communicator.control().broken() && std::chrono::steady_clock::now() < until)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      EXPECT_TRUE(eventually([&] { return communicator.control().broken(); }));
       return;
     }
     const Numbers send = given(100, 0, 0);

@@ -5,13 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <thread>
 
+#include "attaching.hpp"
+#include "patience.hpp"
 #include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/choosing/tuning_table.hpp"
@@ -500,7 +501,7 @@ TEST(Tuning, IsTheSameForAllThatAttach) {
   }
   // Rank 0 makes the group; the other begins a little later, or it would be the one whose table counts.
   std::thread releases([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(eventually([] { return has_made_its_group(getpid()); }));
     EXPECT_EQ(write(ready[1], "g", 1), 1);
   });
   try {
