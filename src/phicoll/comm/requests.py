@@ -237,7 +237,10 @@ class Request(_core.RequestObject):
         self._begun = None
 
     def Cancel(self) -> None:
-        """Withdraw a receive that no message has matched, which ends it. Sends are not withdrawn.
+        """Withdraw a receive that no message has matched, which ends it.
+
+        A send goes on, without an error: as with Open MPI its status is not cancelled, and it still waits for its
+        receive. MPI has deprecated withdrawing sends.
 
         Raises
         ------
