@@ -150,6 +150,12 @@ def test_no_scheduler_is_refused(monkeypatch):
         phicoll.sweep(algorithm="auto", executor="dask:127.0.0.1:9")
 
 
+def test_an_address_without_a_port_is_refused_at_once(monkeypatch):
+    monkeypatch.setattr(distributed, "Client", None)
+    with pytest.raises(phicoll.ResourceError, match="answers at nonsense: missing port number"):
+        phicoll.sweep(algorithm="auto", executor="dask:nonsense")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

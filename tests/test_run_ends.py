@@ -149,7 +149,7 @@ def test_ctrl_c_does_not_wait_for_a_rank_thread_that_sleeps():
     threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt) as caught:
         phicoll.run(hangs_until(release), ranks=2, mode="threads")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 9
     assert caught.value.__notes__ == ["rank 0 did not end in time: its thread goes on"]
     end_group(release)
 

@@ -247,6 +247,7 @@ def opened(executor: Executor | str | None) -> Iterator[Executor | None]:
 def connect(distributed: Any, address: str) -> Any:
     """A client of the scheduler at an address."""
     try:
+        distributed.comm.resolve_address(address)  # refuses at once what a client would need 20 s to give up
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = str(error) or type(error).__name__
