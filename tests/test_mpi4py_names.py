@@ -60,6 +60,25 @@ def test_a_lock_is_one_rank_s_or_shared(mode):
     assert run(work, 3, mode) == [900] * 3
 
 
+def test_a_lock_belongs_to_its_rank(mode):
+    def work(comm):
+        win = MPI.Win.Allocate_shared(8, comm=comm)
+        if comm.rank == 0:
+            win.Lock(0)
+            with pytest.raises(phicoll.ArgumentError, match="got 0, which this rank has locked"):
+                win.Lock(0)
+        win.Fence()
+        if comm.rank == 1:
+            with pytest.raises(phicoll.ArgumentError, match="got 0, which this rank has not locked"):
+                win.Unlock(0)
+        win.Fence()
+        if comm.rank == 0:
+            win.Unlock(0)
+        win.Free()
+
+    run(work, 2, mode)
+
+
 def test_a_lock_ends_with_the_group():
     def work(comm):
         win = MPI.Win.Allocate_shared(8, comm=comm)

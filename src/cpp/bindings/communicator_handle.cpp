@@ -504,9 +504,7 @@ bool CommunicatorHandle::try_lock(std::uintptr_t word, bool shared) {
 
 void CommunicatorHandle::unlock(std::uintptr_t word) {
   std::atomic<std::uint64_t>& holders = reinterpret_cast<Word<std::uint64_t>*>(word)->atomic();
-  const std::uint64_t seen = holders.load(std::memory_order_relaxed);
-  if (seen == 0) throw ArgumentError("rank", "a segment that is not locked", "one that this rank locked");
-  if (seen == UINT64_MAX)
+  if (holders.load(std::memory_order_relaxed) == UINT64_MAX)
     holders.store(0, std::memory_order_release);
   else
     holders.fetch_sub(1, std::memory_order_release);

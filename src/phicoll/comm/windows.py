@@ -91,6 +91,7 @@ class Win(HasErrhandler):
         else:
             self._memory = core.heap_view(own.bcast(None), nbytes)
         self._begins = [data + sum(self._sizes[:rank]) for rank in range(core.size)]
+        self._locked: set[int] = set()  # the segments that this rank has locked
         self._comm = own
         return self
 
@@ -146,14 +147,21 @@ class Win(HasErrhandler):
         if lock_type not in (LOCK_EXCLUSIVE, LOCK_SHARED):
             raise ArgumentError("lock_type", repr(lock_type), "LOCK_EXCLUSIVE or LOCK_SHARED")
         place = self._rank(rank)
+        if place in self._locked:  # this rank would wait for itself
+            raise ArgumentError("rank", f"{place}, which this rank has locked", "one that it has not locked")
         core = self._own._whole
         while not core.try_lock(self._word(place), lock_type == LOCK_SHARED):
             core.check()
             time.sleep(0)
+        self._locked.add(place)
 
     def Unlock(self, rank: int) -> None:
         """End a lock; the rank that locks the segment next sees what this one wrote."""
-        self._own._whole.unlock(self._word(self._rank(rank)))
+        place = self._rank(rank)
+        if place not in self._locked:
+            raise ArgumentError("rank", f"{place}, which this rank has not locked", "one that it locked")
+        self._own._whole.unlock(self._word(place))
+        self._locked.remove(place)
 
     def Lock_all(self, assertion: int = 0) -> None:
         """Lock all segments, with ``LOCK_SHARED``."""
