@@ -56,6 +56,13 @@ TEST(Facts, OfAMadeUpMachine) {
   EXPECT_LT(os::steal_share(after, after), 0);
 }
 
+TEST(Facts, ACpusNameIsTheSameAfterItWasSplitIntoWords) {
+  TestTree tree;
+  tree.write("/proc/cpuinfo",
+             "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) CPU           E5620  @ 2.40GHz\n");
+  EXPECT_EQ(os::cpu_model(tree.root()), "Intel(R) Xeon(R) CPU E5620 @ 2.40GHz");
+}
+
 TEST(Facts, UnknownsOfAnEmptyTree) {
   TestTree tree;
   const std::string& root = tree.root();

@@ -50,11 +50,13 @@ double share(std::uint64_t before, std::uint64_t after, const CpuTimes& first, c
 
 }  // namespace
 
+// Makers pad names with blanks. Files in which lines are words, such as tables of tuning, keep single ones.
 std::string cpu_model(const std::string& root) {
   std::string text;
   read_text(root + "/proc/cpuinfo", &text);
   for (const char* name : {"model name", "Model", "Hardware", "cpu model", "cpu"}) {
-    const std::string model = field(text, name);
+    std::string model;
+    for (const std::string& word : split_words(field(text, name))) model += (model.empty() ? "" : " ") + word;
     if (!model.empty()) return model;
   }
   const std::string implementer = field(text, "CPU implementer");

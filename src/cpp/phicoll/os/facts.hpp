@@ -14,7 +14,7 @@
 namespace phicoll {
 namespace os {
 
-/// The CPU's name; implementer and part numbers where /proc/cpuinfo has no name; else "unknown".
+/// The CPU's name, with single blanks; implementer and part numbers where /proc/cpuinfo has no name; else "unknown".
 std::string cpu_model(const std::string& root = "");
 
 /// What distinguishes CPUs of the same name: "family 26 model 2"; "" where the system does not say.
