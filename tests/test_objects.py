@@ -103,7 +103,16 @@ def test_what_stands_in_two_places_still_does() -> None:
     inner = ([2],)
     circle: list[Any] = []
     circle.append(circle)
-    given = [[one, one], {"a": one, "b": one}, [one, [one]], [inner, inner], circle]
+    empty: list[Any] = []
+    bare: dict[Any, Any] = {}
+    given = [
+        [one, one],
+        {"a": one, "b": one},
+        [one, [one]],
+        [inner, inner],
+        circle,
+        [empty, [empty], bare, bare],
+    ]
 
     def call(comm: phicoll.Comm) -> list[Any]:
         comm.send(given, (comm.rank + 1) % comm.size)
@@ -112,12 +121,15 @@ def test_what_stands_in_two_places_still_does() -> None:
         found = comm.recv()
         return [found, *(comm.recv() for _ in given)]
 
-    for whole, pair, table, nested, inners, round_again in phicoll.run(call, ranks=2, mode="threads"):
+    found = phicoll.run(call, ranks=2, mode="threads")
+    for whole, pair, table, nested, inners, round_again, empties in found:
         assert pair[0] is pair[1]
         assert table["a"] is table["b"]
         assert nested[0] is nested[1][0]
         assert inners[0][0] is inners[1][0]
         assert round_again[0] is round_again
+        assert empties[0] is empties[1][0]
+        assert empties[2] is empties[3]
         assert whole[0][0] is whole[1]["b"] is whole[2][1][0]
 
 

@@ -81,8 +81,9 @@ class Writer {
     seen_[seen_count_++] = container;
     return true;
   }
+  /// There is one empty tuple, on every rank.
   bool begin(Tag tag, PyObject* container, Py_ssize_t size) {
-    return size <= UINT8_MAX && (size == 0 || is_first(container)) &&
+    return size <= UINT8_MAX && ((tag == tuple && size == 0) || is_first(container)) &&
            put(tag, static_cast<unsigned char>(size));
   }
   bool write_items(Tag tag, PyObject* container, Py_ssize_t size, int depth) {
