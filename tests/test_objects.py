@@ -177,6 +177,23 @@ def test_an_object_that_cannot_be_pickled_leaves_a_group_of_one_whole() -> None:
     assert phicoll.COMM_WORLD.bcast(3) == 3
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError, ValueError])
+def test_what_is_raised_while_an_object_is_pickled_is_not_lost(kind: type[BaseException]) -> None:
+    """Another attempt might succeed; only what pickle cannot take goes to cloudpickle."""
+
+    class Once:
+        attempts = 0
+
+        def __reduce__(self) -> Any:
+            Once.attempts += 1
+            if Once.attempts == 1:
+                raise kind
+            return int, ()
+
+    with pytest.raises(kind):
+        phicoll.COMM_WORLD.bcast(Once())
+
+
 class Unloadable:
     def __reduce__(self) -> Any:
         return exec, ("raise ValueError('cannot be loaded')",)

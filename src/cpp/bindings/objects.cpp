@@ -36,6 +36,7 @@ PyMethodDef collect_definition = {"collect", &collect, METH_O, nullptr};
 /// What is used of the module pickle.
 struct Pickle {
   py::object dumps, loads, highest, callback, names;
+  py::object refusals;  // what dumps raises for what cloudpickle may take
 
   /// Looked up once, and kept as long as the interpreter lives. Importing lets go of the interpreter's lock, which must not
   /// happen inside a static's own guard: see Known in register_plain_calls.cpp.
@@ -44,9 +45,13 @@ struct Pickle {
     return pickle
         .call_once_and_store_result([] {
           const py::module_ module = py::module_::import("pickle");
-          return Pickle{module.attr("dumps"), module.attr("loads"), module.attr("HIGHEST_PROTOCOL"),
+          return Pickle{module.attr("dumps"),
+                        module.attr("loads"),
+                        module.attr("HIGHEST_PROTOCOL"),
                         py::reinterpret_steal<py::object>(PyCFunction_New(&collect_definition, nullptr)),
-                        py::make_tuple("buffer_callback")};
+                        py::make_tuple("buffer_callback"),
+                        py::make_tuple(module.attr("PicklingError"), py::handle(PyExc_AttributeError),
+                                       py::handle(PyExc_TypeError))};
         })
         .get_stored();
   }
@@ -127,6 +132,7 @@ Packed::Packed(const py::object& object, std::size_t room) {
       PyObject_Vectorcall(pickle.dumps.ptr(), arguments, 2, pickle.names.ptr()));
   collected = outer;
   if (!kept_) {
+    if (PyErr_ExceptionMatches(pickle.refusals.ptr()) == 0) throw py::error_already_set();
     PyErr_Clear();
     buffers_.clear();
     kept_ = py::module_::import("phicoll.comm.pickles").attr("pickled")(object);
