@@ -404,6 +404,36 @@ def test_an_operator_may_not_call_its_own_communicator():
         run(work, 2)
 
 
+def test_a_request_may_be_freed_while_its_call_begins(mode):
+    """It goes on. Here an operator's function frees it, as another thread might."""
+
+    def work(comm):
+        freed = []
+
+        def add(left, right, datatype):
+            if comm.rank == 0 and not freed:
+                freed.append(request)
+                request.Free()
+            sums = np.frombuffer(right)
+            sums += np.frombuffer(left)
+
+        found = np.zeros(4)
+        request = comm.Allreduce_init(np.full(4, comm.rank + 1.0), found, phicoll.Op.Create(add))
+        if comm.rank == 1:
+            request.Start()
+            comm.send(None, 0)
+        else:
+            comm.recv(source=1)
+            request.Start()
+            assert freed
+            with pytest.raises(ArgumentError, match="active"):
+                request.Free()
+        request.Wait()
+        return found.tolist()
+
+    assert run(work, 2, mode) == [[3.0] * 4] * 2
+
+
 def test_an_operator_may_not_free_its_own_communicator(mode):
     def work(comm):
         part, other = comm.Dup(), comm.Dup()

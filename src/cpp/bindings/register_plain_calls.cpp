@@ -533,12 +533,19 @@ py::object receive_object(CommunicatorHandle& handle, const Arguments& a) {
 // A persistent request of a collective call, begun.
 py::object start(PyObject* object) {
   RequestObject* const request = RequestObject::of(object);
-  if (request == nullptr || request->begin == nullptr || request->begun != nullptr || request->call ||
-      Py_TYPE(request->begin) != Known::get().collective_call)
-    return {};
-  core_of<CollectiveCall>(request->begin).start();
+  if (request == nullptr) return {};
+  // Kept, as the request may be freed while the call begins: by an operator's function, or a thread that runs meanwhile.
+  py::object begin;
+  {
+    const Critical own(object);
+    if (request->begin == nullptr || request->begun != nullptr || request->call ||
+        Py_TYPE(request->begin) != Known::get().collective_call)
+      return {};
+    begin = py::reinterpret_borrow<py::object>(request->begin);
+  }
+  core_of<CollectiveCall>(begin.ptr()).start();
   const Critical own(object);
-  Py_XSETREF(request->begun, Py_NewRef(request->begin));
+  Py_XSETREF(request->begun, Py_NewRef(begin.ptr()));
   return py::none();
 }
 

@@ -407,11 +407,12 @@ class Prequest(Request):
         self._check()
         if self._begin is None:
             raise ArgumentError("request", "one that was freed", "one that was not")
-        if isinstance(self._begin, _core.CollectiveCall):
-            self._begin.start()
-            self._begun = self._begin
+        begin = self._begin  # the request may be freed meanwhile
+        if isinstance(begin, _core.CollectiveCall):
+            begin.start()
+            self._begun = begin
             return
-        self._become(self._begin())
+        self._become(begin())
 
     @classmethod
     def Startall(cls, requests: Sequence[Prequest]) -> None:
