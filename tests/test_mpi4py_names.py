@@ -103,6 +103,31 @@ def test_windows_give_their_memory_back():
     run(work, 2)
 
 
+def test_a_window_is_there_until_it_is_freed(mode):
+    """Whatever keeps or drops the first rank's arrays and its window."""
+
+    def work(comm):
+        def table():
+            win = MPI.Win.Allocate_shared(8000 if comm.rank == 0 else 0, 8, comm=comm)
+            found = np.frombuffer(win.Shared_query(0)[0], float)
+            if comm.rank == 0:
+                found[:] = 1
+            win.Fence()
+            return found
+
+        values = table()
+        kept = []
+        if comm.rank == 0:
+            del values
+            for _ in range(4):
+                kept.append(comm.empty(1000))
+                kept[-1][:] = 2
+        comm.Barrier()
+        return float(values.sum()) if comm.rank else 1000.0
+
+    assert run(work, 2, mode) == [1000.0] * 2
+
+
 def test_blocks_of_different_types_go_to_different_ranks(mode):
     def work(comm):
         size, rank = comm.size, comm.rank

@@ -455,8 +455,8 @@ void CommunicatorHandle::free() {
   own_.reset();
 }
 
-py::array_t<std::uint8_t> CommunicatorHandle::allocate(std::size_t bytes) {
-  void* const memory = call([&](Communicator& communicator) {
+void* CommunicatorHandle::take(std::size_t bytes) {
+  return call([&](Communicator& communicator) {
     std::vector<void*> unused;
     {
       const std::lock_guard<std::mutex> lock(state_->mutex);
@@ -465,6 +465,10 @@ py::array_t<std::uint8_t> CommunicatorHandle::allocate(std::size_t bytes) {
     for (void* pointer : unused) communicator.release(pointer);
     return communicator.allocate(bytes);
   });
+}
+
+py::array_t<std::uint8_t> CommunicatorHandle::allocate(std::size_t bytes) {
+  void* const memory = take(bytes);
   // An array may be dropped by any thread, and while the rank is in a call: its memory is given back at the
   // rank's next allocation.
   struct Owned {
@@ -481,11 +485,15 @@ py::array_t<std::uint8_t> CommunicatorHandle::allocate(std::size_t bytes) {
                                    owner);
 }
 
-std::uint64_t CommunicatorHandle::heap_offset(std::uintptr_t address) {
-  return open().control().offset_of(reinterpret_cast<const void*>(address));
+std::uint64_t CommunicatorHandle::allocate_shared(std::size_t bytes) {
+  return open().control().offset_of(take(bytes));
 }
 
-py::array_t<std::uint8_t> CommunicatorHandle::heap_view(std::uint64_t offset, std::size_t bytes) {
+void CommunicatorHandle::release_shared(std::uint64_t offset) {
+  call([&](Communicator& communicator) { communicator.release(communicator.control().at(offset)); });
+}
+
+py::array_t<std::uint8_t> CommunicatorHandle::view_shared(std::uint64_t offset, std::size_t bytes) {
   unsigned char* const memory = open().control().at(offset);
   if (!open().in_shared_memory(memory, bytes))
     throw ArgumentError("offset", std::to_string(offset), "one of this group's heap");

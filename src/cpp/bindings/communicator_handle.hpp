@@ -173,9 +173,11 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// Bytes of the group's heap, given back with the array.
   py::array_t<std::uint8_t> allocate(std::size_t bytes);
 
-  /// Where memory from allocate() of any rank lies in the group's heap, and this rank's view of it.
-  std::uint64_t heap_offset(std::uintptr_t address);
-  py::array_t<std::uint8_t> heap_view(std::uint64_t offset, std::size_t bytes);
+  /// Bytes of the group's heap that several ranks use, by their place there: no rank's arrays keep them or give them back.
+  std::uint64_t allocate_shared(std::size_t bytes);
+  void release_shared(std::uint64_t offset);
+  /// This rank's view of them.
+  py::array_t<std::uint8_t> view_shared(std::uint64_t offset, std::size_t bytes);
   /// A window lock in one word of such memory, held by one rank or shared. Never waits.
   bool try_lock(std::uintptr_t word, bool shared);
   void unlock(std::uintptr_t word);
@@ -239,6 +241,8 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   }
 
   std::shared_ptr<CommunicatorHandle> part(std::unique_ptr<Communicator> communicator);
+  /// Memory of the group's heap. What arrays have left unused is given back first.
+  void* take(std::size_t bytes);
   std::size_t ranks() const { return static_cast<std::size_t>(size_); }
   /// The algorithm that the caller names for a call, else null.
   std::shared_ptr<const AlgorithmSpec> named(Operation operation, const std::string& algorithm);

@@ -83,13 +83,16 @@ class Win(HasErrhandler):
         self._units = [unit for _, unit in told]
         data = LINE * core.size
         nbytes = data + sum(self._sizes)
+        # Not an array of rank 0's, which it would give back when it drops it, while others use the window.
         if core.rank == 0:
             with own._alone():
-                self._memory = core.allocate(nbytes)
+                self._place = core.allocate_shared(nbytes)
+                self._memory = core.view_shared(self._place, nbytes)
                 self._memory[:] = 0
-            own.bcast(core.heap_offset(_core.address(self._memory)))
+            own.bcast(self._place)
         else:
-            self._memory = core.heap_view(own.bcast(None), nbytes)
+            self._place = own.bcast(None)
+            self._memory = core.view_shared(self._place, nbytes)
         self._begins = [data + sum(self._sizes[:rank]) for rank in range(core.size)]
         self._locked: set[int] = set()  # the segments that this rank has locked
         self._comm = own
@@ -104,6 +107,8 @@ class Win(HasErrhandler):
     def Free(self) -> None:
         """End the window; its memory must not be used any more. Collective."""
         self._own.Barrier()
+        if self._own.rank == 0:
+            self._own._whole.release_shared(self._place)
         self._own.Free()
         self.__dict__.clear()
         self._comm = None
