@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -180,6 +181,38 @@ def test_computing_has_no_limit_while_the_group_is_whole(mode):
         return comm.rank
 
     assert phicoll.run(function, ranks=2, mode=mode, timeout=0.1) == [0, 1]
+
+
+@pytest.mark.parametrize("call", ["Barrier", "recv"])
+@pytest.mark.parametrize("which", ["world", "part"])
+def test_a_rank_that_returns_while_its_thread_is_in_a_call_breaks_the_group(mode, which, call):
+    def function(comm):
+        used = comm.Dup() if which == "part" else comm
+        end = time.monotonic() + LONG_S / 3
+
+        def stay():  # in a call, unless the other thread's probe is in its way
+            while time.monotonic() < end:
+                try:
+                    getattr(used, call)()
+                except phicoll.BrokenGroupError:
+                    return
+                except phicoll.Error:
+                    continue
+
+        if comm.rank == 0:
+            threading.Thread(target=stay, daemon=True).start()
+            with contextlib.suppress(phicoll.Error):  # the thread is in its call
+                while time.monotonic() < end:
+                    used.Iprobe()
+            return
+        with contextlib.suppress(phicoll.BrokenGroupError):
+            while time.monotonic() < end:
+                comm.Iprobe()
+                time.sleep(0.01)
+
+    with pytest.raises(phicoll.BrokenGroupError, match="left while another of its threads") as raised:
+        phicoll.run(function, ranks=2, mode=mode)
+    assert raised.value.rank == 0
 
 
 @pytest.mark.usefixtures("short_grace")

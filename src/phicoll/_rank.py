@@ -50,7 +50,7 @@ def main() -> None:
     except BaseException as error:
         core.fail(describe(error))
         parts = pickled_error(error, traceback_text(error))
-    core.close()  # ranks that wait for this one learn that it left before its answer is written
+    core.leave()  # ranks that wait for this one learn that it left before its answer is written
     write_all(answer, parts)
     flush_output()
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "phicoll/collectives/contract/call_name.hpp"
@@ -420,18 +421,20 @@ std::shared_ptr<CommunicatorHandle> CommunicatorHandle::part(std::unique_ptr<Com
   return handle;
 }
 
+// A part is known before its call ends: close() finds it, or that a call is under way.
 std::shared_ptr<CommunicatorHandle> CommunicatorHandle::split(int color, int key, std::size_t memory_limit) {
-  return part(call([&](Communicator& communicator) { return communicator.split(color, key, memory_limit); }));
+  return call([&](Communicator& communicator) { return part(communicator.split(color, key, memory_limit)); });
 }
 
 std::shared_ptr<CommunicatorHandle> CommunicatorHandle::dup(std::size_t memory_limit) {
-  return part(call([&](Communicator& communicator) { return communicator.dup(memory_limit); }));
+  return call([&](Communicator& communicator) { return part(communicator.dup(memory_limit)); });
 }
 
 std::shared_ptr<CommunicatorHandle> CommunicatorHandle::create_group(const std::vector<int>& members, int tag,
                                                                      std::size_t memory_limit) {
-  return part(call(
-      [&](Communicator& communicator) { return communicator.create_group(members, tag, memory_limit); }));
+  return call([&](Communicator& communicator) {
+    return part(communicator.create_group(members, tag, memory_limit));
+  });
 }
 
 std::vector<int> CommunicatorHandle::members() const {
@@ -531,29 +534,54 @@ void CommunicatorHandle::close() {
     free();
     return;
   }
-  const Busy busy(busy_);
-  communicator_ = nullptr;
-  std::vector<std::shared_ptr<CommunicatorHandle>> parts;
+  if (!close_idle()) Busy::refuse();
+}
+
+bool CommunicatorHandle::leave(std::chrono::nanoseconds patience) {
+  if (closed() || close_idle()) return true;
+  fail("left while another of its threads was in a call");  // which ends those calls
+  const auto since = std::chrono::steady_clock::now();
+  do {
+    if (std::chrono::steady_clock::now() - since > patience) Busy::refuse();
+    const py::gil_scoped_release released;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  } while (!close_idle());
+  return false;
+}
+
+// A call holds the flag of its communicator. With all flags, no thread is in what ends here, and none comes in; nor is another
+// part made, which takes a call.
+bool CommunicatorHandle::close_idle() {
+  std::vector<std::shared_ptr<CommunicatorHandle>> held{shared_from_this()};
   std::vector<std::unique_ptr<Communicator>> dropped;
   std::shared_ptr<ProcessGroup> membership;
+  std::size_t taken = 0;
+  const auto give_back = [&] {
+    while (taken > 0) Busy::give_back(held[--taken]->busy_);
+  };
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->open = false;
     for (const auto& known : state_->parts)
-      if (auto handle = known.lock()) parts.push_back(std::move(handle));
+      if (auto handle = known.lock()) held.push_back(std::move(handle));
+    while (taken < held.size() && Busy::take(held[taken]->busy_)) ++taken;
+    if (taken < held.size()) {
+      give_back();
+      return false;
+    }
+    for (const auto& handle : held) handle->communicator_ = nullptr;
+    state_->open = false;
     state_->parts.clear();
     dropped.swap(state_->dropped);
     membership.swap(state_->membership);
   }
   {
     py::gil_scoped_release released;  // a watcher thread is joined
-    for (const auto& handle : parts) {
-      handle->communicator_ = nullptr;
-      handle->own_.reset();
-    }
+    for (const auto& handle : held) handle->own_.reset();
     dropped.clear();
     membership.reset();
   }
+  give_back();
+  return true;
 }
 
 }  // namespace bindings

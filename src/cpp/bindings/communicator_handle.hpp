@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -190,8 +191,11 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   }
   /// Breaks the group for all, from any thread.
   void fail(const std::string& reason);
-  /// Leaves the group (a world) with all communicators made from it.
+  /// Leaves the group (a world) with all communicators made from it. Throws while a thread is in a call of one.
   void close();
+  /// The same at the rank's end. If other threads are in calls, the group breaks, which ends them: waits for that, and returns
+  /// false. Throws if one of them goes on for longer than `patience`.
+  bool leave(std::chrono::nanoseconds patience);
 
   /// Makes function(communicator) as a call of at most `bytes` bytes. An exception that leaves a call half done breaks
   /// the group.
@@ -217,17 +221,23 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   class Busy {
    public:
     explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
-      if (one_interpreter_lock ? flag_.load(std::memory_order_relaxed)
-                               : flag_.exchange(true, std::memory_order_acquire))
-        refuse();
-      if (one_interpreter_lock) flag_.store(true, std::memory_order_relaxed);
+      if (!take(flag)) refuse();
     }
-    ~Busy() { flag_.store(false, std::memory_order_release); }
+    ~Busy() { give_back(flag_); }
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
 
-   private:
+    static bool take(std::atomic<bool>& flag) {
+      if (one_interpreter_lock ? flag.load(std::memory_order_relaxed)
+                               : flag.exchange(true, std::memory_order_acquire))
+        return false;
+      if (one_interpreter_lock) flag.store(true, std::memory_order_relaxed);
+      return true;
+    }
+    static void give_back(std::atomic<bool>& flag) { flag.store(false, std::memory_order_release); }
     [[noreturn]] static void refuse();
+
+   private:
     std::atomic<bool>& flag_;
   };
 
@@ -235,6 +245,8 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
       32 * 1024;  // bytes, from which other threads of Python need not wait for a copy
   CommunicatorHandle() = default;
   Communicator& open() const;
+  /// Closes unless a thread is in a call.
+  bool close_idle();
   template <class Function>
   auto call(Function&& function) -> decltype(function(std::declval<Communicator&>())) {
     return call(large, std::forward<Function>(function));

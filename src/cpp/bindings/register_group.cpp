@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -129,7 +130,9 @@ void run_threads(int ranks, const std::string& placement, std::size_t memory_lim
       communicator.fail(error);
       error.discard_as_unraisable("a rank's function");
     }
-    handle->close();
+    // Until its threads have left, however long that takes: the communicator ends here.
+    if (!handle->leave(std::chrono::nanoseconds::max()))
+      throw BrokenGroupError(communicator.control().broken_rank(), communicator.control().broken_reason());
   });
 }
 
@@ -286,7 +289,8 @@ void register_group(py::module_& module) {
       .def("free", &Handle::free)
       .def("allocate", &Handle::allocate, py::arg("nbytes"))
       .def("fail", &Handle::fail, py::arg("reason"))
-      .def("close", &Handle::close);
+      .def("close", &Handle::close)
+      .def("leave", [](Handle& self) { self.leave(std::chrono::seconds(5)); });
 
   // Only of a contiguous array; asking NumPy itself takes a microsecond.
   module.def(

@@ -57,7 +57,7 @@ def leave_at_exit() -> None:
 def leave_all() -> None:
     while attached:
         with contextlib.suppress(Exception):  # one that is in use: the others end all the same
-            attached.pop().close()
+            attached.pop().leave()
 
 
 def machine() -> tuple[str, ...]:

@@ -95,7 +95,7 @@ def launched() -> Any:
         before(kind, error, where)
 
     sys.excepthook = fail
-    atexit.register(core.close)
+    atexit.register(core.leave)
     return core
 
 
