@@ -757,6 +757,18 @@ def test_no_communicator_can_be_sent(run):
     assert run(lambda comm: phicoll.COMM_NULL)[0] is phicoll.COMM_NULL
 
 
+def test_create_group_gives_no_communicator_to_other_ranks(run):
+    def check(comm):
+        first = comm.Create_group(comm.Get_group().Incl([0]))
+        assert (first is phicoll.COMM_NULL) == (comm.rank != 0)
+        assert comm.Create_group(comm.Get_group().Incl([])) is phicoll.COMM_NULL
+        if comm.rank == 0:
+            assert first.allreduce(2) == 2
+            first.Free()
+
+    run(check)
+
+
 # What is refused
 
 

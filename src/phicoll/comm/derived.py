@@ -116,12 +116,16 @@ class Derived(HasErrhandler):
         return self.Split(UNDEFINED if place == UNDEFINED else 0, max(place, 0))
 
     def Create_group(self, group: Group, tag: int = 0, *, memory_limit: int = PART_MEMORY) -> Self:
-        """Return a new communicator of a group's ranks. Only they call it, with the same group and tag."""
+        """Return a new communicator of a group's ranks, which all call it with the same group and tag.
+
+        Other ranks get ``COMM_NULL``, without waiting, as with MPICH and Open MPI.
+        """
         core = self._whole
         places = checked_group(group).Translate_ranks(None, self.Get_group())
         if UNDEFINED in places:
             raise ArgumentError("group", repr(group), "ranks of this communicator")
-        return self._made(core.create_group(places, rank_or_tag("tag", tag), memory_limit))
+        tag = rank_or_tag("tag", tag)
+        return self._made(core.create_group(places, tag, memory_limit) if core.rank in places else None)
 
     def Free(self) -> None:
         """Release the memory of a communicator that was made from another; it cannot be used again.
