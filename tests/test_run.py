@@ -433,4 +433,17 @@ def test_a_program_on_its_own_is_a_world_of_one():
     code = "import phicoll; w = phicoll.world(); w.Barrier(); print(w.rank, w.size, w is phicoll.COMM_WORLD)"
     process = started(["-c", code])
     out, err = process.communicate(timeout=LONG_S)
-    assert out == "0 1 True\n", err
+    assert (out, err) == ("0 1 True\n", "")
+
+
+@pytest.mark.parametrize("name", ["OMPI_COMM_WORLD", "PMI"])
+def test_ranks_of_an_mpi_are_told_that_each_is_a_world(name):
+    code = "from phicoll import MPI; MPI.COMM_WORLD.Barrier(); print(MPI.COMM_WORLD.Get_size())"
+    told = []
+    for rank in "01":
+        process = started(["-c", code], env={**os.environ, f"{name}_SIZE": "2", f"{name}_RANK": rank})
+        out, err = process.communicate(timeout=LONG_S)
+        assert out == "1\n", err
+        told.append(err)
+    assert told[0].startswith("phicoll: an MPI's launcher started 2 ranks, and here each is a world of its own;")
+    assert told[1] == ""

@@ -77,7 +77,7 @@ def world() -> Comm:
         return found
     with _lock:
         if _process is None:
-            _process = Comm(launched() or _core.alone())
+            _process = Comm(launched() or alone())
         return _process
 
 
@@ -97,6 +97,18 @@ def launched() -> Any:
     sys.excepthook = fail
     atexit.register(core.leave)
     return core
+
+
+def alone() -> Any:
+    """A group of one. If an MPI's launcher started several such programs, one of them says so."""
+    for name in ("OMPI_COMM_WORLD", "PMI"):  # Open MPI's; MPICH's and Intel MPI's
+        size = os.environ.get(f"{name}_SIZE", "1")
+        if size != "1" and os.environ.get(f"{name}_RANK") == "0":
+            tell(
+                f"phicoll: an MPI's launcher started {size} ranks, and here each is a world of its own; "
+                "phicoll launch starts them as one, phicoll.Comm.from_mpi joins them"
+            )
+    return _core.alone()
 
 
 class OfSelf(Comm):
