@@ -445,5 +445,7 @@ def test_ranks_of_an_mpi_are_told_that_each_is_a_world(name):
         out, err = process.communicate(timeout=LONG_S)
         assert out == "1\n", err
         told.append(err)
-    assert told[0].startswith("phicoll: an MPI's launcher started 2 ranks, and here each is a world of its own;")
+    assert told[0].startswith(
+        "phicoll: an MPI's launcher started 2 ranks, and here each is a world of its own;"
+    )
     assert told[1] == ""
