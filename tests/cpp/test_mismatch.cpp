@@ -297,8 +297,9 @@ TEST(Mismatch, OfRootsThatOnlySend) {
 TEST(Mismatch, OfCountsThatSenderAndReceiverDoNotShare) {
   enum class Way { gather, scatter, alltoall };
   for (const Way way : {Way::gather, Way::scatter, Way::alltoall})
-    for (const std::size_t sent : {std::size_t{0}, std::size_t{8}, std::size_t{100000}})
-      for (const std::size_t expected : {std::size_t{0}, std::size_t{16}, std::size_t{100008}}) {
+    for (const std::size_t sent : {std::size_t{0}, std::size_t{4}, std::size_t{8}, std::size_t{100000}})
+      for (const std::size_t expected :
+           {std::size_t{0}, std::size_t{8}, std::size_t{16}, std::size_t{100008}}) {
         if (sent == expected) continue;
         SCOPED_TRACE(std::to_string(static_cast<int>(way)) + ": " + std::to_string(sent) + " " +
                      std::to_string(expected));

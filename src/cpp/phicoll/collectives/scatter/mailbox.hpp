@@ -115,16 +115,19 @@ struct MailboxScatter : AlgorithmDefaults {
     }
 
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
-      const bool unknown = call.vector && ranks_ != 2;
       if (rank_ == call.root) {
         send(port, call);
       } else {
         const std::uint64_t pieces = receive(port, call);
-        if (!unknown) mailbox_.passed(message(pieces, 1));
+        if (!unknown(call)) mailbox_.passed(message(pieces, 1));
       }
-      if (unknown) mailbox_.leave(port, rank_ == call.root);
-      mailbox_.next_call(message(unknown ? 1 : mailbox_.cells_of(received(call)), 1));
+      if (unknown(call)) mailbox_.leave(port, rank_ == call.root);
+      mailbox_.next_call(message(unknown(call) ? 1 : mailbox_.cells_of(received(call)), 1));
     }
+    /// Whether a rank knows only its own block's size. The first message of a block of at most 8 bytes then goes through a
+    /// slot: ranks that share a CPU find their blocks in the line that one of them has fetched.
+    bool unknown(const Call& call) const { return call.vector && ranks_ != 2; }
+    static bool in_slot(std::size_t count) { return count <= sizeof(std::uint64_t); }
     /// Bytes that a rank receives, if all receive as many or there are two.
     std::size_t received(const Call& call) const {
       return rank_ == call.root ? call.block_count(1 - rank_) : call.count;
@@ -136,26 +139,40 @@ struct MailboxScatter : AlgorithmDefaults {
     }
     void send_pieces(Port& port, const Call& call) {
       std::size_t most = 0;
-      for (int r = 0; r < ranks_; ++r)
-        if (r != rank_) most = std::max(most, call.block_count(r));
-      std::uint64_t piece = 0;
-      std::size_t at = 0;
-      do {
+      for (int step = 1; step < ranks_; ++step) most = std::max(most, send_first(port, call, step));
+      std::uint64_t piece = 1;
+      for (std::size_t at = mailbox_.bytes(); at < most; at += mailbox_.bytes(), ++piece)
         for (int step = 1; step < ranks_; ++step) {
           const int r = (rank_ + step) % ranks_;
           const std::size_t count = call.block_count(r);
-          if (at >= count && at != 0) continue;
+          if (at >= count) continue;
           const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
           const Data block = call.send + call.block_at(r);
-          // Not in place where faster_ chooses: its reader would take that for a block that both copy.
           mailbox_.offer(port, r, message(piece, step), counted(call, count), block + at, bytes,
-                         !faster_.chooses(count) && mailbox_.direct(port, block, count, bytes));
+                         stays(port, block, count, bytes));
         }
-        at += mailbox_.bytes();
-        ++piece;
-      } while (at < most);
       take_own(port, call);
       mailbox_.settle(port);
+    }
+    /// The first piece of a block. Returns the block's bytes.
+    std::size_t send_first(Port& port, const Call& call, int step) {
+      const int r = (rank_ + step) % ranks_;
+      const std::size_t count = call.block_count(r);
+      const Data block = call.send + call.block_at(r);
+      const std::size_t bytes = std::min(mailbox_.bytes(), count);
+      const std::uint64_t m = message(0, step), tag = counted(call, count);
+      if (unknown(call) && in_slot(count)) {
+        mailbox_.post_counted(port, r, m, block, count, tag);
+      } else {
+        if (unknown(call)) mailbox_.announce(port, r, m, tag);
+        mailbox_.offer(port, r, m, tag, block, bytes, stays(port, block, count, bytes));
+      }
+      return count;
+    }
+    /// Whether a piece of a block of `count` bytes stays in place. Not where faster_ chooses: the reader would take that for a
+    /// block that both copy.
+    bool stays(Port& port, Data block, std::size_t count, std::size_t bytes) const {
+      return !faster_.chooses(count) && mailbox_.direct(port, block, count, bytes);
     }
     bool together(Port& port, const Call& call) const {
       const Data block = call.send + call.block_at(1 - rank_);
@@ -179,6 +196,13 @@ struct MailboxScatter : AlgorithmDefaults {
     std::uint64_t receive(Port& port, const Call& call) {
       const int step = (rank_ - call.root + ranks_) % ranks_;
       const std::uint64_t tag = counted(call, call.count);
+      if (unknown(call) && in_slot(call.count)) {
+        const std::uint64_t m = message(0, step);
+        const std::uint64_t value = mailbox_.take_counted(port, call.root, m, tag, Meanwhile::as_much);
+        if (call.count != 0) write_value(port, call.receive, value, call.count);
+        mailbox_.finish(port, call.root, m);
+        return 1;
+      }
       if (faster_.chooses(call.count)) return receive_together(port, call, tag);
       return receive_pieces(port, call, step, tag);
     }

@@ -35,6 +35,10 @@
 //
 // A message of at most 8 bytes may go through a slot instead of its cell (`post` and `take` instead of `open`, `send` and
 // `await`). Four slots share a line, and a slot's number and tag are one word. Sender and reader must decide alike.
+//
+// Where their counts may differ, they would then wait in different places. So the sender stores a message's number and
+// counts in both places (`post_counted`, `announce`), first where a reader with the same counts does not look: when that
+// one acknowledges the message, it has acquired all of these stores, and the next sender's come after them.
 
 #include <algorithm>
 #include <cstddef>
@@ -70,7 +74,8 @@ inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
 }
 /// The same of one ring from which all ranks send.
 inline std::size_t one_ring_footprint(int ranks, int cells, std::size_t bytes) {
-  return mailbox_footprint(1, cells, bytes) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
+  return mailbox_footprint(1, cells, bytes) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>) +
+         mailbox_slots(cells);
 }
 /// Takes fewer cells, down to `least_cells`, then smaller ones, down to max_element_bytes, until a mailbox fits into
 /// `most` bytes.
@@ -96,6 +101,14 @@ inline std::uint64_t counted(const Call& call, std::size_t bytes) {
   const std::uint64_t type = bytes != 0 ? call.op.id >> 8 : 0;
   return (call.tag | type << tag_bits | static_cast<std::uint64_t>(bytes) << (tag_bits + type_bits)) &
          ~direct_bit;
+}
+/// Such a tag in the 16 bits of a slot. Of tags of the same call, those of different counts of up to 8 bytes, of different
+/// types, and those of more bytes differ.
+inline std::uint64_t counted_in_slot(std::uint64_t tag) {
+  constexpr std::uint64_t more = 15;
+  const std::uint64_t bytes = (tag & ~direct_bit) >> (tag_bits + type_bits);
+  const std::uint64_t type = tag >> tag_bits & ((1u << type_bits) - 1);
+  return (tag & ((1u << tag_bits) - 1)) ^ (std::min(bytes, more) << type_bits | type);
 }
 /// The counts of such a tag in words: "16 bytes of float64".
 inline std::string counted_in_words(std::uint64_t tag) {
@@ -131,7 +144,8 @@ class Mailbox {
         rotates_(rings == Rings::one || !setup.shape.sharing()),
         last_(static_cast<std::size_t>(cells), 0),
         given_(static_cast<std::size_t>(cells), 0),
-        own_slots_(slot_of(setup.rank, 0)) {
+        own_slots_(slot_of(setup.rank, 0)),
+        beside_slots_(reinterpret_cast<NumberedWord*>(left_ + ranks_)) {
     for (int r = 0; r < setup.size(); ++r) stores_.push_back(piece_stores(setup.shape, setup.rank, r));
   }
 
@@ -192,9 +206,7 @@ class Mailbox {
   }
   /// `tag` is the call's, or counted(call, bytes).
   void send(Port& port, std::uint64_t m, std::uint64_t tag) {
-    auto* const head = reinterpret_cast<CellHead*>(cell(rank_, turns_.cell(first_ + m)));
-    port.store_relaxed(head->tag, tag);
-    port.signal(head->sequence, number(m));
+    number_cell(port, turns_.cell(first_ + m), m, tag);
   }
   /// Whether this rank's messages to a reader, the `bytes` at `data`, stay in place. They are then sent by send_direct
   /// instead of open and send, and must not be overwritten before `settle`. `piece` is the size of the next message.
@@ -216,6 +228,13 @@ class Mailbox {
     const Data cell = open(port, m, bytes);
     move_some(port, cell, from, bytes, stores(port, to));
     send(port, m, tag);
+  }
+  /// Comes before offer() of message m, one of the first 65,535 of its call and of more than 8 bytes, to a reader that may
+  /// expect fewer.
+  void announce(Port& port, int to, std::uint64_t m, std::uint64_t tag) {
+    const std::uint64_t i = turns_.cell(first_ + m);
+    await_reader(port, i);
+    port.signal(counted_slots(to)[i].sequence, slot_number(m, counted_in_slot(tag)));
   }
   /// Ends a call, before next_call: waits until no other rank reads this rank's memory any more.
   void settle(Port& port) {
@@ -255,10 +274,14 @@ class Mailbox {
   /// post(), after opens() or is_open() has been true.
   void post_open(Port& port, std::uint64_t m, Data from, std::size_t bytes, std::uint64_t tag) {
     const std::uint64_t i = turns_.cell(first_ + m);
-    NumberedWord& slot = own_slots_[i];
-    last_[static_cast<std::size_t>(i)] = number(m);
-    port.store_relaxed(slot.value, read_value(port, from, bytes));
-    port.signal(slot.sequence, slot_number(m, tag));
+    fill_slot(port, own_slots_[i], i, m, from, bytes, tag);
+  }
+  /// post(), to a reader that may expect something else. `tag` is counted(call, bytes).
+  void post_counted(Port& port, int to, std::uint64_t m, Data from, std::size_t bytes, std::uint64_t tag) {
+    const std::uint64_t i = turns_.cell(first_ + m);
+    await_reader(port, i);
+    number_cell(port, i, m, tag);
+    fill_slot(port, counted_slots(to)[i], i, m, from, bytes, counted_in_slot(tag));
   }
   /// Fetches what take() of the same message looks at first.
   void expect(Port& port, int from, std::uint64_t m) const { port.prefetch(slot_of(from, m)); }
@@ -267,6 +290,16 @@ class Mailbox {
                      Meanwhile meanwhile = Meanwhile::little) {
     const NumberedWord& slot = *slot_of(from, m);
     port.wait(slot.sequence, equal(slot_number(m, tag)), hint_(from), meanwhile);
+    return port.load_relaxed(slot.value);
+  }
+  /// Message m that `from` sends by post_counted or announce; this rank expects at most 8 bytes.
+  std::uint64_t take_counted(Port& port, int from, std::uint64_t m, std::uint64_t tag, Meanwhile meanwhile) {
+    const NumberedWord& slot = counted_slots(from)[turns_.cell(first_ + m)];
+    constexpr std::uint64_t counts = (1u << tag_bits) - 1;
+    const std::uint64_t theirs =
+        port.wait(slot.sequence, masked_equal(~counts, slot_number(m, 0)), hint_(from), meanwhile);
+    // Not this rank's counts or call. The cell has the counts in full: this does not return.
+    if (__builtin_expect(theirs != slot_number(m, counted_in_slot(tag)), 0)) await(port, from, m, tag, 0);
     return port.load_relaxed(slot.value);
   }
   /// The place of that message, and whether it comes soon (values.hpp).
@@ -337,6 +370,21 @@ class Mailbox {
   std::uint64_t slot_number(std::uint64_t m, std::uint64_t tag) const {
     return (call_ << 32) | ((m + 1) << 16) | tag;
   }
+  void number_cell(Port& port, std::uint64_t i, std::uint64_t m, std::uint64_t tag) {
+    auto* const head = reinterpret_cast<CellHead*>(cell(rank_, i));
+    port.store_relaxed(head->tag, tag);
+    port.signal(head->sequence, number(m));
+  }
+  // Those of readers on the root's CPU lie apart: a line that ranks on another CPU read, too, would be taken away from it.
+  NumberedWord* counted_slots(int peer) const {
+    return stores_[static_cast<std::size_t>(peer)] == Stores::cached ? beside_slots_ : own_slots_;
+  }
+  void fill_slot(Port& port, NumberedWord& slot, std::uint64_t i, std::uint64_t m, Data from,
+                 std::size_t bytes, std::uint64_t tag) {
+    last_[static_cast<std::size_t>(i)] = number(m);
+    port.store_relaxed(slot.value, bytes != 0 ? read_value(port, from, bytes) : 0);
+    port.signal(slot.sequence, slot_number(m, tag));
+  }
   // Waits until the last reader of the message's cell has finished.
   void claim(Port& port, std::uint64_t m) {
     const std::uint64_t i = turns_.cell(first_ + m);
@@ -384,6 +432,7 @@ class Mailbox {
       last_;  // the number of the message in each cell; 0 once it is known to be read
   AlignedVector<unsigned char> given_;  // whether the cell's message of this call stays in this rank's memory
   NumberedWord* own_slots_;
+  NumberedWord* beside_slots_;  // of one ring
   AlignedVector<Stores> stores_;
 };
 
