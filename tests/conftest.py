@@ -61,6 +61,18 @@ def run(function: Callable[[phicoll.Comm], object], ranks: int, mode: str = "pro
     return phicoll.run(function, ranks=ranks, mode=mode, timeout=60)
 
 
+def expect_within(seconds: float, took: Callable[[], float]) -> None:
+    """A call of ``took`` tells what must hold, and returns the seconds that something took; a machine may hold any call up,
+    so a late one is repeated. What ends too late of itself is late in all.
+    """
+    late: list[float] = []
+    while len(late) < 20:
+        if (found := took()) < seconds:
+            return
+        late.append(found)
+    pytest.fail(f"took {late} s, {seconds} s at most")
+
+
 @pytest.fixture
 def made_up(tmp_path: Path) -> Callable[..., Results]:
     """Results of made-up records; takes what MadeUp takes."""

@@ -94,7 +94,7 @@ def test_run_put_prints_a_table_or_json(phicoll_command):
 
 def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_python):
     path = tmp_path / "r.jsonl"
-    words = ("--algorithm", "auto", "--launches", "1000", "--rounds", "1000", "-o", path)
+    words = ("--algorithm", "auto", "--launches", "1000", "--rounds", "1000", "--budget", "none", "-o", path)
     process = start_python("-m", "phicoll", "run", "barrier", *words)
     deadline = time.monotonic() + 90
     while not path.exists() or '"sample"' not in path.read_text():

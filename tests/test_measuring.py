@@ -243,7 +243,7 @@ def test_an_unverified_subject_is_warned_about(tmp_path, monkeypatch):
 LONG = (
     "import phicoll, sys\n"
     "r = phicoll.sweep('barrier', algorithm='dissemination,sense-reversing', ranks=2, launches=1000, rounds=1000,"
-    " save=sys.argv[1], oversubscribe=True, lock_wait_s=60, progress=False)\n"
+    " save=sys.argv[1], budget_s='none', oversubscribe=True, lock_wait_s=60, progress=False)\n"
     "print(r.reason, r.interrupted, len(r) > 0)\n"
 )
 

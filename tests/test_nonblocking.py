@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import phicoll
-from conftest import run
+from conftest import expect_within, run
 from phicoll import ArgumentError, BrokenGroupError, Request
+from phicoll.comm import rank_processes
 
 
 def arguments(comm, seed):
@@ -242,11 +243,14 @@ def test_a_wait_that_cannot_end_is_an_error_within_a_second(other):
         elif other == "Recv":
             comm.Recv(np.empty(1), source=0, tag=4)
 
-    before = time.monotonic()
-    with pytest.raises(BrokenGroupError) as raised:
-        run(work, 2)
-    assert time.monotonic() - before < 5
-    assert re.search("nonblocking call 1|waits for a message|left", str(raised.value))
+    def took():
+        before = time.monotonic()
+        with pytest.raises(BrokenGroupError) as raised:
+            run(work, 2)
+        assert re.search("nonblocking call 1|waits for a message|left", str(raised.value))
+        return time.monotonic() - before
+
+    expect_within(5, took)
 
 
 def test_different_calls_are_found():
@@ -258,21 +262,20 @@ def test_different_calls_are_found():
         run(work, 2)
 
 
-def test_ctrl_c_ends_a_wait():
+def test_ctrl_c_ends_a_wait(monkeypatch):
     def work(comm):
         if comm.rank == 0:
             threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
         else:
-            time.sleep(20)
+            time.sleep(1000)
         comm.Ibarrier().Wait()
 
-    before = time.monotonic()
+    monkeypatch.setattr(rank_processes, "GRACE_S", 0.3)
     with pytest.raises((KeyboardInterrupt, BrokenGroupError)):
-        run(work, 2)
-    assert time.monotonic() - before < 15
+        run(work, 2)  # an error of another kind after a minute if the wait goes on
 
 
-def test_ctrl_c_ends_a_free_that_waits():
+def test_ctrl_c_ends_a_free_that_waits(monkeypatch):
     def work(comm):
         part = comm.Dup()
         if comm.rank == 0:
@@ -280,12 +283,11 @@ def test_ctrl_c_ends_a_free_that_waits():
             threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
             part.Free()
         else:
-            time.sleep(20)
+            time.sleep(1000)
 
-    before = time.monotonic()
+    monkeypatch.setattr(rank_processes, "GRACE_S", 0.3)
     with pytest.raises((KeyboardInterrupt, BrokenGroupError)):
         run(work, 2)
-    assert time.monotonic() - before < 15
 
 
 def random_calls(comm, seed):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -250,54 +251,58 @@ def test_a_null_communicator_is_refused() -> None:
         phicoll.COMM_NULL.Barrier()
 
 
-def beside_a_wait(comm: phicoll.Comm) -> int:
-    """Rank 0 comes late; on rank 1 another thread counts meanwhile."""
-    counted = 0
-    comm.Barrier()
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline, path.name
+        time.sleep(0.01)
+
+
+def beside_a_wait(comm: phicoll.Comm, told: Path) -> None:
+    """Rank 0 comes when another thread of rank 1, which waits for it, has slept a hundred times."""
     if comm.rank == 0:
-        time.sleep(0.5)
+        wait_for(told)
         comm.Barrier()
-        return 0
-    over = threading.Event()
+        return
 
     def count() -> None:
-        nonlocal counted
-        while not over.is_set():
-            counted += 1
+        for _ in range(100):
             time.sleep(0.001)
+        told.touch()
 
     thread = threading.Thread(target=count)
     thread.start()
     comm.Barrier()
-    over.set()
     thread.join()
-    return counted
 
 
-def test_other_threads_run_while_a_rank_waits(mode: str) -> None:
-    assert phicoll.run(beside_a_wait, ranks=2, mode=mode, timeout=60)[1] > 20
+def test_other_threads_run_while_a_rank_waits(mode: str, tmp_path: Path) -> None:
+    phicoll.run(beside_a_wait, ranks=2, mode=mode, args=(tmp_path / "counted",), timeout=60)
 
 
-def two_threads(comm: phicoll.Comm) -> str:
+def two_threads(comm: phicoll.Comm, told: Path) -> list[str]:
+    """What the one of rank 1's threads heard that called while the other waited for rank 0."""
     if comm.rank == 0:
-        time.sleep(0.5)
+        wait_for(told)
         comm.Barrier()
-        return ""
+        return []
     refused: list[str] = []
 
-    def second() -> None:
-        time.sleep(0.1)
+    def call() -> None:
         try:
             comm.Barrier()
         except phicoll.Error as error:
             refused.append(str(error))
+            told.touch()
 
-    thread = threading.Thread(target=second)
+    thread = threading.Thread(target=call)
     thread.start()
-    comm.Barrier()
+    call()
     thread.join()
-    return refused[0]
+    return refused
 
 
-def test_a_second_call_at_once_is_refused(mode: str) -> None:
-    assert "in a call already" in phicoll.run(two_threads, ranks=2, mode=mode, timeout=60)[1]
+def test_a_second_call_at_once_is_refused(mode: str, tmp_path: Path) -> None:
+    found = phicoll.run(two_threads, ranks=2, mode=mode, args=(tmp_path / "refused",), timeout=60)
+    assert len(found[1]) == 1
+    assert "in a call already" in found[1][0]

@@ -601,11 +601,13 @@ import ctypes, os, sys, time
 library = ctypes.CDLL(sys.argv[1])
 library.phicoll_preload_error.restype = ctypes.c_char_p
 library.phicoll_preload_operator.restype = ctypes.c_void_p
-turns = 0
+turns, counts = 0, False
 @ctypes.CFUNCTYPE(None)
 def progress():
     global turns
     turns += 1
+    if counts and turns > 10:
+        open(sys.argv[4], "w").close()
 group, comm = ctypes.c_void_p(), ctypes.c_void_p()
 rank = int(sys.argv[3])
 def fine(result):
@@ -613,9 +615,11 @@ def fine(result):
 fine(library.phicoll_preload_attach(sys.argv[2].encode(), 2, rank, progress, ctypes.byref(group)))
 members = (ctypes.c_int * 2)(1, 0)
 fine(library.phicoll_preload_create(group, members, 2, ctypes.byref(comm)))
-turns = 0
-if rank == 1:
-    time.sleep(0.3)
+turns, counts = 0, True
+deadline = time.monotonic() + 60
+while rank == 1 and not os.path.exists(sys.argv[4]):
+    assert time.monotonic() < deadline, "rank 0 waits without progress"
+    time.sleep(0.01)
 fine(library.phicoll_preload_barrier(comm))
 op = ctypes.c_void_p(library.phicoll_preload_operator(b"float64", b"sum"))
 mine, total = ctypes.c_double(rank + 0.5), ctypes.c_double()
@@ -634,7 +638,9 @@ def test_the_library_s_plain_functions_join_two_processes(tmp_path: Path) -> Non
     name = f"phicoll-test-{os.getpid()}"
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-c", RANK, library, name, str(rank)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", RANK, library, name, str(rank), tmp_path / "turned"],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for rank in range(2)
     ]

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import phicoll
+from conftest import expect_within
 
 LONG_S = 60  # no test waits so long for anything that works
 
@@ -231,15 +232,15 @@ def test_a_rank_that_dies_or_exits_breaks_the_group_within_a_second(end, reason,
             exec(end, {"os": os, "sys": sys, "signal": signal})
         comm.Barrier()
 
-    error, told, _ = fails(function, "processes")
-    begin = float(Path(when).read_text())
-    assert isinstance(error, phicoll.BrokenGroupError)
-    assert error.rank == 1
-    assert reason in str(error)
-    assert set(told) == {0, 2}
-    for seconds, cause in told.values():
-        assert cause == 1
-        assert seconds - begin < 1.0
+    def took():
+        error, told, _ = fails(function, "processes")
+        assert isinstance(error, phicoll.BrokenGroupError)
+        assert error.rank == 1
+        assert reason in str(error)
+        assert {rank: cause for rank, (_, cause) in told.items()} == {0: 1, 2: 1}
+        return max(seconds for seconds, _ in told.values()) - float(Path(when).read_text())
+
+    expect_within(1, took)
 
 
 def test_a_rank_that_returns_while_others_wait_breaks_the_group(mode):

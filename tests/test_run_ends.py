@@ -59,6 +59,13 @@ def test_a_limit_of_processes_is_told(most, told, tmp_path):
     assert done.stdout.count("told: ") == told
 
 
+def wait_until(condition, what):
+    deadline = time.monotonic() + LONG_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
 HANGS = {
     "stopped": "os.kill(os.getpid(), signal.SIGSTOP)",
     "in a loop": "while True: pass",
@@ -71,8 +78,10 @@ HANGS = {
 def test_a_rank_process_that_does_not_end_after_a_timeout_is_ended(code, tmp_path):
     def function(comm):
         if comm.rank == 0:
-            (tmp_path / "pid").write_text(str(os.getpid()))
+            (tmp_path / "new").write_text(str(os.getpid()))
+            (tmp_path / "new").rename(tmp_path / "pid")
             exec(code, {"os": os, "signal": signal, "time": time})
+        wait_until((tmp_path / "pid").exists, "rank 0 did not come")
         comm.Barrier()
 
     with pytest.raises(phicoll.TimeoutError, match="timeout of 200 ms") as caught:
@@ -114,9 +123,10 @@ def test_ctrl_c_in_a_wait_is_told_by_its_name(tmp_path):
     assert (tmp_path / "told").read_text() == "group broken by rank 0: raised KeyboardInterrupt"
 
 
-def hangs_until(release):
+def hangs_until(release, begins=lambda: None):
     def function(comm):
         if comm.rank == 0:
+            begins()
             release.wait(LONG_S)
         comm.Barrier()
 
@@ -138,34 +148,38 @@ def test_a_rank_thread_that_does_not_end_after_a_timeout_is_named():
 
 def end_group(release):
     release.set()
-    deadline = time.monotonic() + LONG_S
-    while any(thread.name == "phicoll-group" for thread in threading.enumerate()):
-        assert time.monotonic() < deadline, "the group's threads are left"
-        time.sleep(0.02)
+    wait_until(
+        lambda: not any(thread.name == "phicoll-group" for thread in threading.enumerate()),
+        "the group's threads are left",
+    )
 
 
 def test_ctrl_c_does_not_wait_for_a_rank_thread_that_sleeps():
     release = threading.Event()
+    ctrl_c = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     began = time.monotonic()
-    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt) as caught:
-        phicoll.run(hangs_until(release), ranks=2, mode="threads")
-    assert time.monotonic() - began < 9
+        phicoll.run(hangs_until(release, ctrl_c.start), ranks=2, mode="threads")
+    assert time.monotonic() - began < LONG_S / 2
     assert caught.value.__notes__ == ["rank 0 did not end in time: its thread goes on"]
     end_group(release)
 
 
 @pytest.mark.usefixtures("short_grace")
-def test_a_rank_thread_that_computes_in_python_after_a_timeout_is_interrupted():
+def test_a_rank_thread_that_computes_in_python_after_a_timeout_is_interrupted(monkeypatch):
+    monkeypatch.setattr(running.ThreadedRun, "PATIENCE_S", LONG_S)
+    computes = threading.Event()
     ended = []
 
     def function(comm):
         if comm.rank == 0:
             try:
+                computes.set()
                 while True:
                     pass
             finally:
                 ended.append(comm.rank)
+        computes.wait(LONG_S)
         comm.Barrier()
 
     with pytest.raises(phicoll.TimeoutError) as caught:
