@@ -238,7 +238,7 @@ TEST_F(Calibration, AFileThatIsNoneOfThisHostsIsReplaced) {
 
 TEST_F(Calibration, AnotherVersionsFileIsLeftAlone) {
   std::string older = calibration_file();
-  older.replace(older.rfind("calibration-7-"), 14, "calibration-0-");
+  older.replace(older.rfind("calibration-8-"), 14, "calibration-0-");
   write_file("");
   ASSERT_EQ(unlink(calibration_file().c_str()), 0);
   std::ofstream(older) << file_with("number rotate 4099\n");

@@ -406,7 +406,7 @@ TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
   EXPECT_EQ(allreduce_of(four, 24575), "one-shot");
   EXPECT_EQ(allreduce_of(four, 24576), "sliced");
   EXPECT_EQ(allreduce_of(sharing, 512 * 1024 - 1), "hierarchical");
-  EXPECT_EQ(allreduce_of(sharing, 512 * 1024), "sliced");
+  EXPECT_EQ(allreduce_of(sharing, 16 << 20), "hierarchical");
   EXPECT_EQ(allreduce_of(place_ranks(9, machine(1, 1, 1, 2, 1), Placement::compact), 1 << 20),
             "hierarchical");
   // So do fewer than eight ranks.

@@ -28,7 +28,7 @@ namespace {
 
 // Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a number
 // changes.
-constexpr const char* version = "7";
+constexpr const char* version = "8";
 // How often a measurement is tried that the user asked for.
 constexpr int attempts = 3;
 constexpr const char* variable = "PHICOLL_CALIBRATION";

@@ -104,7 +104,6 @@ constexpr MeasuredSize measured_sizes[] = {{&HostNumbers::rotate, HostNumbers::p
                                            {&HostNumbers::shared_slice, HostNumbers::few},
                                            {&HostNumbers::shared_levels, HostNumbers::many},
                                            {&HostNumbers::shared_levels_wide, HostNumbers::many},
-                                           {&HostNumbers::shared_levels_end, HostNumbers::many},
                                            {&HostNumbers::shared_reduce, HostNumbers::many},
                                            {&HostNumbers::shared_exchange, few_or_many},
                                            {&HostNumbers::shared_pieces, few_or_many},
@@ -441,12 +440,11 @@ class NumberTrials {
       cut(&H::shared_slice, O::allreduce, {16 * kb, 32 * kb, 64 * kb}, combine, slices);
     } else if (ranks_.shape().oversubscribed()) {  // it is known which ranks share a CPU
       const std::string levels = "hierarchical:group=cpu";
-      const std::string large = "hierarchical:group=cpu:piece=65536:pieces=8";
+      const std::string large = "hierarchical:group=cpu:piece=131072:pieces=4";
       cut(&H::shared_levels, O::allreduce, {1 * kb, 2 * kb, 4 * kb}, "one-shot", levels);
       cut(&H::shared_levels_wide, O::allreduce, {32 * kb, 64 * kb, 128 * kb}, levels, large);
       cut(&H::shared_reduce, O::reduce, {256, 1 * kb, 4 * kb}, "mailbox:cell=960:cells=256",
           "hierarchical:group=cpu:piece=8192:pieces=64");
-      cut(&H::shared_levels_end, O::allreduce, {256 * kb, 512 * kb}, large, slices);
     }
     cut(&H::shared_pieces, O::alltoall, {1 * kb, 2 * kb, 4 * kb}, "one-shot",
         middle(O::alltoall, "one-shot:cell="));

@@ -34,7 +34,6 @@ struct HostNumbers {
   std::int64_t shared_exchange = 16 << 10;     ///< exchanges: a block for the largest cells
   std::int64_t shared_levels = 2 << 10;        ///< allreduce of more than four: one that goes CPU by CPU
   std::int64_t shared_levels_wide = 64 << 10;  ///< and from here on in larger pieces
-  std::int64_t shared_levels_end = 512 << 10;  ///< and from here on in slices, of up to eight
   std::int64_t shared_reduce = 256;            ///< reduce of more than four: one that goes CPU by CPU
   std::int64_t shared_combine = 8 << 10;       ///< allreduce of up to four: a message for larger cells
   std::int64_t shared_slice = 24 << 10;  ///< allreduce of up to four: a message that is combined in slices
@@ -108,7 +107,6 @@ constexpr HostNumberField host_number_fields[] = {
     {"shared-levels-wide", &HostNumbers::shared_levels_wide, 1, most_host_number},
     {"shared-reduce", &HostNumbers::shared_reduce, 1, most_host_number},
     {"shared-combine", &HostNumbers::shared_combine, 1, most_host_number},
-    {"shared-levels-end", &HostNumbers::shared_levels_end, 1, most_host_number},
     {"shared-slice", &HostNumbers::shared_slice, 1, most_host_number},
     {"shared-single", &HostNumbers::shared_single, 1, most_host_number},
     {"single", &HostNumbers::single, 1, most_host_number},

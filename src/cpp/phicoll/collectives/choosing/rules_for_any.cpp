@@ -103,15 +103,14 @@ AlgorithmChoice allreduce(const Choosing& at) {
     }
     return at.by_size({once, combined, slices});
   }
-  // Ranks pinned to a few CPUs. With 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4 to 32 KB,
-  // and in larger pieces 0.7 to 1.0 of the slices' time up to 256 KB; with 16 ranks 0.7 to 0.9 beyond that too.
+  // Ranks pinned to a few CPUs. With 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4 to 32 KB. In pieces of
+  // 128 KB it takes 0.8 to 0.95 of the slices' time from 64 KB to 16 MB (1 MB 1.02), and 0.65 for 1 MB where a line takes 300 ns
+  // and more: each CPU reads from the other what one rank there has combined, not what each rank has.
   if (at.shape.oversubscribed()) {
-    const From end = at.shape.size() <= 8 ? at.host.at(&H::shared_levels_end) : From(SIZE_MAX);
     AlgorithmChoice few = at.by_size(
         {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
          {at.host.at(&H::shared_levels), "hierarchical:group=cpu", cpu_by_cpu},
-         {at.host.at(&H::shared_levels_wide), "hierarchical:group=cpu:piece=65536:pieces=8", cpu_by_cpu},
-         {end, at.wide_cells("sliced:chunk=", at.ring), sliced}});
+         {at.host.at(&H::shared_levels_wide), "hierarchical:group=cpu:piece=131072:pieces=4", cpu_by_cpu}});
     if (at.fits(few)) return few;
   }
   // On two simulated packages the hierarchy takes 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks;
