@@ -168,6 +168,9 @@ def fails(function, mode, ranks=3, **options):
 
     def watched(comm, folder):
         comm.Barrier()
+        (Path(folder) / f"passed-{comm.rank}").touch()
+        while len(list(Path(folder).glob("passed-*"))) < comm.size:  # nobody is in the barrier any more
+            time.sleep(0.001)
         try:
             return function(comm)
         except phicoll.BrokenGroupError as error:
@@ -393,10 +396,15 @@ def test_launch_gives_a_program_its_world(mode, tmp_path):
 )
 def test_launch_tells_how_a_program_failed(end, status, words, tmp_path):
     text = f"""
-        import os, sys
+        import os, sys, time
+        from pathlib import Path
         import phicoll
         comm = phicoll.world()
         comm.Barrier()
+        folder = Path(sys.argv[0]).parent
+        (folder / f"passed-{{comm.rank}}").touch()
+        while len(list(folder.glob("passed-*"))) < comm.size:  # nobody is in the barrier any more
+            time.sleep(0.001)
         if comm.rank == 1:
             {end}
         try:

@@ -684,12 +684,14 @@ def test_a_pe_that_ends_ends_the_others_calls(tmp_path, end, status, waiting):
             import os, signal, sys, time
             from phicoll import BrokenGroupError, shmem
             shmem.init()
-            word, lock = shmem.zeros(1, int), shmem.new_lock()
+            word, passed, lock = shmem.zeros(1, int), shmem.zeros(1, int), shmem.new_lock()
             if shmem.my_pe() == 1:
                 shmem.set_lock(lock)
             shmem.barrier_all()
             if shmem.my_pe() == 1:
+                shmem.wait_until(passed, '==', 2)  # no other PE is in the barrier any more
                 {ENDS[end]}
+            shmem.atomic_inc(passed, 1)
             try:
                 {waiting}
             except BrokenGroupError as error:
