@@ -613,6 +613,26 @@ def test_split_dup_and_free(run):
     run(check)
 
 
+def test_many_communicators_are_held_at_a_time():
+    def check(comm):
+        parts = [comm.Dup() for _ in range(100)]
+        assert [part.allreduce(1) for part in parts] == [comm.size] * 100
+        found = np.zeros(1 << 20)
+        parts[-1].Allreduce(np.ones(1 << 20), found)
+        assert (found == comm.size).all()
+
+    phicoll.run(check, ranks=2)
+
+
+def test_a_program_on_its_own_may_hold_hundreds_of_communicators():
+    parts = [phicoll.COMM_SELF.Dup() for _ in range(300)]
+    for part in parts:
+        assert part.allgather("x") == ["x"]
+        found = np.zeros(100_000)
+        part.Allreduce(np.ones(100_000), found)
+        assert found.sum() == 100_000
+
+
 def test_an_algorithm_can_be_chosen_and_is_told(run):
     def check(comm):
         got = np.zeros(4)

@@ -31,6 +31,12 @@ GroupOptions small() {
   return options;
 }
 
+GroupOptions usual() {
+  GroupOptions options;
+  options.attach_timeout_ms = 60000;
+  return options;
+}
+
 void require(bool holds, const char* what) {
   if (!holds) throw Error(what);
 }
@@ -190,6 +196,55 @@ TEST(Split, APartOrGroupHasRoomForTheLongestRings) {
     require(group->why(facts).spec.text() == wanted, "a group");
     all.barrier();
   });
+}
+
+// Of Python's heap, and those made from such a part too.
+TEST(Split, EightPartsHaveRoomForTheLongestRings) {
+  GroupOptions options;
+  options.heap_limit = std::size_t{1} << 30;
+  ThreadGroup(16, options).run([](Communicator& all) {
+    const auto roomy = all.split(all.rank() / 2, 0, std::size_t{32} << 20);
+    CallFacts facts;
+    facts.operation = Operation::broadcast;
+    facts.bytes = std::size_t{2} << 20;
+    const std::string wanted = roomy->why(facts).spec.text();
+    const auto part = all.split(all.rank() / 2, 0);
+    require(part->why(facts).spec.text() == wanted, "a part");
+    require(part->dup()->why(facts).spec.text() == wanted, "a part's part");
+    all.barrier();
+  });
+}
+
+// Once half of the heap is taken, parts take less, and all parts of one split alike.
+TEST(Split, ManyMayBeHeldAtATime) {
+  in_threads_and_processes(
+      4,
+      [](Communicator& all) {
+        std::vector<std::unique_ptr<Communicator>> held;
+        for (int i = 0; i < 20; ++i) {
+          held.push_back(i % 3 == 0 ? all.split(all.rank() / 2, 0) : all.dup());
+          const auto mine = static_cast<std::uint32_t>(held.back()->region_bytes());
+          require(sum_of(all, mine) == 4 * mine, "another rank has another size");
+        }
+        require(held.front()->region_bytes() > std::size_t{16} << 20, "the first one's size");
+        require(held.back()->region_bytes() == std::size_t{4} << 20, "the last one's size");
+        for (const auto& part : held) require(sum_of(*part, 1) == as_word(part->size()), "sum");
+        all.barrier();
+      },
+      usual());
+}
+
+// A rank alone needs little.
+TEST(Split, RanksAloneMayHoldHundreds) {
+  in_threads_and_processes(
+      2,
+      [](Communicator& all) {
+        std::vector<std::unique_ptr<Communicator>> held;
+        for (int i = 0; i < 150; ++i) held.push_back(all.split(all.rank(), 0));
+        for (const auto& part : held) require(sum_of(*part, 7) == as_word(7), "sum");
+        all.barrier();
+      },
+      usual());
 }
 
 // Memory that was another communicator's is zero where it must be, and all of it comes back.

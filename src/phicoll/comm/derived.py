@@ -25,14 +25,12 @@ __all__ = [
     "IO",
     "KEYVAL_INVALID",
     "LASTUSEDCODE",
-    "PART_MEMORY",
     "TAG_UB",
     "UNIVERSE_SIZE",
     "WTIME_IS_GLOBAL",
     "Derived",
 ]
 
-PART_MEMORY = 32 << 20  # bytes for the collectives of a sub-communicator; allocated as they are used
 COMM_TYPE_SHARED = 1  # a kind of Split_type
 # Keys of Get_attr. Only the first two have values.
 TAG_UB, WTIME_IS_GLOBAL, HOST, IO, APPNUM, UNIVERSE_SIZE, LASTUSEDCODE = range(7)
@@ -57,7 +55,7 @@ class Derived(HasErrhandler):
         """A communicator, or COMM_NULL if ``core`` is None."""
         raise NotImplementedError
 
-    def Split(self, color: int = 0, key: int = 0, *, memory_limit: int = PART_MEMORY) -> Self:
+    def Split(self, color: int = 0, key: int = 0, *, memory_limit: int = 0) -> Self:
         """Return a new communicator of the ranks with the same ``color``, ordered by ``key``, then by rank.
 
         Parameters
@@ -67,7 +65,8 @@ class Derived(HasErrhandler):
         key:
             Sorts the ranks of the new communicator.
         memory_limit:
-            Bytes of the group's heap that its collectives may take.
+            Bytes of the group's heap that its collectives may take, allocated as they are used. 0 means up to 32 MB, up
+            to 4 MB once such communicators have half of the heap; less if there are many parts, and for a rank alone.
 
         Raises
         ------
@@ -87,7 +86,7 @@ class Derived(HasErrhandler):
             raise ArgumentError("split_type", repr(split_type), "COMM_TYPE_SHARED or UNDEFINED")
         return self.Split(UNDEFINED if split_type == UNDEFINED else 0, key)
 
-    def Dup(self, info: Any = None, *, memory_limit: int = PART_MEMORY) -> Self:
+    def Dup(self, info: Any = None, *, memory_limit: int = 0) -> Self:
         """Return a new communicator of the same ranks; calls on the two are independent. Raises as :meth:`Split`.
 
         ``info`` is accepted for mpi4py's programs and not used.
@@ -115,10 +114,11 @@ class Derived(HasErrhandler):
         place = checked_group(group).rank
         return self.Split(UNDEFINED if place == UNDEFINED else 0, max(place, 0))
 
-    def Create_group(self, group: Group, tag: int = 0, *, memory_limit: int = PART_MEMORY) -> Self:
+    def Create_group(self, group: Group, tag: int = 0, *, memory_limit: int = 0) -> Self:
         """Return a new communicator of a group's ranks, which all call it with the same group and tag.
 
-        Other ranks get ``COMM_NULL``, without waiting, as with MPICH and Open MPI.
+        Other ranks get ``COMM_NULL``, without waiting, as with MPICH and Open MPI. ``memory_limit`` is that of
+        :meth:`Split`.
         """
         core = self._whole
         places = checked_group(group).Translate_ranks(None, self.Get_group())

@@ -110,7 +110,7 @@ Communicator::~Communicator() {
     // The last rank gives the memory back: the others do not use it any more.
     if (memory_.control->leave(rank_, calls_, unwinding)) try {
         GroupChannels::give_back(*memory_.control, heap_);
-        heap_.give_back(memory_.block);
+        heap_.give_back_part(memory_.block);
       } catch (const Error&) {
         // The group is broken, and a rank died while it held the heap's lock: the heap is not used again.
       }

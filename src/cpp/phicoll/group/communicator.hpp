@@ -265,9 +265,10 @@ class alignas(arch::stride_bytes) Communicator {
 
   /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal, by their
   /// rank here. Returns null to a rank whose color is negative. Memory comes from the group's heap: `memory_limit`
-  /// bytes for its collectives, as its first rank says. 0 means half of what this communicator has for as many ranks,
-  /// less if all parts together then take more than a fifteenth of the heap, but at least 4 MB unless that is more than a
-  /// quarter of it. Collective.
+  /// bytes for its collectives, as its first rank says. 0 means 32 MB, or less: as much as this communicator has, a
+  /// fifteenth of the heap, or a seventh of it for all parts together. But it is at least 4 MB, if all parts together then
+  /// take no more than a quarter of the heap; once parts have half of the heap, or a sixteenth of it is left, it is no more
+  /// than that. A rank alone gets 4 MB, then 256 KB. Collective.
   /// Destroying the result is collective too, and must happen before this rank's group ends; it does not wait, and the
   /// last rank gives the memory back. Whatever breaks the result breaks the whole group, and errors name ranks by their
   /// number there. Throws ResourceError, on all ranks of one color alike and without effect, if the heap has no room.
@@ -275,8 +276,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// Makes a communicator with the same ranks.
   std::unique_ptr<Communicator> dup(std::size_t memory_limit = 0) { return split(0, rank_, memory_limit); }
   /// Makes a communicator of some ranks, in the order of `members`. Collective over these alone, with the same list and
-  /// tag. A `memory_limit` of 0 means as much as split gives to one of four equal parts, but at most 4 MB once half of the
-  /// heap is taken. Throws what split throws, and ArgumentError for a list without the calling rank or with a rank twice.
+  /// tag. A `memory_limit` of 0 means as much as split gives to one of four parts. Throws what split throws, and
+  /// ArgumentError for a list without the calling rank or with a rank twice.
   std::unique_ptr<Communicator> create_group(const std::vector<int>& members, int tag = 0,
                                              std::size_t memory_limit = 0);
   /// This rank's number in the group that it began in.
@@ -387,7 +388,8 @@ class alignas(arch::stride_bytes) Communicator {
                  bool exclusive, const AlgorithmSpec* algorithm);
   void sync();
   Messages& messages();
-  std::size_t region_for(std::size_t members, std::size_t parts) const;
+  bool has_room_for_large_parts() const;
+  std::size_t region_for(std::size_t members, std::size_t parts, bool roomy) const;
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes, SplitSlot& slot);
   std::unique_ptr<Communicator> child(const std::vector<int>& members, const SplitSlot& slot,

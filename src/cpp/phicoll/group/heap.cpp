@@ -74,6 +74,7 @@ struct Heap::Header {
   std::uint64_t touched;              // pages from here on were never used
   std::uint64_t low;                  // in front of this none is free
   Word<std::uint64_t> free;           // units that no block has
+  Word<std::uint64_t> of_parts;       // units of sub-communicators' blocks
   std::uint64_t used_at;              // bytes from the heap's start
   std::uint64_t first_at;
   std::uint64_t pages_at;
@@ -163,6 +164,21 @@ std::size_t Heap::bytes() const {
 
 std::size_t Heap::free_bytes() const {
   return memory_ == nullptr ? 0 : header().free.atomic().load(std::memory_order_relaxed) * header().unit;
+}
+
+std::size_t Heap::part_bytes() const {
+  return memory_ == nullptr ? 0 : header().of_parts.atomic().load(std::memory_order_relaxed) * header().unit;
+}
+
+Heap::Block Heap::take_part(std::size_t bytes) {
+  const Block block = take(bytes, false);
+  header().of_parts.atomic().fetch_add(bytes_at(block.at) / header().unit, std::memory_order_relaxed);
+  return block;
+}
+
+void Heap::give_back_part(void* pointer) {
+  header().of_parts.atomic().fetch_sub(bytes_at(pointer) / header().unit, std::memory_order_relaxed);
+  give_back(pointer);
 }
 
 bool Heap::holds(const void* pointer) const {

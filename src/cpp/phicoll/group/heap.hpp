@@ -45,6 +45,9 @@ class Heap {
   /// Frees a block, which any rank may have taken. Throws ArgumentError("pointer") for what is not the start of a
   /// block.
   void give_back(void* pointer);
+  /// The same for a sub-communicator's block, which counts in part_bytes().
+  Block take_part(std::size_t bytes);
+  void give_back_part(void* pointer);
 
   /// Bytes of the block that begins at `pointer`, at least what was asked for. Throws as give_back.
   std::size_t bytes_at(const void* pointer) const;
@@ -53,6 +56,7 @@ class Heap {
   bool holds(const void* pointer) const;
   std::size_t bytes() const;
   std::size_t free_bytes() const;
+  std::size_t part_bytes() const;
 
  private:
   struct Header;

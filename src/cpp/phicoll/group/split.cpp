@@ -20,6 +20,7 @@ namespace {
 // `auto` is made to fit (CollectiveSet).
 constexpr std::size_t usual_region = std::size_t{4} << 20;
 constexpr std::size_t least_region = std::size_t{256} << 10;
+constexpr std::size_t most_region = std::size_t{32} << 20;
 
 Shape shape_of(const Shape& parent, const std::vector<int>& members) {
   std::vector<Place> places;
@@ -40,24 +41,34 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members) {
 
 }  // namespace
 
-/// The region of one of the parts of a split. Large calls need rings that go round slowly: with half as many cells,
-/// allreduces of 512 KB and 1 MB by two ranks took 1.4 and 1.6 times as long between near CPUs. Pages are taken as they
-/// are used, but all parts together take at most a fifteenth of the heap beyond what small calls need, so that programs
-/// may split often. (A sixteenth of the default heap has no room for the heads of two ranks' longest rings.) It does not
-/// depend on what the heap has left, so it is the same in every run.
-std::size_t Communicator::region_for(std::size_t members, std::size_t parts) const {
-  const std::size_t half = region_.bytes() / 2 / static_cast<std::size_t>(size()) * members;
-  const std::size_t small = std::max(std::min(usual_region, heap_.bytes() / 4 / parts), least_region);
-  return std::max(std::min(half, heap_.bytes() / 15 / parts), small);
+/// Whether parts may take what makes large calls fast. Arrays count only where they leave little.
+bool Communicator::has_room_for_large_parts() const {
+  return heap_.part_bytes() < heap_.bytes() / 2 && heap_.free_bytes() >= heap_.bytes() / 16;
 }
 
+/// The region of one of the parts of a split. Large calls need rings that go round slowly: with half as many cells,
+/// allreduces of 512 KB and 1 MB by two ranks took 1.4 and 1.6 times as long between near CPUs. Two ranks' longest rings
+/// take 17 MB, the fifteenth of C++'s default heap. Pages are taken as they are used, but programs may split often: all
+/// parts together take at most a seventh of the heap beyond what small calls need (eight pairs get 18 MB each of Python's
+/// heap of 1 GB), and nothing beyond that once the heap is not `roomy`. A rank alone moves its data without rings. What it
+/// names an algorithm for has room all the same, while there is.
+std::size_t Communicator::region_for(std::size_t members, std::size_t parts, bool roomy) const {
+  const std::size_t small = std::max(std::min(usual_region, heap_.bytes() / 4 / parts), least_region);
+  if (members == 1) return roomy ? small : least_region;
+  const std::size_t large =
+      std::min({region_.bytes(), most_region, heap_.bytes() / 15, heap_.bytes() / 7 / parts});
+  return roomy ? std::max(large, small) : small;
+}
+
+/// The same on the first ranks of all parts, whichever of them takes its memory first. It is the same in every run too, unless
+/// some ranks still free parts that have half of the heap.
 std::size_t Communicator::default_region(std::size_t members) const {
   std::vector<std::int64_t> colors;
   for (int r = 0; r < size(); ++r)
     if (memory_.slots[r].color >= 0) colors.push_back(memory_.slots[r].color);
   std::sort(colors.begin(), colors.end());
   colors.erase(std::unique(colors.begin(), colors.end()), colors.end());
-  return region_for(members, colors.size());
+  return region_for(members, colors.size(), memory_.slots[0].roomy != 0);
 }
 
 /// The child's block, by its first rank: all but the region zeroed and written, in pages that are there.
@@ -71,11 +82,11 @@ void Communicator::found_child(const std::vector<int>& members, std::size_t regi
     if (region_bytes > heap_.bytes()) throw ResourceError("more than the heap has");
     region_bytes = GroupLayout::round_up(region_bytes);
     slot.asked = front + region_bytes;
-    block = heap_.take(front + region_bytes, false);
+    block = heap_.take_part(front + region_bytes);
     heap_.reserve(block.at, front);
   } catch (const ResourceError&) {
     // The part's other ranks hear of it, and all of them raise.
-    if (block.at != nullptr) heap_.give_back(block.at);
+    if (block.at != nullptr) heap_.give_back_part(block.at);
     slot.free = heap_.free_bytes();
     return;
   }
@@ -91,12 +102,13 @@ void Communicator::found_child(const std::vector<int>& members, std::size_t regi
 std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_t memory_limit) {
   // Plain stores and loads of slots, ordered by the two barriers: the first makes every rank's wish visible
   // to all, the second every first rank's block to its part. A slot is written again only in the next split.
-  // Its color and key come before that one's first barrier, and by then no rank reads them, as all have come
-  // to this one's second; its block comes after it, when all have left this split.
+  // Its color, key and room come before that one's first barrier, and by then no rank reads them, as all have
+  // come to this one's second; its block comes after it, when all have left this split.
   check_process();
   SplitSlot& own = memory_.slots[rank_];
   own.color = color;
   own.key = key;
+  own.roomy = has_room_for_large_parts() ? 1 : 0;
   const auto meet = [this] {
     if (board_ != nullptr)
       board_->note(rank_, calls_.begun() + 1, CallNote{call_signature::split, calls_.tag()});
@@ -141,10 +153,8 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   SplitSlot slot = SplitSlot();
   if (members[0] == rank_) {
     try {
-      // One of several, but nobody knows of how many: as one of four while half of the heap is free.
-      const bool roomy = heap_.free_bytes() >= heap_.bytes() / 2;
-      const std::size_t part = region_for(members.size(), 4);
-      const std::size_t usual = roomy ? part : std::min(part, usual_region);
+      // One of several, but nobody knows of how many: as one of four.
+      const std::size_t usual = region_for(members.size(), 4, has_room_for_large_parts());
       found_child(members, memory_limit != 0 ? memory_limit : usual, slot);
     } catch (const std::exception& error) {
       fail(error.what());
@@ -170,7 +180,7 @@ std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
   try {
     if (place == 0) {
       SplitSlot slot = SplitSlot();
-      found_child(members, region_for(members.size(), 1), slot);
+      found_child(members, region_for(members.size(), 1, has_room_for_large_parts()), slot);
       if (slot.block != 0) slot_at(slot.block) = slot;
       // acq_rel: whoever sees the place sees all that was written there. Of several ranks, the first one's is taken, also
       // where it left no room for this one's.
@@ -179,7 +189,7 @@ std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
       else if (made.compare_exchange_strong(place, slot.block, std::memory_order_acq_rel))
         place = slot.block;
       else
-        heap_.give_back(memory_.control->at(slot.block));
+        heap_.give_back_part(memory_.control->at(slot.block));
       if (place == 0) return child(members, slot);  // throws
     }
   } catch (const std::exception& error) {

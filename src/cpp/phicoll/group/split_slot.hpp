@@ -11,6 +11,7 @@ namespace phicoll {
 struct alignas(arch::stride_bytes) SplitSlot {
   std::int64_t color;
   std::int64_t key;
+  std::uint64_t roomy;  // has_room_for_large_parts(), before any part took memory; rank 0's counts
   // By the first rank of a part, for the part's others.
   std::uint64_t block;         // offset of the child's control in the group's memory; 0: there was no memory
   std::uint64_t region_bytes;  // of the child

@@ -26,7 +26,7 @@ struct PhicollGroup {
 
 namespace {
 
-// Virtual: a machine gives pages as they are used. Each sub-communicator takes up to 17 MB of it, 4 MB once half is taken.
+// Virtual: a machine gives pages as they are used. Each sub-communicator takes up to 32 MB of it, 4 MB once they have half.
 constexpr std::size_t heap_limit = std::size_t{1} << 30;
 
 Communicator& of(PhicollComm* comm) {
