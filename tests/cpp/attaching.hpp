@@ -23,11 +23,13 @@ inline bool has_made_its_group(pid_t pid) {
     char target[256] = {};
     const std::string path = folder + entry->d_name;
     if (readlink(path.c_str(), target, sizeof target - 1) < 0) continue;
-    if (std::string(target).find("phicoll-group") == std::string::npos) continue;
+    if (std::string(target).find("(deleted)") == std::string::npos) continue;  // memory without a name
     try {
       const auto memory = os::SharedMemory::from_descriptor(open(path.c_str(), O_RDWR | O_CLOEXEC), 0);
+      if (memory.size() < GroupLayout::header_offset() + sizeof(ProcessHeader)) continue;
       const auto& header = *GroupLayout::header_at(memory.data());
-      found = header.members[0].state.atomic().load() >= ProcessHeader::claimed;
+      if (header.magic != ProcessHeader::expected_magic) continue;
+      found = found || header.members[0].state.atomic().load() >= ProcessHeader::claimed;
     } catch (const Error&) {
     }  // it is still being made
   }
