@@ -398,6 +398,7 @@ class alignas(arch::stride_bytes) Communicator {
   Nonblocking& nonblocking();
   bool send_now(const void* data, std::size_t bytes, int dest, int tag, unsigned type);
   Envelope carry_out(const Transfer& wanted);
+  void fail_others(const std::exception& error);
   bool find(Envelope* found, int source, int tag, bool waits, bool holds);
   std::shared_ptr<Transfer> begin(Transfer wanted);
   void finish(Transfer& transfer);

@@ -116,9 +116,10 @@ bool Messages::pending() const {
   return own && endpoint.pending();
 }
 
+// In a broken group nothing goes on: what a call left that ended by an exception may be in memory that is gone.
 bool Messages::go_on() {
   const std::unique_lock<ThreadLock> own(lock, std::try_to_lock);
-  return own && endpoint.pending() && endpoint.progress(port);
+  return own && endpoint.pending() && !channels.broken() && endpoint.progress(port);
 }
 
 void Messages::take_back(const Transfer& transfer) {
@@ -139,13 +140,13 @@ Messages::Messages(Control& control, Heap& heap, int rank, const Shape& shape, c
 
 Messages::~Messages() {
   work_->remove(*this);
-  endpoint.withdraw(port);
+  if (home_.here()) endpoint.withdraw(port);  // a fork has copies of what its parent goes on with
 }
 
 void Messages::send_all() {
   const std::lock_guard<ThreadLock> own(lock);
   endpoint.tell_of_sends();
-  endpoint.wait_for(port, [this] { return !endpoint.sends(); });
+  endpoint.wait_for(port, [this] { return channels.broken() || !endpoint.sends(); });
 }
 
 SharedTransfer Messages::spare(const Transfer& wanted) {
@@ -242,14 +243,26 @@ void Communicator::finish(Transfer& transfer) {
   if (transfer.done) return;
   Messages& own = messages();
   const std::lock_guard<ThreadLock> lock(own.lock);
-  try {
-    own.endpoint.finish(own.port, transfer);
-  } catch (...) {
-    // Its memory may be the caller's frame.
+  const auto take_back = [&] {  // its memory may be the caller's frame
     own.endpoint.take_back(transfer);
     own.endpoint.withdraw(own.port);
+  };
+  try {
+    own.endpoint.finish(own.port, transfer);
+  } catch (const std::exception& error) {
+    fail_others(error);
+    take_back();
+    throw;
+  } catch (...) {  // the thread is being cancelled
+    take_back();
     throw;
   }
+}
+
+// First of all, so that no thread goes on with what the call leaves (Messages::go_on), and those that wait in a call let go of
+// their locks. A group of one rank stays usable.
+void Communicator::fail_others(const std::exception& error) {
+  if (size_ > 1) fail(error);
 }
 
 void Communicator::send(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
@@ -383,7 +396,8 @@ std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Begun>>& be
     own.endpoint.tell_of_requests();
     for (const auto& one : begun) own.endpoint.tell_of_request(*one);
     own.endpoint.wait_for(own.port, any);  // those of other communicators go on in the background
-  } catch (...) {
+  } catch (const std::exception& error) {
+    fail_others(error);
     for (const auto& one : begun)
       if (const auto* const transfer = dynamic_cast<const Transfer*>(one.get()))
         memory_.work->take_back(*transfer);

@@ -14,6 +14,7 @@
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/endpoint.hpp"
+#include "phicoll/os/home_process.hpp"
 
 namespace phicoll {
 
@@ -23,6 +24,7 @@ class GroupChannels final : public Channels {
   GroupChannels(Control& control, Heap& heap);
   bool ranks_may_stop() const override { return control_.shared(); }
   bool has_ended(int rank) const override;
+  bool broken() const { return control_.broken(); }
   std::size_t ring_bytes() const override { return ring_bytes_; }
   Word<std::uint64_t>& place(int from, int to) override;
   Channel& at(std::uint64_t place) override;
@@ -66,6 +68,7 @@ class Messages final : public Ongoing {
   Endpoint<NativePort> endpoint;
 
  private:
+  os::HomeProcess home_;
   SharedTransfer spare_;
   std::shared_ptr<RankWork> work_;
 };
