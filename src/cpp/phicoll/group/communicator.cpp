@@ -123,7 +123,7 @@ Communicator::~Communicator() {
 void Communicator::wait_for_all() {
   check_process();
   if (nonblocking_) nonblocking_->wait_for_all();
-  if (messages_ && !abandoned_) messages_->send_all();
+  if (messages_) messages_->send_all();
 }
 
 void Communicator::abandon() {
