@@ -1,5 +1,9 @@
 """Messages between two ranks from Python: mpi4py's calls, requests, statuses, objects, and bad input."""
 
+import signal
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from functools import partial
@@ -507,6 +511,53 @@ def dropped_sends_at_the_end(comm):
     return bool((got == 5).all()) and [comm.recv() for _ in range(60)] == list(range(60))
 
 
+def dropped_sends_on_a_dropped_communicator(comm):
+    part = comm.Dup()
+    if comm.rank == 0:
+        part.Bsend(np.full(LARGE, 5.0), 1)
+        return True
+    time.sleep(0.4)
+    got = np.zeros(LARGE)
+    part.Recv(got, 0)
+    return bool((got == 5).all())
+
+
+# More than a channel has cells, so the sender waits for room before it makes the call that its receiver waits for.
+MORE_THAN_A_CHANNEL = 100
+
+
+def many_sends_then_a_barrier(comm):
+    if comm.rank == 0:
+        for i in range(MORE_THAN_A_CHANNEL):
+            comm.send(i, 1)
+        comm.Barrier()
+        return True
+    comm.Barrier()
+    return [comm.recv(source=0) for _ in range(MORE_THAN_A_CHANNEL)] == list(range(MORE_THAN_A_CHANNEL))
+
+
+def many_sends_before_one_to_another(comm):
+    if comm.rank == 0:
+        for i in range(MORE_THAN_A_CHANNEL):
+            comm.send(i, 2)
+        comm.send("go", 1)
+        return True
+    if comm.rank == 1:
+        comm.send(comm.recv(source=0), 2)
+        return True
+    assert comm.recv(source=1) == "go"
+    return [comm.recv(source=0) for _ in range(MORE_THAN_A_CHANNEL)] == list(range(MORE_THAN_A_CHANNEL))
+
+
+def many_sends_to_one_that_sends_synchronously(comm):
+    if comm.rank == 0:
+        comm.ssend("mine", 1)
+        return [comm.recv(source=1) for _ in range(MORE_THAN_A_CHANNEL)] == list(range(MORE_THAN_A_CHANNEL))
+    for i in range(MORE_THAN_A_CHANNEL):
+        comm.send(i, 0)
+    return comm.recv(source=0) == "mine"
+
+
 def a_send_on_another_communicator(comm):
     other = comm.Dup()
     if comm.rank == 0:
@@ -606,6 +657,10 @@ def a_refused_exchange(comm):
         (2, posted_receive_then_barrier),
         (2, many_sends_then_a_collective),
         (2, dropped_sends_at_the_end),
+        (2, dropped_sends_on_a_dropped_communicator),
+        (2, many_sends_then_a_barrier),
+        (3, many_sends_before_one_to_another),
+        (2, many_sends_to_one_that_sends_synchronously),
         (2, a_send_on_another_communicator),
         (3, large_objects_by_requests),
         (2, many_large_messages_out_of_order),
@@ -618,6 +673,60 @@ def a_refused_exchange(comm):
 )
 def test_what_is_begun_goes_on(work, ranks, mode):
     assert run(work, ranks, mode) == [True] * ranks
+
+
+def test_an_exception_in_waitany_ends_the_waits_of_other_threads(mode):
+    def work(comm):
+        other = comm.Dup()
+        if comm.rank == 1:
+            time.sleep(2)
+            return
+        thread = threading.Thread(target=lambda: other.recv(source=1), daemon=True)
+        thread.start()
+
+        def alarm(*_):
+            raise ZeroDivisionError("from the handler")
+
+        signal.signal(signal.SIGALRM, alarm)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        Request.Waitany([comm.irecv(source=1)])
+
+    if mode == "threads":
+        pytest.skip("a thread that is not the main one handles no signals")
+    with pytest.raises(ZeroDivisionError, match="from the handler"):
+        run(work, 2, mode)
+
+
+def test_a_fork_that_ends_leaves_its_parent_s_sends_alone(tmp_path):
+    script = tmp_path / "forks.py"
+    script.write_text(
+        textwrap.dedent("""
+        import os, sys, time
+        import numpy as np
+        from phicoll import COMM_WORLD as comm
+
+        if comm.rank == 0:
+            mine = comm.empty(1 << 16)
+            mine[:] = 3
+            request = comm.Isend(mine, 1)
+            if os.fork() == 0:
+                sys.exit(0)
+            os.wait()
+            request.Wait()
+        else:
+            time.sleep(0.5)
+            got = np.empty(1 << 16)
+            comm.Recv(got, 0)
+            print("right" if (got == 3).all() else "wrong")
+        """)
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "phicoll.launch", "-n", "2", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "[1] right\n"), ran.stderr
 
 
 def test_the_world_of_the_module_is_the_running_rank_s():

@@ -85,7 +85,7 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       hand_over_(shape.host()),
       heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
   if (!memory_.work) memory_.work = std::make_shared<RankWork>();
-  background_ = memory_.work.get();
+  background_ = memory_.nonblocking == nullptr ? static_cast<Background*>(&within_) : memory_.work.get();
   if (memory_.nonblocking == nullptr) memory_.work->begin_communicator();
   equip(port_);
   equip(barrier_port_);
@@ -129,6 +129,25 @@ void Communicator::wait_for_all() {
 void Communicator::abandon() {
   abandoned_ = true;
   if (nonblocking_) nonblocking_->abandon();
+}
+
+bool Communicator::Within::pending() const {
+  return own_.memory_.work->pending();
+}
+
+bool Communicator::Within::go_on() {
+  return own_.memory_.work->go_on();
+}
+
+// The first message may come before this rank makes a call for messages.
+bool Communicator::Within::take_in() {
+  if (!own_.messages_ && own_.memory_.control->messages().atomic().load(std::memory_order_acquire) != 0)
+    own_.messages();
+  return own_.memory_.work->take_in();
+}
+
+bool Communicator::Within::has_several_communicators() const {
+  return own_.memory_.work->has_several_communicators();
 }
 
 void Communicator::set_progress(void (*progress)()) {

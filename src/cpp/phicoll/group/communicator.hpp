@@ -443,6 +443,19 @@ class alignas(arch::stride_bytes) Communicator {
   std::unique_ptr<Nonblocking> nonblocking_;
   std::map<Operation, std::string> selected_;
   bool abandoned_ = false;
+  /// What goes on within a wait of this communicator.
+  class Within final : public Background {
+   public:
+    explicit Within(Communicator& own) : own_(own) {}
+    bool pending() const override;
+    bool go_on() override;
+    bool take_in() override;
+    bool has_several_communicators() const override;
+
+   private:
+    Communicator& own_;
+  };
+  Within within_{*this};
   Background* background_ = nullptr;
 };
 

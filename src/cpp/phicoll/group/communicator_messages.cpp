@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -122,6 +123,25 @@ bool Messages::go_on() {
   return own && endpoint.pending() && !channels.broken() && endpoint.progress(port);
 }
 
+bool Messages::take_in() {
+  const std::unique_lock<ThreadLock> own(lock, std::try_to_lock);
+  return own && take_in_locked();
+}
+
+bool Messages::take_in_locked() {
+  if (channels.broken()) return false;
+  try {
+    return endpoint.take_in(port);
+  } catch (const std::bad_alloc&) {
+    return false;  // the message stays in its channel
+  }
+}
+
+bool Messages::Within::take_in() {
+  const bool own = own_.take_in_locked();
+  return own_.work_->take_in() || own;
+}
+
 void Messages::take_back(const Transfer& transfer) {
   const std::lock_guard<ThreadLock> own(lock);
   endpoint.take_back(transfer);
@@ -133,8 +153,9 @@ Messages::Messages(Control& control, Heap& heap, int rank, const Shape& shape, c
     : port(control, rank, wait, nullptr, nullptr, &stuck),
       channels(control, heap),
       endpoint(Setup{rank, shape, nullptr}, channels, stuck),
+      within_(*this),
       work_(std::move(work)) {
-  port.set_background(work_.get());
+  port.set_background(&within_);
   work_->add(*this);
 }
 

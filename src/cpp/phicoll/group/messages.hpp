@@ -57,6 +57,7 @@ class Messages final : public Ongoing {
   void send_all();
   bool pending() const override;
   bool go_on() override;
+  bool take_in() override;
   void take_back(const Transfer& transfer) override;
   /// The transfer of blocking calls, used again by each.
   SharedTransfer spare(const Transfer& wanted);
@@ -68,6 +69,21 @@ class Messages final : public Ongoing {
   Endpoint<NativePort> endpoint;
 
  private:
+  /// What goes on within a wait of these messages, whose lock the waiting thread holds.
+  class Within final : public Background {
+   public:
+    explicit Within(Messages& own) : own_(own) {}
+    bool pending() const override { return own_.work_->pending(); }
+    bool go_on() override { return own_.work_->go_on(); }
+    bool take_in() override;
+    bool has_several_communicators() const override { return own_.work_->has_several_communicators(); }
+
+   private:
+    Messages& own_;
+  };
+  bool take_in_locked();
+
+  Within within_;
   os::HomeProcess home_;
   SharedTransfer spare_;
   std::shared_ptr<RankWork> work_;

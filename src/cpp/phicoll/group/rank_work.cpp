@@ -30,6 +30,14 @@ bool RankWork::go_on() {
   return any;
 }
 
+bool RankWork::take_in() {
+  const std::unique_lock<ThreadLock> list(list_, std::try_to_lock);
+  bool any = false;
+  if (list)
+    for (Ongoing* const one : all_) any = one->take_in() || any;
+  return any;
+}
+
 void RankWork::add(Ongoing& one) {
   const std::lock_guard<ThreadLock> list(list_);
   all_.push_back(&one);

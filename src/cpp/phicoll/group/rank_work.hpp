@@ -38,6 +38,7 @@ class RankWork final : public Background {
   using Progress = void (*)();
   bool pending() const override;
   bool go_on() override;
+  bool take_in() override;
   bool has_several_communicators() const override {
     return communicators_.load(std::memory_order_relaxed) > 1;
   }

@@ -49,6 +49,8 @@ constexpr std::int64_t settled_ns = 1000 * 1000 * 1000;
 // A wait for any of several words cannot sleep on one. After the first time it naps for the second, every 16th turn.
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
 constexpr long nap_ns = 50 * 1000;
+// A rank that has waited this long takes in what others have sent to it.
+constexpr std::int64_t taking_in_ns = 5 * 1000 * 1000;
 // The longest sleep: the fallback where membarrier is missing, and the latest moment at which a sleeper sees
 // a broken group.
 constexpr std::int64_t longest_sleep_ns = 10 * 1000 * 1000;
@@ -308,7 +310,7 @@ void NativePort::wake_slow(const void* place) const {
   os::futex_wake(&slot.sequence.atomic(), max_ranks, control_->shared());
 }
 
-void NativePort::check_alive(Patience& patience, bool in_call) const {
+bool NativePort::check_alive(Patience& patience, bool in_call) const {
   const std::int64_t now = os::now_ns();
   if (patience.started_ns_ == 0) patience.started_ns_ = patience.compared_ns_ = now;
   if (calls_ != nullptr) {
@@ -333,6 +335,9 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
     }
   }
   const std::int64_t waited = now - patience.started_ns_;
+  // What moves proves that the group is not stuck.
+  const bool took = in_call && background_ != nullptr && waited > taking_in_ns && background_->take_in();
+  if (took) patience.end_mark();
   // Last, and only in a long wait: counting threads takes the interpreter's lock.
   const auto others_may_end_it = [this] {
     return background_ != nullptr && background_->has_several_communicators() &&
@@ -356,11 +361,12 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   control_->check_broken(rank_);
   if (InterruptHook hook = interrupt_hook.load(std::memory_order_acquire)) hook();
   const std::int64_t limit = control_->timeout_ns();
-  if (limit <= 0 || waited <= limit) return;
+  if (limit <= 0 || waited <= limit) return took;
   const std::string reason =
       "waited longer than the group's timeout of " + std::to_string(limit / 1000000) + " ms";
   control_->break_group(rank_, reason.c_str(), true);
   control_->check_broken(rank_);
+  return took;
 }
 
 // The other rank may wait for something that this one has begun, such as a large send, so a rank with such work does
@@ -412,7 +418,7 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
     tell_of_a_wait();
   }
   for (;;) {
-    check_alive(patience, true);
+    const bool took = check_alive(patience, true);
     bool holds = false;
     switch (wait_.kind) {
       case WaitPolicy::Kind::spin:
@@ -425,7 +431,8 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
         holds = look_yielding(a, seen, 64);
         break;
       case WaitPolicy::Kind::adaptive:
-        holds = sleep_once(a, seen);
+        // Whoever found room sends more.
+        holds = took ? look_yielding(a, seen, yields_a_check) : sleep_once(a, seen);
         break;
     }
     if (holds) return seen;

@@ -89,6 +89,8 @@ class Background {
   virtual bool pending() const = 0;
   /// Goes on without waiting. Returns whether anything was done.
   virtual bool go_on() = 0;
+  /// Takes in what others have sent to a rank that waits for long, since they may wait for room. Returns whether there was any.
+  virtual bool take_in() { return false; }
   /// Whether another thread of the rank may make a call meanwhile: each communicator takes one call at a time.
   virtual bool has_several_communicators() const { return false; }
 
@@ -488,7 +490,7 @@ class NativePort {
   std::uint64_t wait_going_on(const Awaited& awaited) const;
   std::uint64_t wait_elsewhere(const Awaited& awaited) const;
   bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;
-  void check_alive(Patience& patience, bool in_call) const;
+  bool check_alive(Patience& patience, bool in_call) const;
 
   Control* control_;
   const CallHistory* calls_;

@@ -20,7 +20,9 @@
 // turn. So both rules hold, since cells of one sender are taken in order and neither list is reordered.
 //
 // A rank sends and takes messages when it is in a call. While it waits in any call (also a collective, or on another
-// communicator), or tests a request of this one, pieces that found no room go on and receives are served.
+// communicator), or tests a request of this one, pieces that found no room go on and receives are served. If it waits for long,
+// it takes in messages that it has no receive for, too, since a sender may wait for room in the channel before it makes the
+// call that this rank waits for.
 
 #include <cstddef>
 #include <cstdint>
@@ -95,6 +97,21 @@ class Endpoint {
         if (from_any || receiver_.expects(from)) any = receiver_.take_all(port, from) || any;
     }
     if (sends()) any = sender_.push_all(port) || any;
+    return any;
+  }
+  /// Takes in what has come from any rank, within a wait of this endpoint or beside it. Returns whether there was any.
+  bool take_in(Port& port) {
+    if (taking_in_) return false;
+    taking_in_ = true;
+    bool any = false;
+    try {
+      for (int from = 0; from < ranks_; ++from)
+        if (from != receiver_.awaited()) any = receiver_.take_all(port, from) || any;
+    } catch (...) {
+      taking_in_ = false;
+      throw;
+    }
+    taking_in_ = false;
     return any;
   }
   /// Withdraws a receive that no message has matched yet. Returns false if one has.
@@ -177,6 +194,7 @@ class Endpoint {
   std::vector<Pools<Port>> pools_;
   Sender<Port> sender_;
   Receiver<Port> receiver_;
+  bool taking_in_ = false;       // a wait within it does not begin it again
   std::uint64_t last_held_ = 0;  // the last number of a message that is kept for one receive
 };
 

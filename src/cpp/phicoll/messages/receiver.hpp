@@ -43,6 +43,7 @@ class Receiver {
     if (from == any_source || busy() || !waiting_.empty() || !has_channel(port, from)) return false;
     In& in = in_of(from);
     MessageCell& cell = in.channel->cell_of(in.cells);
+    const Serving serving(*this, from);
     port.wait(cell.number, equal(in.cells + 1), hint_(from));
     const CellNote note = CellNote::of(port.load_relaxed(cell.what));
     const Envelope envelope = envelope_of(port, cell, note, from);
@@ -71,6 +72,7 @@ class Receiver {
       t->done = true;
       return;
     }
+    const Serving serving(*this, it->envelope.source);
     t->refused = refusal(it->envelope, *t);
     t->envelope = it->envelope;
     if (t->refused.empty()) make_room(port, *t, it->envelope.bytes);
@@ -110,6 +112,7 @@ class Receiver {
     if (!has_channel(port, from)) return false;
     In& in = in_of(from);
     bool any = false;
+    const Serving serving(*this, from);
     ask(port, in);
     for (std::uint64_t i = 0; i < Channel::cells; ++i) {
       if (port.load_acquire(in.channel->cell_of(in.cells).number) != in.cells + 1) break;
@@ -118,6 +121,8 @@ class Receiver {
     }
     return any;
   }
+  /// The rank of which a message is being taken or awaited, or any_rank.
+  int awaited() const { return awaited_; }
   /// Withdraws a receive that no message has matched yet. Returns false if one has.
   bool take_back(const Transfer& transfer) {
     for (auto it = posted_.begin(); it != posted_.end(); ++it) {
@@ -134,6 +139,20 @@ class Receiver {
   }
 
  private:
+  /// While it lives, take_in() leaves this rank's channel alone.
+  class Serving {
+   public:
+    Serving(Receiver& receiver, int from) : receiver_(receiver), before_(receiver.awaited_) {
+      receiver.awaited_ = from;
+    }
+    ~Serving() { receiver_.awaited_ = before_; }
+    Serving(const Serving&) = delete;
+    Serving& operator=(const Serving&) = delete;
+
+   private:
+    Receiver& receiver_;
+    int before_;
+  };
   /// A message that came before its receive.
   struct Waiting {
     explicit Waiting(std::size_t room) : bytes(room) {}
@@ -315,6 +334,7 @@ class Receiver {
   /// Waits for the next cell of a rank and takes it.
   void take_next(Port& port, int from) {
     In& in = in_of(from);
+    const Serving serving(*this, from);
     if (in.channel == nullptr)
       in.channel = &channels_.at(
           port.wait(channels_.place(from, division_.rank), not_equal(std::uint64_t{0}), hint_(from)));
@@ -472,6 +492,7 @@ class Receiver {
   std::vector<In> in_;
   std::vector<SharedTransfer> posted_;
   std::list<Waiting> waiting_;
+  int awaited_ = any_rank;
   std::size_t streams_ = 0;  // messages with pieces still to come
   CopyWays stores_;          // of what comes through the rings; `once` are the stores past the caches
 };
