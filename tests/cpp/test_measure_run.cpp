@@ -191,7 +191,7 @@ TEST_F(BenchTest, WritesEveryKindOfRecordOncePerWhat) {
 }
 
 TEST_F(BenchTest, ResumesAfterAKill) {
-  std::vector<std::string> words = sweep("auto,dissemination", "2", "3", "30");
+  std::vector<std::string> words = sweep("auto,dissemination", "2", "3", "12");
   const pid_t child = start(words);
   ASSERT_TRUE(wait_for("sample"));
   kill(child, SIGKILL);
@@ -207,7 +207,7 @@ TEST_F(BenchTest, ResumesAfterAKill) {
   }
   int whole = 0;  // two subjects, two modes, two definitions
   for (const auto& round : samples) whole += round.second == 8 ? 1 : 0;
-  EXPECT_EQ(whole, 90);
+  EXPECT_EQ(whole, 36);
   EXPECT_EQ(all.back()["reason"].string, "complete");
 }
 
