@@ -182,6 +182,13 @@ def test_errors_are_the_mpi_s(installed: Installed) -> None:
     assert len(done.stdout.splitlines()) == 7
 
 
+def test_arguments_without_a_meaning_may_be_null_on_one_rank(installed: Installed) -> None:
+    program = installed.compile("insignificant")
+    done = installed.run(3, program, options=("--report",), PHICOLL_MPI_FIRST_CALLS="0")
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert rows(done.stderr, "passed through") == {}
+
+
 def run_on_nodes(
     installed: Installed, nodes: str, *program: object, options: tuple[str, ...] = (), **variables: str
 ) -> subprocess.CompletedProcess[str]:

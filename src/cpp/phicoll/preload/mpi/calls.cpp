@@ -329,6 +329,8 @@ template <class Count, class Pass>
   if (reducing == nullptr) return pass();
   if (count < 0) PHICOLL_PASS(row, Why::argument);
   if (count == 0) return MPI_SUCCESS;
+  // Rank 0 of an exclusive scan receives nothing, so its buffer may be anything, and no algorithm writes to it.
+  if (row == Row::Exscan && comm->rank == 0 && send != MPI_IN_PLACE) receive = const_cast<void*>(send);
   if (send == nullptr || receive == nullptr) PHICOLL_PASS(row, Why::argument);
   const size_t elements = static_cast<size_t>(count);
   const size_t bytes = elements * reducing->extent;
