@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,6 +170,18 @@ def test_threads_have_communicators_of_their_own(installed: Installed) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == "right\n"
     assert {"Allreduce", "Bcast", "Barrier"} == set(rows(done.stderr, "in phicoll"))
+
+
+@pytest.mark.parametrize("nodes", ["a a", "a a b"])
+def test_attaching_lets_the_mpi_move_messages(installed: Installed, nodes: str) -> None:
+    program = installed.compile("attaching")
+    begun = time.monotonic()
+    done = run_on_nodes(installed, nodes, program, PHICOLL_MPI_FIRST_CALLS="3")
+    if done.stdout == "no threads\n":
+        pytest.skip(f"this {installed.name} has no MPI_THREAD_MULTIPLE")
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert "stays with the MPI" not in done.stderr
+    assert time.monotonic() - begun < 25  # attaching alone gives up after 30 s
 
 
 def test_errors_are_the_mpi_s(installed: Installed) -> None:

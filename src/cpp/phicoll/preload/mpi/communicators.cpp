@@ -62,10 +62,12 @@ bool create(Comm* comm, const int* members) {
   return stays(*comm);
 }
 
-/// A group of its own, which no other thread's call is in the way of.
+/// A group of its own, which no other thread's call is in the way of. Attaching waits without progress of the MPI's and for a
+/// bounded time, so all ranks come to it together: the barrier waits for late ones as the program's call would.
 bool attach(Comm* comm) {
   uint64_t token = random_number();
   PMPI_Bcast(&token, sizeof token, MPI_BYTE, 0, comm->handle);
+  PMPI_Barrier(comm->handle);
   int mine = attach_as(token, 0, comm->size, comm->rank, &comm->group) == PHICOLL_DONE ? 1 : 0;
   int all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm->handle);

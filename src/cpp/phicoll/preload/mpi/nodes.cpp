@@ -401,7 +401,10 @@ PhicollResult nodes_scatter(const Comm& comm, const void* send, void* receive, s
 bool spread(Comm* comm, const int* in_world) {
   const size_t size = static_cast<size_t>(comm->size);
   uint64_t token = random_number();
-  if (world.threads) PMPI_Bcast(&token, sizeof token, MPI_BYTE, 0, comm->handle);
+  if (world.threads) {
+    PMPI_Bcast(&token, sizeof token, MPI_BYTE, 0, comm->handle);
+    PMPI_Barrier(comm->handle);  // as in attach() of communicators.cpp
+  }
   Nodes* const nodes = static_cast<Nodes*>(calloc(1, sizeof(Nodes) + (4 * size + 1) * sizeof(int)));
   int mine =
       nodes != nullptr && number_nodes(comm, nodes, in_world) && make_local(comm, nodes, token) ? 1 : 0;

@@ -1,0 +1,36 @@
+// A large message that its receiver's MPI must move on while other ranks of the communicator are still to come to the call
+// that attaches, under MPI_THREAD_MULTIPLE. Prints "right".
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { count = 16 << 20 };
+
+int main(int argc, char** argv) {
+  int provided, rank;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (provided != MPI_THREAD_MULTIPLE) {
+    if (rank == 0) printf("no threads\n");
+    MPI_Finalize();
+    return 0;
+  }
+  int* const data = malloc(count * sizeof *data);
+  if (data == NULL) MPI_Abort(MPI_COMM_WORLD, 2);
+  for (int i = 0; i < count; ++i) data[i] = rank == 1 ? i : -1;
+  for (int turn = 0; turn < 3; ++turn) MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (rank == 0) MPI_Irecv(data, count, MPI_INT, 1, 0, MPI_COMM_WORLD, &request);
+  if (rank == 1) MPI_Send(data, count, MPI_INT, 0, 0, MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);  // attaches
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  int wrong = 0;
+  for (int i = 0; i < count; ++i) wrong += data[i] != (rank < 2 ? i : -1);
+  if (wrong != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("right\n");
+  free(data);
+  MPI_Finalize();
+  return 0;
+}
