@@ -153,7 +153,7 @@ class Blocks {
     memory_ = static_cast<unsigned char*>(const_cast<void*>(memory));
     type_ = type;
     ranks_ = static_cast<size_t>(ranks);
-    if (counts == nullptr || displacements == nullptr || !facts_of(type, &facts_)) return false;
+    if (counts == nullptr || !facts_of(type, &facts_)) return false;
     bytes_ = table_.take((facts_.plain ? 2 : 4) * ranks_);
     at_ = bytes_ + ranks_;
     if (!facts_.plain) {
@@ -163,9 +163,11 @@ class Blocks {
     MPI_Aint lowest = 0;
     MPI_Aint highest = 0;
     for (size_t r = 0; r < ranks_; ++r) {
-      if (counts[r] < 0) return false;
+      // A rank with no data may have no displacements. It must not choose alone.
+      if (counts[r] < 0 || (counts[r] > 0 && displacements == nullptr)) return false;
       const size_t count = static_cast<size_t>(counts[r]);
-      const MPI_Aint start = static_cast<MPI_Aint>(displacements[r]) * facts_.extent;
+      const MPI_Aint start =
+          displacements == nullptr ? 0 : static_cast<MPI_Aint>(displacements[r]) * facts_.extent;
       const MPI_Aint end = start + static_cast<MPI_Aint>(count) * facts_.extent;
       bytes_[r] = count * facts_.size;
       if (bytes_[r] != 0 && (total_ == 0 || start < lowest)) lowest = start;
