@@ -121,7 +121,7 @@ class Receiver {
     }
     return any;
   }
-  /// The rank of which a message is being taken or awaited, or any_rank.
+  /// The rank of which a message is being taken or awaited, or any_source.
   int awaited() const { return awaited_; }
   /// Withdraws a receive that no message has matched yet. Returns false if one has.
   bool take_back(const Transfer& transfer) {
@@ -492,7 +492,7 @@ class Receiver {
   std::vector<In> in_;
   std::vector<SharedTransfer> posted_;
   std::list<Waiting> waiting_;
-  int awaited_ = any_rank;
+  int awaited_ = any_source;
   std::size_t streams_ = 0;  // messages with pieces still to come
   CopyWays stores_;          // of what comes through the rings; `once` are the stores past the caches
 };
