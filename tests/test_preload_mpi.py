@@ -300,6 +300,19 @@ def test_the_number_of_first_calls_can_be_set(installed: Installed) -> None:
         assert ("Barrier" in rows(done.stderr, "in phicoll")) == (first != "100")
 
 
+def test_rank_0_decides_about_the_report(installed: Installed) -> None:
+    script = installed.folder / "report-of-one"
+    script.write_text(
+        "#!/bin/bash\n"
+        '[ "${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}}" = "$WITH" ] || unset PHICOLL_MPI_REPORT\nexec "$@"\n'
+    )
+    script.chmod(0o755)
+    for rank in ("0", "1"):
+        done = installed.run(2, script, installed.compile("progress"), options=("--report",), WITH=rank)
+        assert done.returncode == 0, done.stderr
+        assert ("in phicoll" in done.stderr) == (rank == "0")
+
+
 def test_a_library_that_is_preloaded_twice_is_one_line_a_rank(installed: Installed) -> None:
     library = subprocess.run(
         [sys.executable, "-m", "phicoll", "mpi", "--build", "--mpicc", installed.root / "bin" / "mpicc"],

@@ -65,10 +65,9 @@ double now_seconds() {
   return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) * 1e-9;
 }
 
-void start_report() {
+bool asked_report() {
   const char* const wanted = getenv("PHICOLL_MPI_REPORT");
-  memset(&table, 0, sizeof table);
-  reporting = wanted != nullptr && strcmp(wanted, "1") == 0;
+  return wanted != nullptr && strcmp(wanted, "1") == 0;
 }
 
 void note_done(Row row, size_t bytes, double since) {

@@ -233,7 +233,8 @@ void unpack(void* to, const unsigned char* from, size_t count, MPI_Datatype type
 // --- report.cpp
 
 extern bool reporting;
-void start_report();
+/// Whether this rank's environment asks for it.
+bool asked_report();
 /// Collective over MPI_COMM_WORLD: gathers all ranks' tables and prints them.
 void end_report();
 void note_passed(Row row, Why why);

@@ -111,6 +111,7 @@ struct Announced {
   int32_t threads;  ///< MPI_THREAD_MULTIPLE
   int32_t ready;
   int32_t first_calls;  ///< PHICOLL_MPI_FIRST_CALLS, where rank 0's counts; -1: not set
+  int32_t report;       ///< PHICOLL_MPI_REPORT, where rank 0's counts: the report is collective
 };
 
 // Making a part of a group takes some 50 microseconds, a group of its own some milliseconds.
@@ -149,7 +150,7 @@ void attach(bool ready) {
   int provided = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&provided);
   const Announced mine = {node_identity(), provided == MPI_THREAD_MULTIPLE ? 1 : 0, ready ? 1 : 0,
-                          asked_first_calls()};
+                          asked_first_calls(), asked_report() ? 1 : 0};
   Announced* const all = static_cast<Announced*>(malloc(size * sizeof(Announced)));
   world.node_of = static_cast<int*>(malloc(2 * size * sizeof(int)));
   world.place = world.node_of + size;
@@ -164,6 +165,7 @@ void attach(bool ready) {
   world.first_calls = all[0].first_calls >= 0 ? static_cast<unsigned>(all[0].first_calls)
                       : threads               ? usual_first_calls_with_threads
                                               : usual_first_calls;
+  reporting = all[0].report != 0;
   free(all);
   world.why = Why::inactive;
   if (!all_ready) return;
@@ -273,7 +275,6 @@ void join() {
   attach(ready);
   start_types();
   start_communicators();
-  start_report();
   world.joined = true;
 }
 
