@@ -458,6 +458,16 @@ def test_a_setgid_program_is_named(program: Path) -> None:
         preloadable_programs([str(program)])
 
 
+def test_an_argument_with_the_name_of_such_a_program_is_no_fault(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "mount"
+    shutil.copy(program, other)
+    change(other, 18, "<H", 40)  # e_machine: ARM
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert preloadable_programs(["-n", "2", str(program), "--mode", "mount"]) == [program]
+
+
 def test_what_was_preloaded_stays_behind_the_library() -> None:
     assert with_preload({}, Path("/a.so")) == {"LD_PRELOAD": "/a.so"}
     assert with_preload({"LD_PRELOAD": "/b.so /c.so"}, Path("/a.so")) == {"LD_PRELOAD": "/a.so:/b.so:/c.so"}

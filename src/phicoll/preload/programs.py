@@ -25,22 +25,28 @@ LDD_TIMEOUT_S = 30.0
 
 
 def preloadable_programs(words: Sequence[str]) -> list[Path]:
-    """Those of the words that are programs of this machine. Scripts are not among them: an ordinary program runs them.
+    """Those of the words under which something can be preloaded. Not scripts: an ordinary program runs them.
+
+    A word may also be an argument that has a program's name, so another is no fault beside one of these.
 
     Raises
     ------
     ResourceError
-        Nothing can be preloaded under one of them; the message has why.
+        All programs among the words are others; the message has the first, and why.
     """
     programs: list[Path] = []
+    refused = ""
     for word in words:
         found = shutil.which(word)
         header = elf_header(Path(found)) if found else b""
         if not found or not header:
             continue
         if why := reason(Path(found), header):
-            raise ResourceError(f"{word} {why}")
-        programs.append(Path(found))
+            refused = refused or f"{word} {why}"
+        else:
+            programs.append(Path(found))
+    if refused and not programs:
+        raise ResourceError(refused)
     return programs
 
 
