@@ -180,6 +180,19 @@ def test_progress_is_passed_on_and_words_are_not_lost(tmp_path, monkeypatch):
     assert seen == [(1, 4, "2 threads"), (4, 4, "done")]
 
 
+def test_a_script_that_names_itself_as_the_program_says_so(tmp_path):
+    script = tmp_path / "phicoll-bench"
+    script.write_text(f"#!{sys.executable}\nfrom phicoll.bench import main\nmain()\n")
+    script.chmod(0o755)
+    done = subprocess.run(
+        [script], env={**os.environ, "PHICOLL_BENCH": str(script)}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"phicoll-bench: PHICOLL_BENCH: got '{script}', this script; allowed: the program that it starts\n"
+    )
+
+
 def test_what_the_machine_refuses_is_not_taken_for_an_older_run(tmp_path, monkeypatch):
     path = tmp_path / "r.jsonl"
     phicoll.measure("dissemination", save=path, **QUICK)

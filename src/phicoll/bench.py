@@ -73,6 +73,10 @@ def main() -> None:
         program = named_or_installed()  # never one on the PATH: that may be this script
         if program is None:
             raise ResourceError("phicoll-bench is not in this package, which was built without it")
+        if program.resolve() == Path(sys.argv[0]).resolve():
+            raise ResourceError(
+                f"PHICOLL_BENCH: got {str(program)!r}, this script; allowed: the program that it starts"
+            )
     except ResourceError as error:
         sys.exit(f"phicoll-bench: {error}")
     os.execve(program, ["phicoll-bench", *sys.argv[1:]], environment())
