@@ -137,7 +137,26 @@ bool chars_are_integers() {
 
 constexpr size_t most_packed = size_t{1} << 30;
 
-/// How many elements go into one call of the MPI's pack, whose counts are ints.
+// MPI-4's calls take elements of more bytes than an int counts.
+#if MPI_VERSION >= 4
+using Packed = MPI_Count;
+constexpr size_t largest_packed = SIZE_MAX;
+constexpr auto pack_some = &PMPI_Pack_c;
+constexpr auto unpack_some = &PMPI_Unpack_c;
+#else
+using Packed = int;
+constexpr size_t largest_packed = INT_MAX;
+constexpr auto pack_some = &PMPI_Pack;
+constexpr auto unpack_some = &PMPI_Unpack;
+#endif
+
+/// Ends the program, since the other ranks are in the call already.
+[[gnu::cold]] void cannot_pack(size_t bytes) {
+  say("this MPI cannot pack or unpack %zu bytes of a derived type at once", bytes);
+  PMPI_Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
+}
+
+/// How many elements go into one call of the MPI's pack, whose counts are ints before MPI-4.
 size_t at_once(size_t count, const TypeFacts& facts) {
   const size_t fit = facts.size == 0 ? most_packed : most_packed / facts.size;
   return fit == 0 ? 1 : count < fit ? count : fit;
@@ -284,11 +303,13 @@ void pack(unsigned char* to, const void* from, size_t count, MPI_Datatype type, 
   const unsigned char* source = static_cast<const unsigned char*>(from);
   while (count != 0) {
     const size_t elements = at_once(count, facts);
-    int at = 0;
-    PMPI_Pack(source, static_cast<int>(elements), type, to, static_cast<int>(elements * facts.size), &at,
-              MPI_COMM_SELF);
+    const size_t bytes = elements * facts.size;
+    Packed at = 0;
+    if (bytes > largest_packed || pack_some(source, static_cast<Packed>(elements), type, to,
+                                            static_cast<Packed>(bytes), &at, MPI_COMM_SELF) != MPI_SUCCESS)
+      cannot_pack(bytes);
     source += static_cast<MPI_Aint>(elements) * facts.extent;
-    to += elements * facts.size;
+    to += bytes;
     count -= elements;
   }
 }
@@ -297,11 +318,14 @@ void unpack(void* to, const unsigned char* from, size_t count, MPI_Datatype type
   unsigned char* target = static_cast<unsigned char*>(to);
   while (count != 0) {
     const size_t elements = at_once(count, facts);
-    int at = 0;
-    PMPI_Unpack(from, static_cast<int>(elements * facts.size), &at, target, static_cast<int>(elements), type,
-                MPI_COMM_SELF);
+    const size_t bytes = elements * facts.size;
+    Packed at = 0;
+    if (bytes > largest_packed ||
+        unpack_some(from, static_cast<Packed>(bytes), &at, target, static_cast<Packed>(elements), type,
+                    MPI_COMM_SELF) != MPI_SUCCESS)
+      cannot_pack(bytes);
     target += static_cast<MPI_Aint>(elements) * facts.extent;
-    from += elements * facts.size;
+    from += bytes;
     count -= elements;
   }
 }
