@@ -549,6 +549,21 @@ def many_sends_before_one_to_another(comm):
     return [comm.recv(source=0) for _ in range(MORE_THAN_A_CHANNEL)] == list(range(MORE_THAN_A_CHANNEL))
 
 
+def many_sends_to_one_that_tests(comm):
+    if comm.rank == 0:
+        for i in range(MORE_THAN_A_CHANNEL):
+            comm.send(i, 2)
+        comm.send("go", 1)
+        return True
+    if comm.rank == 1:
+        comm.send(comm.recv(source=0), 2)
+        return True
+    request = comm.irecv(source=1)
+    while not request.test()[0]:
+        pass
+    return [comm.recv(source=0) for _ in range(MORE_THAN_A_CHANNEL)] == list(range(MORE_THAN_A_CHANNEL))
+
+
 def many_sends_to_one_that_sends_synchronously(comm):
     if comm.rank == 0:
         comm.ssend("mine", 1)
@@ -660,6 +675,7 @@ def a_refused_exchange(comm):
         (2, dropped_sends_on_a_dropped_communicator),
         (2, many_sends_then_a_barrier),
         (3, many_sends_before_one_to_another),
+        (3, many_sends_to_one_that_tests),
         (2, many_sends_to_one_that_sends_synchronously),
         (2, a_send_on_another_communicator),
         (3, large_objects_by_requests),

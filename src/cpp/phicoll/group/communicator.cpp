@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <exception>
+#include <mutex>
+#include <new>
 
 #include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/contract/signature.hpp"
@@ -141,9 +143,15 @@ bool Communicator::Within::go_on() {
 
 // The first message may come before this rank makes a call for messages.
 bool Communicator::Within::take_in() {
-  if (!own_.messages_ && own_.memory_.control->messages().atomic().load(std::memory_order_acquire) != 0)
-    own_.messages();
-  return own_.memory_.work->take_in();
+  RankWork& work = *own_.memory_.work;
+  if (!own_.messages_ && own_.memory_.control->messages().atomic().load(std::memory_order_acquire) != 0 &&
+      work.can_add())
+    try {
+      own_.messages();
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  return work.take_in();
 }
 
 bool Communicator::Within::has_several_communicators() const {
@@ -218,7 +226,13 @@ bool Communicator::test(CollectiveRequest& request) {
   if (!request.done) {
     check_process();
     background_->go_on();
-    if (!request.done) return false;
+    if (!request.done) {
+      if (messages_) {
+        const std::unique_lock<ThreadLock> own(messages_->lock, std::try_to_lock);
+        if (own) messages_->looked_in_vain();
+      }
+      return false;
+    }
   }
   if (nonblocking_) nonblocking_->wait(request);  // for its error
   return true;

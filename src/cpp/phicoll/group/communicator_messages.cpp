@@ -137,6 +137,10 @@ bool Messages::take_in_locked() {
   }
 }
 
+void Messages::looked_in_vain() {
+  if (++vain_looks_ % looks_before_taking_in == 0) take_in_locked();
+}
+
 bool Messages::Within::take_in() {
   const bool own = own_.take_in_locked();
   return own_.work_->take_in() || own;
@@ -160,8 +164,12 @@ Messages::Messages(Control& control, Heap& heap, int rank, const Shape& shape, c
 }
 
 Messages::~Messages() {
-  work_->remove(*this);
-  if (home_.here()) endpoint.withdraw(port);  // a fork has copies of what its parent goes on with
+  if (home_.here()) {
+    work_->remove(*this);
+    endpoint.withdraw(port);
+  } else {
+    work_->forget(*this);  // a fork has copies of what its parent goes on with
+  }
 }
 
 void Messages::send_all() {
@@ -283,7 +291,7 @@ void Communicator::finish(Transfer& transfer) {
 // First of all, so that no thread goes on with what the call leaves (Messages::go_on), and those that wait in a call let go of
 // their locks. A group of one rank stays usable.
 void Communicator::fail_others(const std::exception& error) {
-  if (size_ > 1) fail(error);
+  if (memory_.control->root().ranks() > 1) fail(error);
 }
 
 void Communicator::send(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
@@ -390,6 +398,7 @@ bool Communicator::test(const Transfer& transfer) {
     Messages& own = messages();
     const std::lock_guard<ThreadLock> lock(own.lock);
     own.endpoint.progress(own.port);
+    if (!transfer.done) own.looked_in_vain();
   }
   if (transfer.done) check_taken(transfer);
   return transfer.done;
@@ -448,7 +457,10 @@ bool Communicator::find(Envelope* found, int source, int tag, bool waits, bool h
   if (waits) own.endpoint.probe(own.port, source, tag);
   const Envelope* const seen =
       holds ? own.endpoint.hold(own.port, source, tag) : own.endpoint.look(own.port, source, tag);
-  if (seen != nullptr) *found = *seen;
+  if (seen != nullptr)
+    *found = *seen;
+  else
+    own.looked_in_vain();
   return seen != nullptr;
 }
 

@@ -59,6 +59,9 @@ class Messages final : public Ongoing {
   bool go_on() override;
   bool take_in() override;
   void take_back(const Transfer& transfer) override;
+  /// To be called, under the lock, when a test or probe has found nothing: a program that tests for long takes in what has come,
+  /// as one that waits does.
+  void looked_in_vain();
   /// The transfer of blocking calls, used again by each.
   SharedTransfer spare(const Transfer& wanted);
 
@@ -83,6 +86,8 @@ class Messages final : public Ongoing {
   };
   bool take_in_locked();
 
+  static constexpr unsigned looks_before_taking_in = 256;
+  unsigned vain_looks_ = 0;
   Within within_;
   os::HomeProcess home_;
   SharedTransfer spare_;

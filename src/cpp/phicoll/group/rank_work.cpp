@@ -48,6 +48,15 @@ void RankWork::remove(Ongoing& one) {
   all_.erase(std::remove(all_.begin(), all_.end(), &one), all_.end());
 }
 
+void RankWork::forget(Ongoing& one) {
+  const std::unique_lock<ThreadLock> list(list_, std::try_to_lock);
+  if (list) all_.erase(std::remove(all_.begin(), all_.end(), &one), all_.end());
+}
+
+bool RankWork::can_add() const {
+  return std::unique_lock<ThreadLock>(list_, std::try_to_lock).owns_lock();
+}
+
 void RankWork::take_back(const Transfer& transfer) {
   const std::lock_guard<ThreadLock> list(list_);
   for (Ongoing* const one : all_) one->take_back(transfer);

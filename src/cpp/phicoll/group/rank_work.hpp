@@ -44,6 +44,10 @@ class RankWork final : public Background {
   }
   void add(Ongoing& one);
   void remove(Ongoing& one);
+  /// As remove(), in a fork, whose copy of the list may be locked for ever.
+  void forget(Ongoing& one);
+  /// Whether add() would not have to wait: this thread itself may be going on with the list.
+  bool can_add() const;
   /// Takes back a transfer of any of them.
   void take_back(const Transfer& transfer);
   /// Sets a function that every turn of a wait calls too, for something beside phicoll that goes on only when called.

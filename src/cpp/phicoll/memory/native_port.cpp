@@ -419,6 +419,8 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
   }
   for (;;) {
     const bool took = check_alive(patience, true);
+    // It may have begun while this rank waited: what was taken in has further pieces, or another thread has sent something.
+    if (background_ != nullptr && background_->pending()) return wait_going_on(a);
     bool holds = false;
     switch (wait_.kind) {
       case WaitPolicy::Kind::spin:
