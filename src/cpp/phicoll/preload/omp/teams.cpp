@@ -1,11 +1,12 @@
 #include "phicoll/preload/omp/teams.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #include <new>
+
+#include "phicoll/preload/patience.hpp"
 
 namespace phicoll_omp {
 
@@ -82,8 +83,9 @@ Team* Region::team(int size) {
     if (team == nullptr) team = &none;
     team_.store(team, std::memory_order_release);
   }
+  phicoll_preload::Patience patience;
   while (team == &being_made) {
-    sched_yield();
+    patience.wait();
     team = team_.load(std::memory_order_acquire);
   }
   return team == &none ? nullptr : team;

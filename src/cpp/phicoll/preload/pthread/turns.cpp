@@ -1,10 +1,11 @@
 #include "phicoll/preload/pthread/turns.hpp"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include <new>
+
+#include "phicoll/preload/patience.hpp"
 
 namespace phicoll_pthread {
 
@@ -256,7 +257,8 @@ Turns::Outcome Turns::wait_without_place(Place* own) {
     taken->entered.store(round * one_round + lock_bit, std::memory_order_relaxed);
     // The thread that entered here before may still be on its way out; nothing keeps it, since all have arrived in its
     // round.
-    while (taken->left.load(std::memory_order_acquire) != round - 1) sched_yield();
+    phicoll_preload::Patience patience;
+    while (taken->left.load(std::memory_order_acquire) != round - 1) patience.wait();
   }
   return pass(*taken, round);
 }
@@ -273,7 +275,8 @@ bool Turns::idle() const {
 }
 
 void Turns::give_back() {
-  while (!idle()) sched_yield();
+  phicoll_preload::Patience patience;
+  while (!idle()) patience.wait();
   {
     // A thread may hold the lock still, though its round is over, when this one has taken part in that round.
     const Guard guard(lock_);
