@@ -536,7 +536,7 @@ def many_sends_then_a_barrier(comm):
     return [comm.recv(source=0) for _ in range(MORE_THAN_A_CHANNEL)] == list(range(MORE_THAN_A_CHANNEL))
 
 
-def many_sends_before_one_to_another(comm):
+def many_sends_before_one_to_another(comm, receive=lambda comm: comm.recv(source=1)):
     if comm.rank == 0:
         for i in range(MORE_THAN_A_CHANNEL):
             comm.send(i, 2)
@@ -545,23 +545,19 @@ def many_sends_before_one_to_another(comm):
     if comm.rank == 1:
         comm.send(comm.recv(source=0), 2)
         return True
-    assert comm.recv(source=1) == "go"
+    assert receive(comm) == "go"
     return [comm.recv(source=0) for _ in range(MORE_THAN_A_CHANNEL)] == list(range(MORE_THAN_A_CHANNEL))
 
 
 def many_sends_to_one_that_tests(comm):
-    if comm.rank == 0:
-        for i in range(MORE_THAN_A_CHANNEL):
-            comm.send(i, 2)
-        comm.send("go", 1)
-        return True
-    if comm.rank == 1:
-        comm.send(comm.recv(source=0), 2)
-        return True
-    request = comm.irecv(source=1)
-    while not request.test()[0]:
-        pass
-    return [comm.recv(source=0) for _ in range(MORE_THAN_A_CHANNEL)] == list(range(MORE_THAN_A_CHANNEL))
+    def receive(comm):
+        request = comm.irecv(source=1)
+        found = False
+        while not found:
+            found, received = request.test()
+        return received
+
+    return many_sends_before_one_to_another(comm, receive)
 
 
 def many_sends_to_one_that_sends_synchronously(comm):
