@@ -43,8 +43,9 @@ class Receiver {
     if (from == any_source || busy() || !waiting_.empty() || !has_channel(port, from)) return false;
     In& in = in_of(from);
     MessageCell& cell = in.channel->cell_of(in.cells);
-    const Serving serving(*this, from);
+    awaited_ = from;  // stays so if an exception ends the wait, as the group is broken then
     port.wait(cell.number, equal(in.cells + 1), hint_(from));
+    awaited_ = any_source;
     const CellNote note = CellNote::of(port.load_relaxed(cell.what));
     const Envelope envelope = envelope_of(port, cell, note, from);
     if (note.kind != CellKind::here || note.ticket != no_ticket || !fits(envelope, from, tag) ||
