@@ -237,6 +237,30 @@ def test_ranks_on_several_nodes_get_what_the_mpi_gives(installed: Installed, nod
     assert (done.returncode, done.stdout) == (0, "pieces are right\n"), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("nodes", "variable", "value"),
+    [
+        # Vector calls move a sum to a root that does not lead its node.
+        ("a a b", "PHICOLL_SCATTER", "single-copy"),
+        ("a a b", "PHICOLL_GATHER", "single-copy"),
+        # More shared memory than a node's ranks have.
+        ("a a b", "PHICOLL_BROADCAST", "ring:cell=1048576:cells=4096"),
+        # An operator that does not commute. Many ranks sum by an allreduce.
+        ("a a b", "PHICOLL_REDUCE", "tree-reconstructed"),
+        (16 * "a " + "b", "PHICOLL_ALLREDUCE", "bruck"),
+    ],
+    ids=["scatter", "gather", "broadcast", "reduce", "allreduce"],
+)
+def test_an_algorithm_that_cannot_serve_a_call_within_a_node_gives_way(
+    installed: Installed, nodes: str, variable: str, value: str
+) -> None:
+    more = {variable: value, "PHICOLL_MPI_FIRST_CALLS": "0"}
+    done = run_on_nodes(installed, nodes, installed.compile("within"), options=("--report",), **more)
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert rows(done.stderr, "passed through") == {}
+    assert done.stderr.count(f"auto serves a {variable.split('_')[1].lower()} within a node: ") == 1
+
+
 def test_new_communicators_over_nodes_are_made_and_freed(installed: Installed) -> None:
     program = installed.compile("compare")
     done = run_on_nodes(installed, "a a b", program, 16, PHICOLL_MPI_FIRST_CALLS="0")

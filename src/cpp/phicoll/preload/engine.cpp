@@ -5,6 +5,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -131,6 +132,14 @@ PhicollResult phicoll_preload_create(PhicollGroup* group, const int* members, in
 
 void phicoll_preload_free(PhicollComm* comm) {
   guarded([comm] { delete &of(comm); });
+}
+
+PhicollResult phicoll_preload_choose_auto(PhicollComm* comm, const char* operation) {
+  return guarded([=] {
+    for (int o = 0; o < phicoll::operations; ++o)
+      if (std::strcmp(phicoll::operation_rows[o].name, operation) == 0)
+        of(comm).select(static_cast<phicoll::Operation>(o), "auto");
+  });
 }
 
 PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason) {

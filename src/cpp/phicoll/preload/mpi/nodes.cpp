@@ -41,6 +41,20 @@ bool leads(const Nodes& nodes) {
   return nodes.place == 0;
 }
 
+/// A call within a node, which is one of those that a call of the program's consists of. An algorithm that a variable names and that
+/// cannot serve it gives way to `auto`, in the operation's later calls among these ranks too. The call cannot be left to the MPI: the
+/// node's ranks get the same answer, but other nodes' ranks may get another.
+template <class Call>
+PhicollResult within(const Nodes& nodes, const char* operation, Call call) {
+  const PhicollResult result = call();
+  if (__builtin_expect(result != PHICOLL_UNFIT, 1)) return result;
+  static bool told = false;  // each kind of call has one
+  if (leads(nodes) && !told) say("auto serves a %s within a node: %s", operation, phicoll_preload_error());
+  told = true;
+  phicoll_preload_choose_auto(nodes.local, operation);
+  return call();
+}
+
 // Calls within a node. With one rank they only copy.
 
 PhicollResult local_barrier(const Nodes& nodes) {
@@ -48,27 +62,40 @@ PhicollResult local_barrier(const Nodes& nodes) {
 }
 
 PhicollResult local_bcast(const Nodes& nodes, void* buffer, size_t bytes, int root) {
-  return nodes.local == nullptr ? PHICOLL_DONE : phicoll_preload_bcast(nodes.local, buffer, bytes, root);
+  if (nodes.local == nullptr) return PHICOLL_DONE;
+  return within(nodes, "broadcast", [&] { return phicoll_preload_bcast(nodes.local, buffer, bytes, root); });
 }
 
 /// To the leader; `send` may be null there, for operands that lie in `receive`.
 PhicollResult local_reduce(const Nodes& nodes, const void* send, void* receive, size_t count, size_t bytes,
                            const PhicollOperator* op) {
   if (nodes.local != nullptr)
-    return phicoll_preload_reduce(nodes.local, send, nodes.place == 0 ? receive : nullptr, count, op, 0);
+    return within(nodes, "reduce", [&] {
+      return phicoll_preload_reduce(nodes.local, send, leads(nodes) ? receive : nullptr, count, op, 0);
+    });
   if (send != nullptr && send != receive) memcpy(receive, send, bytes);
   return PHICOLL_DONE;
 }
 
+PhicollResult local_allreduce(const Nodes& nodes, const void* send, void* receive, size_t count,
+                              const PhicollOperator* op) {
+  return within(nodes, "allreduce",
+                [&] { return phicoll_preload_allreduce(nodes.local, send, receive, count, op); });
+}
+
 /// A block of each rank of the node to the leader. A null `send` is the leader's in place.
 PhicollResult local_gather(const Nodes& nodes, const void* send, void* receive, size_t bytes) {
-  if (nodes.local != nullptr) return phicoll_preload_gather(nodes.local, send, receive, bytes, 0);
+  if (nodes.local != nullptr)
+    return within(nodes, "gather",
+                  [&] { return phicoll_preload_gather(nodes.local, send, receive, bytes, 0); });
   if (send != nullptr && send != receive) memcpy(receive, send, bytes);
   return PHICOLL_DONE;
 }
 
 PhicollResult local_scatter(const Nodes& nodes, const void* send, void* receive, size_t bytes) {
-  if (nodes.local != nullptr) return phicoll_preload_scatter(nodes.local, send, receive, bytes, 0);
+  if (nodes.local != nullptr)
+    return within(nodes, "scatter",
+                  [&] { return phicoll_preload_scatter(nodes.local, send, receive, bytes, 0); });
   if (receive != nullptr) memcpy(receive, send, bytes);
   return PHICOLL_DONE;
 }
@@ -91,8 +118,10 @@ PhicollResult hand_over(const Nodes& nodes, const void* send, void* receive, siz
   if (place == 0) return PHICOLL_DONE;
   const OneBlock block(nodes, bytes, place);
   unsigned char nothing = 0;
-  return phicoll_preload_scatterv(nodes.local, send, block.counts, block.displacements,
-                                  nodes.place == place ? receive : &nothing, block.counts[nodes.place], 0);
+  return within(nodes, "scatter", [&] {
+    return phicoll_preload_scatterv(nodes.local, send, block.counts, block.displacements,
+                                    nodes.place == place ? receive : &nothing, block.counts[nodes.place], 0);
+  });
 }
 
 /// Moves the data of the rank at `place` to the leader of its node alone.
@@ -100,8 +129,10 @@ PhicollResult hand_up(const Nodes& nodes, const void* send, void* receive, size_
   if (place == 0) return PHICOLL_DONE;
   const OneBlock block(nodes, bytes, place);
   const unsigned char nothing = 0;
-  return phicoll_preload_gatherv(nodes.local, nodes.place == place ? send : &nothing,
-                                 block.counts[nodes.place], receive, block.counts, block.displacements, 0);
+  return within(nodes, "gather", [&] {
+    return phicoll_preload_gatherv(nodes.local, nodes.place == place ? send : &nothing,
+                                   block.counts[nodes.place], receive, block.counts, block.displacements, 0);
+  });
 }
 
 /// A leader's requests, at most `under_way` at once; waited for in the order begun, at the latest when a call fails.
@@ -306,7 +337,7 @@ PhicollResult nodes_allreduce(const Comm& comm, const void* send, void* receive,
       void* const sum = at(receive, summed * element);
       const void* const own = send != nullptr ? at(send, summed * element) : nullptr;  // null: in `sum`
       if (nodes.here >= many_ranks && bytes >= larger_bytes)
-        result = phicoll_preload_allreduce(nodes.local, own, sum, now, op);
+        result = local_allreduce(nodes, own, sum, now, op);
       else
         result = local_reduce(nodes, own != nullptr || leads(nodes) ? own : sum, sum, now, now * element, op);
       if (result == PHICOLL_DONE && leads(nodes))
