@@ -46,13 +46,14 @@ class Installed:
         self.environment["XDG_CACHE_HOME"] = str(folder / "cache")
         self.environment["FI_PROVIDER_PATH"] = str(self.root / "lib" / "libfabric" / "prov")
 
-    def compile(self, name: str, mpicc: str = "mpicc") -> Path:
+    def compile(self, name: str, mpicc: str = "mpicc", flags: tuple[str, ...] = ()) -> Path:
         program = self.folder / f"{name}-{mpicc}"
         if not program.exists():
             command = [
                 self.root / "bin" / mpicc,
                 "-O1",
                 "-Wall",
+                *flags,
                 PROGRAMS / f"{name}.c",
                 "-o",
                 program,
@@ -197,6 +198,13 @@ def test_errors_are_the_mpi_s(installed: Installed) -> None:
 
 def test_arguments_without_a_meaning_may_be_null_on_one_rank(installed: Installed) -> None:
     program = installed.compile("insignificant")
+    done = installed.run(3, program, options=("--report",), PHICOLL_MPI_FIRST_CALLS="0")
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert rows(done.stderr, "passed through") == {}
+
+
+def test_displacements_of_one_rank_may_be_addresses(installed: Installed) -> None:
+    program = installed.compile("bottom", flags=("-fno-pie", "-no-pie"))
     done = installed.run(3, program, options=("--report",), PHICOLL_MPI_FIRST_CALLS="0")
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
     assert rows(done.stderr, "passed through") == {}

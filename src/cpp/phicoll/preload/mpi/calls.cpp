@@ -180,7 +180,8 @@ class Blocks {
       total_ += bytes_[r];
     }
     if (facts_.plain) {
-      if (memory == nullptr && total_ != 0) return false;
+      // MPI_BOTTOM is null, and displacements are addresses then. Where there is no address either, the MPI will refuse the call.
+      if (total_ != 0 && reinterpret_cast<intptr_t>(memory) + lowest == 0) return false;
       for (size_t r = 0; r < ranks_; ++r) at_[r] = bytes_[r] == 0 ? 0 : at_[r] - static_cast<size_t>(lowest);
       base_ = total_ == 0 ? memory_ : memory_ + lowest;
       span_ = static_cast<size_t>(highest - lowest);
