@@ -190,6 +190,23 @@ def test_pthread_barriers_are_glibc_s_in_every_manner(plain: Compiled) -> None:
         assert int(made[1]) > 3000, done.stderr  # a thousand for two, three and four threads
 
 
+@pytest.mark.parametrize("barrier", ["auto", "dissemination:wait=yield", "dissemination:wait=adaptive"])
+def test_a_wait_in_a_barrier_is_no_point_of_cancellation(
+    plain: Compiled, barrier: str, tmp_path: Path
+) -> None:
+    program = plain.program("pthread/cancelled.c", openmp=False)
+    assert run("pthread", program, plain=True).stdout == "right\n"
+    table = tmp_path / "table"  # is read in the first wait
+    table.write_text("phicoll tuning 1\n")
+    done = run("pthread", program, options=("--report", "--barrier", barrier), PHICOLL_TUNING=str(table))
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert calls(done.stderr) == {2: 6}
+    if barrier == "auto":  # the runtimes of Clang and Intel cancel their threads anywhere
+        program = plain.program("openmp/cancelled.c", name="omp-cancelled")
+        done = run("omp", program, OMP_WAIT_POLICY="active")
+        assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+
+
 def test_a_program_without_pthread_barriers_is_told_so() -> None:
     done = run("pthread", sys.executable, "-c", "print('done')")
     assert done.stdout == "done\n"

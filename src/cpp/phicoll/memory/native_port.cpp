@@ -1,7 +1,6 @@
 #include "phicoll/memory/native_port.hpp"
 
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include "phicoll/os/cross_copy.hpp"
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/membarrier.hpp"
+#include "phicoll/os/nap.hpp"
 
 namespace phicoll {
 
@@ -169,8 +169,7 @@ void NativePort::take_turn(Patience& patience) const {
   if (turn % yields_a_check == 0) {
     check_alive(patience, true);
     if (os::now_ns() - patience.started_ns_ > yielding_turns_ns) {
-      const timespec nap = {0, nap_ns};
-      nanosleep(&nap, nullptr);
+      os::nap(nap_ns);
       return;
     }
   }

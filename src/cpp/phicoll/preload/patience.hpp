@@ -1,10 +1,8 @@
 #pragma once
 
-#include <errno.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "phicoll/os/nap.hpp"
 
 namespace phicoll_preload {
 
@@ -13,15 +11,10 @@ namespace phicoll_preload {
 class Patience {
  public:
   void wait() {
-    if (++turns_ <= yields) {
+    if (++turns_ <= yields)
       sched_yield();
-      return;
-    }
-    const timespec nap = {0, nap_ns};
-    const int kept = errno;
-    // As a system call, since glibc's function is a point of cancellation.
-    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, nullptr);
-    errno = kept;
+    else
+      phicoll::os::nap(nap_ns);
   }
 
  private:

@@ -1,7 +1,6 @@
 #include "phicoll/preload/sleeping.hpp"
 
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <climits>
@@ -10,6 +9,7 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/futex.hpp"
+#include "phicoll/os/nap.hpp"
 
 namespace phicoll_preload {
 
@@ -105,10 +105,7 @@ bool Yielder::go_on() {
   if (turn % 16 != 15) return true;
   const std::int64_t now = phicoll::os::now_ns();
   if (started_ns_ == 0) started_ns_ = now;
-  if (now - started_ns_ > yielding_ns) {
-    const timespec nap = {0, nap_ns};
-    nanosleep(&nap, nullptr);
-  }
+  if (now - started_ns_ > yielding_ns) phicoll::os::nap(nap_ns);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "phicoll/preload/patience.hpp"
+#include "phicoll/preload/uncancelled.hpp"
 
 namespace phicoll_pthread {
 
@@ -98,6 +99,7 @@ const int cpus = phicoll_preload_begin();
 Places* make_places(int size) {
   const char* const text = getenv("PHICOLL_PTHREAD_BARRIER");
   PhicollThreads* threads = nullptr;
+  const phicoll_preload::Uncancelled uncancelled;  // a tuning table is read
   if (phicoll_preload_threads(text != nullptr && text[0] != '\0' ? text : "auto", size, size > cpus ? 1 : 0,
                               1, &threads) != PHICOLL_DONE)
     return nullptr;
