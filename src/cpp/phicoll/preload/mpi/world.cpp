@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <sched.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,17 +291,16 @@ void leave() {
   free(world.node_of);
 }
 
-volatile bool tables_taken = false;
+pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER;
 
 }  // namespace
 
 Tables::Tables() {
-  if (!world.threads) return;
-  while (__atomic_exchange_n(&tables_taken, true, __ATOMIC_ACQUIRE)) sched_yield();
+  if (world.threads) pthread_mutex_lock(&tables);
 }
 
 Tables::~Tables() {
-  if (world.threads) __atomic_store_n(&tables_taken, false, __ATOMIC_RELEASE);
+  if (world.threads) pthread_mutex_unlock(&tables);
 }
 
 uint64_t random_number() {
