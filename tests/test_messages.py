@@ -569,6 +569,54 @@ def many_sends_to_one_that_sends_synchronously(comm):
     return comm.recv(source=0) == "mine"
 
 
+def many_sends_on_another_communicator(comm, other, wait):
+    if comm.rank == 0:
+        for i in range(MORE_THAN_A_CHANNEL):
+            other.Send(np.full(4, i, dtype=np.int64), 1)
+            other.send({"number": i}, 1)
+    wait(comm)
+    good = True
+    if comm.rank == 1:
+        for i in range(MORE_THAN_A_CHANNEL):
+            got = np.empty(4, dtype=np.int64)
+            other.Recv(got, 0)
+            good = good and bool((got == i).all()) and other.recv(source=0) == {"number": i}
+    comm.Barrier()
+    other.Free()
+    return good
+
+
+def wait_for_a_word_from_another_rank(comm):
+    if comm.rank == 1:
+        assert comm.recv(source=2) == "go"
+    elif comm.rank == 0:
+        comm.send("go", 2)
+    else:
+        comm.send(comm.recv(source=0), 1)
+
+
+def many_sends_on_a_duplicate_then_a_barrier(comm):
+    return many_sends_on_another_communicator(comm, comm.Dup(), lambda comm: comm.Barrier())
+
+
+def many_sends_on_a_part_then_a_collective(comm):
+    part = comm.Split(comm.rank // 2, 0)
+    return many_sends_on_another_communicator(comm, part, lambda comm: comm.allreduce(1))
+
+
+def many_sends_on_a_duplicate_to_one_that_receives(comm):
+    return many_sends_on_another_communicator(comm, comm.Dup(), wait_for_a_word_from_another_rank)
+
+
+def many_sends_on_a_duplicate_to_one_that_tests(comm):
+    def test(comm):
+        request = comm.Ibarrier()
+        while not request.Test():
+            pass
+
+    return many_sends_on_another_communicator(comm, comm.Dup(), test)
+
+
 def a_send_on_another_communicator(comm):
     other = comm.Dup()
     if comm.rank == 0:
@@ -673,6 +721,10 @@ def a_refused_exchange(comm):
         (3, many_sends_before_one_to_another),
         (3, many_sends_to_one_that_tests),
         (2, many_sends_to_one_that_sends_synchronously),
+        (2, many_sends_on_a_duplicate_then_a_barrier),
+        (3, many_sends_on_a_part_then_a_collective),
+        (3, many_sends_on_a_duplicate_to_one_that_receives),
+        (2, many_sends_on_a_duplicate_to_one_that_tests),
         (2, a_send_on_another_communicator),
         (3, large_objects_by_requests),
         (2, many_large_messages_out_of_order),

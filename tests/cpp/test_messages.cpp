@@ -198,6 +198,118 @@ TEST_P(Messages, EverySizeArrivesWholeBothWays) {
   });
 }
 
+/// More messages than a channel holds, from rank 0 to rank 1.
+constexpr int more_than_a_channel = 100;
+void send_many(Communicator& communicator) {
+  for (int i = 0; i < more_than_a_channel; ++i) communicator.send(&i, sizeof i, 1);
+}
+void expect_many(Communicator& communicator) {
+  for (int i = 0; i < more_than_a_channel; ++i) {
+    int got = -1;
+    communicator.receive(&got, sizeof got, 0);
+    EXPECT_EQ(got, i);
+  }
+}
+
+// Rank 1 has made no call for messages on the communicator on which they come.
+TEST_P(Messages, ARankTakesInWhatComesOnOthersOfItsCommunicators) {
+  struct Case {
+    const char* name;
+    Function sender, receiver;  // on the whole group, after the messages and before they are received
+  };
+  const Function barrier = [](Communicator& whole) { whole.barrier(); };
+  const auto reduces = [](Communicator& whole) {
+    int one = 1, total = 0;
+    whole.allreduce(&one, &total, 1, find_operator(Type::int32, Op::sum));
+    EXPECT_EQ(total, 3);
+  };
+  const auto begins = [](Communicator& whole) { return whole.begin([](Communicator& c) { c.barrier(); }); };
+  const std::vector<Case> cases = {
+      {"a barrier", barrier, barrier},
+      {"a reduction", reduces, reduces},
+      {"a receive", [](Communicator& whole) { whole.send("g", 1, 2); },
+       [](Communicator& whole) {
+         char go = 0;
+         whole.receive(&go, 1, 2);  // from rank 2, which has it from rank 0
+       }},
+      {"a wait for a call", [&](Communicator& whole) { whole.wait(*begins(whole)); },
+       [&](Communicator& whole) { whole.wait(*begins(whole)); }},
+      {"tests of a call", [&](Communicator& whole) { whole.wait(*begins(whole)); },
+       [&](Communicator& whole) {
+         const auto begun = begins(whole);
+         while (!whole.test(*begun)) std::this_thread::yield();
+       }},
+      {"tests of a receive", [](Communicator& whole) { whole.send("g", 1, 1); },
+       [](Communicator& whole) {
+         char go = 0;
+         const auto begun = whole.begin_receive(&go, 1, 0);
+         while (!whole.test(*begun)) std::this_thread::yield();
+       }},
+  };
+  for (const bool splits : {false, true})
+    for (const Case& one : cases) {
+      SCOPED_TRACE(std::string(one.name) + (splits ? ", split" : ", dup"));
+      run(3, [&](Communicator& whole) {
+        const auto other = splits ? whole.split(whole.rank() / 2, 0) : whole.dup();
+        if (whole.rank() == 0) {
+          send_many(*other);
+          one.sender(whole);
+        } else if (whole.rank() == 1) {
+          one.receiver(whole);
+          expect_many(*other);
+        } else if (std::string(one.name) == "a receive") {
+          char go = 0;
+          whole.receive(&go, 1, 0);
+          whole.send(&go, 1, 1);
+        } else if (std::string(one.name) != "tests of a receive") {
+          one.sender(whole);
+        }
+      });
+    }
+}
+
+// Threads that first use a communicator for messages, and one that waits on another meanwhile, make what takes them in once.
+TEST_P(Messages, ThreadsMeetTheMessagesOfACommunicatorTogether) {
+  for (int round = 0; round < 10; ++round)
+    run(2, [](Communicator& whole) {
+      const auto other = whole.dup();
+      if (whole.rank() == 0) {
+        send_many(*other);
+        whole.barrier();
+        return;
+      }
+      std::thread beside([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        expect_many(*other);
+      });
+      whole.barrier();
+      beside.join();
+    });
+}
+
+// An operator runs on the stack of a wait that goes on with all of the rank's communicators.
+TEST_P(Messages, AnOperatorMayMakeAndEndCommunicatorsOfOneRank) {
+  run(2, [](Communicator& whole) {
+    const auto own = whole.split(whole.rank(), 0);
+    const auto makes = [](void* context, void* to, const void* left, const void* right, std::size_t count) {
+      auto& alone = *static_cast<Communicator*>(context);
+      const auto made = alone.dup();
+      int sent = 5, got = 0;
+      made->send_receive(&sent, sizeof sent, 0, 0, &got, sizeof got);
+      EXPECT_EQ(got, 5);
+      for (std::size_t i = 0; i < count; ++i)
+        static_cast<std::int32_t*>(to)[i] =
+            static_cast<const std::int32_t*>(left)[i] + static_cast<const std::int32_t*>(right)[i];
+    };
+    const Operator op = user_operator(sizeof(std::int32_t), false, makes, own.get());
+    std::int32_t mine = whole.rank() + 1, total = 0;
+    const auto begun = whole.begin([&](Communicator& c) { c.allreduce(&mine, &total, 1, op); });
+    whole.barrier();  // goes on with it
+    whole.wait(*begun);
+    EXPECT_EQ(total, 3);
+  });
+}
+
 TEST_P(Messages, SmallSendsNeedNoReceiveAndWaitInOrder) {
   run(2, [](Communicator& communicator) {
     constexpr int many = 20;

@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <new>
 
 #include "phicoll/collectives/choosing/automatic.hpp"
@@ -13,7 +12,6 @@
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/messages.hpp"
 #include "phicoll/group/nonblocking.hpp"
-#include "phicoll/group/rank_work.hpp"
 
 namespace phicoll {
 
@@ -87,16 +85,14 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       hand_over_(shape.host()),
       heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
   if (!memory_.work) memory_.work = std::make_shared<RankWork>();
-  background_ = memory_.nonblocking == nullptr ? static_cast<Background*>(&within_) : memory_.work.get();
-  if (memory_.nonblocking == nullptr) memory_.work->begin_communicator();
   equip(port_);
   equip(barrier_port_);
   CallBoard::set_describe(&call_signature::in_words);
   set_root_hook(&call_signature::root_of);
+  if (memory_.nonblocking == nullptr) memory_.work->begin_communicator(mailbox_);
 }
 
 Communicator::~Communicator() {
-  if (memory_.nonblocking == nullptr) memory_.work->end_communicator();
   collectives_.reset();
   barrier_.reset();
   const bool unwinding = std::uncaught_exception() || abandoned_;
@@ -106,8 +102,9 @@ Communicator::~Communicator() {
       // The group is broken, by this rank perhaps: nobody receives what it sent, or waits for what it has begun.
     }
   nonblocking_.reset();
-  messages_.reset();
-  if (!in_own_process()) return;  // it is not this process that leaves
+  if (memory_.nonblocking == nullptr) memory_.work->end_communicator(mailbox_);
+  delete messages_.load(std::memory_order_relaxed);  // no other thread comes here any more
+  if (!in_own_process()) return;                     // it is not this process that leaves
   if (memory_.block != nullptr) {
     // The last rank gives the memory back: the others do not use it any more.
     if (memory_.control->leave(rank_, calls_, unwinding)) try {
@@ -125,7 +122,7 @@ Communicator::~Communicator() {
 void Communicator::wait_for_all() {
   check_process();
   if (nonblocking_) nonblocking_->wait_for_all();
-  if (messages_) messages_->send_all();
+  if (Messages* const own = messages_.load(std::memory_order_acquire)) own->send_all();
 }
 
 void Communicator::abandon() {
@@ -133,29 +130,15 @@ void Communicator::abandon() {
   if (nonblocking_) nonblocking_->abandon();
 }
 
-bool Communicator::Within::pending() const {
-  return own_.memory_.work->pending();
-}
-
-bool Communicator::Within::go_on() {
-  return own_.memory_.work->go_on();
-}
-
-// The first message may come before this rank makes a call for messages.
-bool Communicator::Within::take_in() {
-  RankWork& work = *own_.memory_.work;
-  if (!own_.messages_ && own_.memory_.control->messages().atomic().load(std::memory_order_acquire) != 0 &&
-      work.can_add())
-    try {
-      own_.messages();
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-  return work.take_in();
-}
-
-bool Communicator::Within::has_several_communicators() const {
-  return own_.memory_.work->has_several_communicators();
+void Communicator::Mailbox::meet_messages() {
+  if (own_.messages_.load(std::memory_order_relaxed) != nullptr ||
+      own_.memory_.control->messages().atomic().load(std::memory_order_acquire) == 0)
+    return;
+  try {
+    own_.make_messages();
+  } catch (const std::bad_alloc&) {
+    return;  // they stay in their channels
+  }
 }
 
 void Communicator::set_progress(void (*progress)()) {
@@ -182,7 +165,7 @@ Nonblocking& Communicator::nonblocking() {
 }
 
 void Communicator::equip(NativePort& port) const {
-  port.set_background(background_);
+  port.set_background(memory_.work.get());
   if (memory_.nonblocking != nullptr) port.set_elsewhere(memory_.nonblocking->elsewhere());
 }
 
@@ -225,12 +208,9 @@ void Communicator::begin_first(const std::shared_ptr<CollectiveRequest>& request
 bool Communicator::test(CollectiveRequest& request) {
   if (!request.done) {
     check_process();
-    background_->go_on();
+    memory_.work->go_on();
     if (!request.done) {
-      if (messages_) {
-        const std::unique_lock<ThreadLock> own(messages_->lock, std::try_to_lock);
-        if (own) messages_->looked_in_vain();
-      }
+      memory_.work->looked_in_vain();
       return false;
     }
   }

@@ -2,18 +2,21 @@
 
 // A rank's handle on its group: collectives through whichever algorithm is selected.
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "phicoll/collectives/contract/any_collective.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/collectives.hpp"
 #include "phicoll/group/heap.hpp"
+#include "phicoll/group/rank_work.hpp"
 #include "phicoll/group/split_slot.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/region.hpp"
@@ -24,7 +27,6 @@
 namespace phicoll {
 
 class Nonblocking;
-class RankWork;
 struct CollectiveRequest;
 
 /// What all ranks of a group share, as this process sees it.
@@ -350,6 +352,7 @@ class alignas(arch::stride_bytes) Communicator {
  private:
   friend class Barrier;
   friend class Collectives;
+  friend class Messages;
   friend class Nonblocking;
   friend class NumberTrials;
   NativePort make_port(const WaitPolicy& wait) {
@@ -388,6 +391,7 @@ class alignas(arch::stride_bytes) Communicator {
                  bool exclusive, const AlgorithmSpec* algorithm);
   void sync();
   Messages& messages();
+  [[gnu::noinline, gnu::cold]] Messages* make_messages();
   bool has_room_for_large_parts() const;
   std::size_t region_for(std::size_t members, std::size_t parts, bool roomy) const;
   std::size_t default_region(std::size_t members) const;
@@ -399,6 +403,8 @@ class alignas(arch::stride_bytes) Communicator {
   bool send_now(const void* data, std::size_t bytes, int dest, int tag, unsigned type);
   Envelope carry_out(const Transfer& wanted);
   void fail_others(const std::exception& error);
+  template <class Function>
+  auto on_messages(const Function& function) -> decltype(function(std::declval<Messages&>()));
   bool find(Envelope* found, int source, int tag, bool waits, bool holds);
   std::shared_ptr<Transfer> begin(Transfer wanted);
   void finish(Transfer& transfer);
@@ -439,24 +445,19 @@ class alignas(arch::stride_bytes) Communicator {
   std::vector<bool> reserved_;  // pages of the region
   HandOver hand_over_;
   Heap heap_;
-  std::unique_ptr<Messages> messages_;
+  std::atomic<Messages*> messages_{nullptr};  // made by any thread of the rank, which holds work then
   std::unique_ptr<Nonblocking> nonblocking_;
   std::map<Operation, std::string> selected_;
   bool abandoned_ = false;
-  /// What goes on within a wait of this communicator.
-  class Within final : public Background {
+  class Mailbox final : public Addressed {
    public:
-    explicit Within(Communicator& own) : own_(own) {}
-    bool pending() const override;
-    bool go_on() override;
-    bool take_in() override;
-    bool has_several_communicators() const override;
+    explicit Mailbox(Communicator& own) : own_(own) {}
+    void meet_messages() override;
 
    private:
     Communicator& own_;
   };
-  Within within_{*this};
-  Background* background_ = nullptr;
+  Mailbox mailbox_{*this};
 };
 
 inline void Barrier::wait() {

@@ -137,10 +137,6 @@ bool Messages::take_in_locked() {
   }
 }
 
-void Messages::looked_in_vain() {
-  if (++vain_looks_ % looks_before_taking_in == 0) take_in_locked();
-}
-
 bool Messages::Within::take_in() {
   const bool own = own_.take_in_locked();
   return own_.work_->take_in() || own;
@@ -152,24 +148,19 @@ void Messages::take_back(const Transfer& transfer) {
   endpoint.withdraw(port);
 }
 
-Messages::Messages(Control& control, Heap& heap, int rank, const Shape& shape, const WaitPolicy& wait,
-                   std::shared_ptr<RankWork> work)
-    : port(control, rank, wait, nullptr, nullptr, &stuck),
-      channels(control, heap),
-      endpoint(Setup{rank, shape, nullptr}, channels, stuck),
+Messages::Messages(Communicator& owner)
+    : port(*owner.memory_.control, owner.rank_, owner.wait_, nullptr, nullptr, &stuck),
+      channels(*owner.memory_.control, owner.heap_),
+      endpoint(Setup{owner.rank_, owner.shape_, nullptr}, channels, stuck),
       within_(*this),
-      work_(std::move(work)) {
+      work_(owner.memory_.work) {
   port.set_background(&within_);
   work_->add(*this);
 }
 
 Messages::~Messages() {
-  if (home_.here()) {
-    work_->remove(*this);
-    endpoint.withdraw(port);
-  } else {
-    work_->forget(*this);  // a fork has copies of what its parent goes on with
-  }
+  work_->remove(*this);
+  if (home_.here()) endpoint.withdraw(port);  // a fork has copies of what its parent goes on with
 }
 
 void Messages::send_all() {
@@ -188,9 +179,21 @@ SharedTransfer Messages::spare(const Transfer& wanted) {
 
 Messages& Communicator::messages() {
   check_process();
-  if (!messages_) messages_.reset(new Messages(*memory_.control, heap_, rank_, shape_, wait_, memory_.work));
+  Messages* own = messages_.load(std::memory_order_acquire);
+  if (__builtin_expect(own == nullptr, 0)) own = make_messages();
   if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
-  return *messages_;
+  return *own;
+}
+
+// By the first thread that needs them: one that waits on another communicator, perhaps.
+Messages* Communicator::make_messages() {
+  const RankWork::Hold work(*memory_.work);
+  Messages* own = messages_.load(std::memory_order_relaxed);  // ordered by the hold
+  if (own == nullptr) {
+    own = new Messages(*this);
+    messages_.store(own, std::memory_order_release);
+  }
+  return own;
 }
 
 namespace {
@@ -244,15 +247,18 @@ void check_taken(const Transfer& transfer) {
 
 }  // namespace
 
+template <class Function>
+auto Communicator::on_messages(const Function& function) -> decltype(function(std::declval<Messages&>())) {
+  Messages& own = messages();
+  const std::lock_guard<ThreadLock> lock(own.lock);
+  return function(own);
+}
+
 Envelope Communicator::carry_out(const Transfer& wanted) {
   if (wanted.done) return wanted.envelope;
-  Messages& own = messages();
-  const auto transfer = own.spare(wanted);
+  const auto transfer = messages().spare(wanted);
   transfer->peer_in_group = memory_.control->root_rank(wanted.peer);
-  {
-    const std::lock_guard<ThreadLock> lock(own.lock);
-    own.endpoint.begin(own.port, transfer);
-  }
+  on_messages([&](Messages& own) { own.endpoint.begin(own.port, transfer); });
   wait(*transfer);
   return transfer->envelope;
 }
@@ -261,9 +267,7 @@ std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
   const auto transfer = std::make_shared<Transfer>(std::move(wanted));
   if (!transfer->done) {
     transfer->peer_in_group = memory_.control->root_rank(transfer->peer);
-    Messages& own = messages();
-    const std::lock_guard<ThreadLock> lock(own.lock);
-    own.endpoint.begin(own.port, transfer);
+    on_messages([&](Messages& own) { own.endpoint.begin(own.port, transfer); });
   }
   return transfer;
 }
@@ -316,9 +320,9 @@ bool Communicator::receive_now(void* buffer, std::size_t bytes, int source, int 
                                Envelope* found) {
   check_message("source", source, size_, true, tag, buffer, bytes, type);
   if (source == no_rank) return false;
-  Messages& own = messages();
-  const std::lock_guard<ThreadLock> lock(own.lock);
-  return own.endpoint.receive_now(own.port, own.port.bind(buffer, bytes), bytes, source, tag, type, found);
+  return on_messages([&](Messages& own) {
+    return own.endpoint.receive_now(own.port, own.port.bind(buffer, bytes), bytes, source, tag, type, found);
+  });
 }
 
 // A message of the library's own, whose tag is below any_tag.
@@ -394,13 +398,11 @@ std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, std:
 }
 
 bool Communicator::test(const Transfer& transfer) {
-  if (!transfer.done) {
-    Messages& own = messages();
-    const std::lock_guard<ThreadLock> lock(own.lock);
-    own.endpoint.progress(own.port);
-    if (!transfer.done) own.looked_in_vain();
-  }
-  if (transfer.done) check_taken(transfer);
+  if (!transfer.done) on_messages([](Messages& own) { own.endpoint.progress(own.port); });
+  if (transfer.done)
+    check_taken(transfer);
+  else
+    memory_.work->looked_in_vain();
   return transfer.done;
 }
 
@@ -452,16 +454,15 @@ bool Communicator::find(Envelope* found, int source, int tag, bool waits, bool h
     *found = from_none();
     return true;
   }
-  Messages& own = messages();
-  const std::lock_guard<ThreadLock> lock(own.lock);
-  if (waits) own.endpoint.probe(own.port, source, tag);
-  const Envelope* const seen =
-      holds ? own.endpoint.hold(own.port, source, tag) : own.endpoint.look(own.port, source, tag);
-  if (seen != nullptr)
-    *found = *seen;
-  else
-    own.looked_in_vain();
-  return seen != nullptr;
+  const bool any = on_messages([&](Messages& own) {
+    if (waits) own.endpoint.probe(own.port, source, tag);
+    const Envelope* const seen =
+        holds ? own.endpoint.hold(own.port, source, tag) : own.endpoint.look(own.port, source, tag);
+    if (seen != nullptr) *found = *seen;
+    return seen != nullptr;
+  });
+  if (!any) memory_.work->looked_in_vain();
+  return any;
 }
 
 Envelope Communicator::probe(int source, int tag) {

@@ -11,12 +11,13 @@
 #include "phicoll/group/heap.hpp"
 #include "phicoll/group/rank_work.hpp"
 #include "phicoll/memory/native_port.hpp"
-#include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/endpoint.hpp"
 #include "phicoll/os/home_process.hpp"
 
 namespace phicoll {
+
+class Communicator;
 
 /// Channels in the group's heap, found by a table whose place is in the group's control.
 class GroupChannels final : public Channels {
@@ -48,8 +49,7 @@ class GroupChannels final : public Channels {
 /// in a call of.
 class Messages final : public Ongoing {
  public:
-  Messages(Control& control, Heap& heap, int rank, const Shape& shape, const WaitPolicy& wait,
-           std::shared_ptr<RankWork> work);
+  explicit Messages(Communicator& owner);
   ~Messages();
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
@@ -59,9 +59,6 @@ class Messages final : public Ongoing {
   bool go_on() override;
   bool take_in() override;
   void take_back(const Transfer& transfer) override;
-  /// To be called, under the lock, when a test or probe has found nothing: a program that tests for long takes in what has come,
-  /// as one that waits does.
-  void looked_in_vain();
   /// The transfer of blocking calls, used again by each.
   SharedTransfer spare(const Transfer& wanted);
 
@@ -86,8 +83,6 @@ class Messages final : public Ongoing {
   };
   bool take_in_locked();
 
-  static constexpr unsigned looks_before_taking_in = 256;
-  unsigned vain_looks_ = 0;
   Within within_;
   os::HomeProcess home_;
   SharedTransfer spare_;

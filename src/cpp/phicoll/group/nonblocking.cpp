@@ -97,7 +97,7 @@ Nonblocking::Nonblocking(Communicator& owner)
       board_(inner_->board_),
       port_(inner_->control(), inner_->rank(), inner_->wait_policy(), &inner_->calls_, nullptr, &stuck_),
       fiber_(new os::Fiber([this] { run_all(); }, stack_bytes)) {
-  port_.set_background(owner.background_);
+  port_.set_background(&work_);
   stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, 0};
   work_.add(*this);
 }
@@ -118,7 +118,7 @@ Nonblocking::~Nonblocking() {
 std::unique_ptr<AnyCollective<NativePort>> Nonblocking::entered_here(
     std::unique_ptr<AnyCollective<NativePort>> algorithm, const WaitPolicy& wait) {
   NativePort stays(inner_->control(), inner_->rank(), wait, &inner_->calls_, &inner_->hand_over_, &stuck_);
-  stays.set_background(owner_.background_);
+  stays.set_background(&work_);
   return std::unique_ptr<AnyCollective<NativePort>>(new Entered(*this, std::move(algorithm), stays));
 }
 
