@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -1109,6 +1110,50 @@ TEST(MessagesOfTheDead, AreNotAwaited) {
   };
   for (int moment = 0; moment < 4; ++moment)
     expect_within(second_ns * 19 / 10, [&] { return round(moment); });
+}
+
+// A signal's handler throws while the receiver waits for what the sender had claimed when it was stopped: nothing else waits when a
+// receive begins, or within a test. The message is half taken, so the group is broken before the receiver makes another call.
+std::atomic<bool> throws{false};
+TEST(MessagesOfABrokenGroup, AreHalfTakenWhereAHandlerThrows) {
+  const std::string told = end_of(true, 2, [](Communicator& communicator) {
+    Bytes large(32 << 20);
+    if (communicator.rank() == 0)
+      for (;;) communicator.send(large.data(), large.size(), 1);
+    set_interrupt_hook([] {
+      if (throws.load()) throw std::domain_error("by a handler");
+    });
+    std::atomic<bool> thrown{false};
+    const auto sender = static_cast<pid_t>(communicator.control().pid(0));
+    std::thread stopper([&] {
+      for (unsigned i = 0; !thrown; ++i) {
+        kill(sender, SIGSTOP);
+        throws = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        throws = false;
+        kill(sender, SIGCONT);
+        std::this_thread::sleep_for(std::chrono::microseconds(2000 + 300 * (i % 11)));
+      }
+    });
+    while (!thrown) {
+      try {
+        const auto begun = communicator.begin_receive(large.data(), large.size(), 0);
+        while (!communicator.test(*begun)) {
+        }
+      } catch (const std::domain_error&) {
+        thrown = true;
+        EXPECT_TRUE(communicator.control().broken());
+      }
+    }
+    stopper.join();
+    set_interrupt_hook(nullptr);
+    const Bytes mine(large.size(), 77);
+    large = mine;
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    EXPECT_TRUE(large == mine);
+    communicator.barrier();
+  });
+  EXPECT_NE(told.find("group broken by rank 1: raised by a handler"), std::string::npos) << told;
 }
 
 // The group breaks in the middle of one. The receiver's buffer is the caller's again, so nothing is written to it after the

@@ -112,6 +112,24 @@ void GroupChannels::give_back(Control& control, Heap& heap) {
   heap.give_back(table);
 }
 
+/// Makes a call of the endpoint, under the lock. What a signal's handler throws within a wait may leave a message half taken, so
+/// it breaks the group. What is refused, or has no memory, has had no effect.
+template <class Function>
+auto Messages::call(const Function& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const ArgumentError&) {
+    throw;
+  } catch (const ResourceError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    owner_.fail_others(error);
+    throw;
+  }
+}
+
 bool Messages::pending() const {
   const std::unique_lock<ThreadLock> own(lock, std::try_to_lock);
   return own && endpoint.pending();
@@ -120,7 +138,7 @@ bool Messages::pending() const {
 // In a broken group nothing goes on: what a call left that ended by an exception may be in memory that is gone.
 bool Messages::go_on() {
   const std::unique_lock<ThreadLock> own(lock, std::try_to_lock);
-  return own && endpoint.pending() && !channels.broken() && endpoint.progress(port);
+  return own && endpoint.pending() && !channels.broken() && call([this] { return endpoint.progress(port); });
 }
 
 bool Messages::take_in() {
@@ -131,7 +149,7 @@ bool Messages::take_in() {
 bool Messages::take_in_locked() {
   if (channels.broken()) return false;
   try {
-    return endpoint.take_in(port);
+    return call([this] { return endpoint.take_in(port); });
   } catch (const std::bad_alloc&) {
     return false;  // the message stays in its channel
   }
@@ -152,6 +170,7 @@ Messages::Messages(Communicator& owner)
     : port(*owner.memory_.control, owner.rank_, owner.wait_, nullptr, nullptr, &stuck),
       channels(*owner.memory_.control, owner.heap_),
       endpoint(Setup{owner.rank_, owner.shape_, nullptr}, channels, stuck),
+      owner_(owner),
       within_(*this),
       work_(owner.memory_.work) {
   port.set_background(&within_);
@@ -251,7 +270,7 @@ template <class Function>
 auto Communicator::on_messages(const Function& function) -> decltype(function(std::declval<Messages&>())) {
   Messages& own = messages();
   const std::lock_guard<ThreadLock> lock(own.lock);
-  return function(own);
+  return own.call([&] { return function(own); });
 }
 
 Envelope Communicator::carry_out(const Transfer& wanted) {

@@ -59,6 +59,8 @@ class Messages final : public Ongoing {
   bool go_on() override;
   bool take_in() override;
   void take_back(const Transfer& transfer) override;
+  template <class Function>
+  auto call(const Function& function) -> decltype(function());
   /// The transfer of blocking calls, used again by each.
   SharedTransfer spare(const Transfer& wanted);
 
@@ -83,6 +85,7 @@ class Messages final : public Ongoing {
   };
   bool take_in_locked();
 
+  Communicator& owner_;
   Within within_;
   os::HomeProcess home_;
   SharedTransfer spare_;
