@@ -124,6 +124,20 @@ def test_a_program_with_tasks_is_left_alone_with_a_word(openmp: Compiled) -> Non
     assert calls(done.stderr) == {}
 
 
+# Which imports the linker puts into the GNU hash table, and whether there is one, depends on these.
+@pytest.mark.parametrize("hashes", ["gnu", "sysv", "both"])
+@pytest.mark.parametrize("calls_by", ["-fPIE -pie", "-no-pie", "-no-pie -Wl,-z,now", "-no-pie -fno-plt"])
+def test_a_program_s_tasks_are_found_however_it_is_linked(
+    openmp: Compiled, calls_by: str, hashes: str
+) -> None:
+    flags = (*calls_by.split(), f"-Wl,--hash-style={hashes}", *flags_of(openmp))
+    program = openmp.program("openmp/tasks.c", *flags, name=f"tasks{calls_by}{hashes}".replace(" ", ""))
+    done = run("omp", program, options=("--report",))
+    assert (done.returncode, done.stdout) == (0, "50 of 50\n")
+    assert "stay with its runtime: it uses OpenMP tasks, which run in barriers (" in done.stderr
+    assert calls(done.stderr) == {}
+
+
 def test_a_program_that_cancels_is_left_alone_with_a_word(openmp: Compiled) -> None:
     program = openmp.program("openmp/cancel.c", *flags_of(openmp))
     done = run("omp", program, OMP_CANCELLATION="true")

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cstdint>
+#include <cstddef>
 
 #include "phicoll/preload/engine.hpp"
 
@@ -69,13 +70,27 @@ const char* meaning(const char* name) {
 }
 
 struct Dynamic {
+  struct Relocations {
+    const ElfW(Rela) * first;
+    std::size_t bytes;
+    std::size_t without_symbol;  // so many come first
+  };
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
-  const std::uint32_t* gnu_hash = nullptr;
-  const std::uint32_t* hash = nullptr;
+  // Data's and calls'. On x86-64 and aarch64 all have an addend.
+  Relocations data{}, calls{};
 
-  /// Symbols that may be undefined: the linker puts them before those of the GNU hash table.
-  std::uint32_t count() const { return gnu_hash != nullptr ? gnu_hash[1] : hash != nullptr ? hash[1] : 0; }
+  /// One more than the last symbol that may be imported, as each of these has a relocation. (Which of them the hash tables list is the
+  /// linker's choice.)
+  std::size_t end_of_imports() const {
+    std::size_t end = 0;
+    for (const Relocations* part : {&data, &calls}) {
+      if (part->first == nullptr) continue;
+      for (std::size_t i = part->without_symbol; i < part->bytes / sizeof(ElfW(Rela)); ++i)
+        end = std::max<std::size_t>(end, ELF64_R_SYM(part->first[i].r_info) + 1);
+    }
+    return end;
+  }
 };
 
 Dynamic dynamic_of(const dl_phdr_info& object) {
@@ -89,8 +104,11 @@ Dynamic dynamic_of(const dl_phdr_info& object) {
       const ElfW(Addr) at = value < object.dlpi_addr ? value + object.dlpi_addr : value;
       if (entry->d_tag == DT_SYMTAB) found.symbols = reinterpret_cast<const ElfW(Sym)*>(at);
       if (entry->d_tag == DT_STRTAB) found.names = reinterpret_cast<const char*>(at);
-      if (entry->d_tag == DT_GNU_HASH) found.gnu_hash = reinterpret_cast<const std::uint32_t*>(at);
-      if (entry->d_tag == DT_HASH) found.hash = reinterpret_cast<const std::uint32_t*>(at);
+      if (entry->d_tag == DT_RELA) found.data.first = reinterpret_cast<const ElfW(Rela)*>(at);
+      if (entry->d_tag == DT_RELASZ) found.data.bytes = value;
+      if (entry->d_tag == DT_RELACOUNT) found.data.without_symbol = value;
+      if (entry->d_tag == DT_JMPREL) found.calls.first = reinterpret_cast<const ElfW(Rela)*>(at);
+      if (entry->d_tag == DT_PLTRELSZ) found.calls.bytes = value;
     }
   }
   return found;
@@ -99,7 +117,8 @@ Dynamic dynamic_of(const dl_phdr_info& object) {
 int look_at_imports(dl_phdr_info* object, std::size_t, void*) {
   const Dynamic dynamic = dynamic_of(*object);
   if (dynamic.symbols == nullptr || dynamic.names == nullptr) return 0;
-  for (std::uint32_t i = 1; i < dynamic.count(); ++i) {
+  const std::size_t end = dynamic.end_of_imports();
+  for (std::size_t i = 1; i < end; ++i) {
     const ElfW(Sym)& symbol = dynamic.symbols[i];
     if (symbol.st_shndx != SHN_UNDEF) continue;
     const char* const name = dynamic.names + symbol.st_name;
