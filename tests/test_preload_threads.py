@@ -174,6 +174,15 @@ def test_tasks_of_an_object_that_is_loaded_in_a_region_are_done(openmp: Compiled
     assert calls(done.stderr) == {2: 2}
 
 
+def test_a_region_begins_in_a_constructor_beside_the_program_s_first(openmp: Compiled) -> None:
+    source = "openmp/constructor.c"
+    host = openmp.program(source, "-rdynamic", *flags_of(openmp), name="constructors-host")
+    loaded = openmp.program(source, "-DLOADED", "-fPIC", "-shared", *flags_of(openmp), name="constructor.so")
+    done = run("omp", host, loaded, options=("--report",))
+    assert done.stdout == "3 2\n", done.stderr
+    assert calls(done.stderr) == {2: 2}
+
+
 def test_a_program_that_uses_no_openmp_is_told_so() -> None:
     done = run("omp", sys.executable, "-c", "print('done')")
     assert done.stdout == "done\n"

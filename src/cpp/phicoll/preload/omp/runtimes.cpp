@@ -164,18 +164,19 @@ int note_name(dl_phdr_info* object, std::size_t, void* names) {
 }
 
 void* definition_anywhere(const char* symbol) {
-  static Names names;  // under the lock
-  names.count = 0;
-  dl_iterate_phdr(note_name, &names);
+  auto* const names = static_cast<Names*>(calloc(1, sizeof(Names)));
+  if (names == nullptr) return nullptr;
+  dl_iterate_phdr(note_name, names);
   void* found = nullptr;
-  for (int i = 0; i < names.count; ++i) {
-    void* const object = found == nullptr ? dlopen(names.of[i], RTLD_LAZY | RTLD_NOLOAD) : nullptr;
-    free(names.of[i]);
+  for (int i = 0; i < names->count; ++i) {
+    void* const object = found == nullptr ? dlopen(names->of[i], RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+    free(names->of[i]);
     if (object == nullptr) continue;
     found = dlsym(object, symbol);
     dlclose(object);
     if (found != nullptr && is_ours(found)) found = nullptr;
   }
+  free(names);
   return found;
 }
 
@@ -195,26 +196,31 @@ void* definition_for(const void* address, const char* symbol) {
   return definition_anywhere(symbol);
 }
 
-const Runtime* runtime_for(const void* address, const char* symbol) {
-  void* const found = definition_for(address, symbol);
-  if (found == nullptr) return nullptr;
+/// The runtime that has this function, or without a base if there is none.
+Runtime runtime_with(const void* function) {
+  Runtime made{};
   Dl_info info;
-  if (dladdr(found, &info) == 0) return nullptr;
-  const int known = runtime_count.load(std::memory_order_relaxed);
-  for (int i = 0; i < known; ++i)
-    if (runtimes[i].base == info.dli_fbase) return &runtimes[i];
-  if (known == most_runtimes) return nullptr;
-  Runtime& made = runtimes[known];
-  made.base = info.dli_fbase;
+  if (function == nullptr || dladdr(function, &info) == 0) return made;
   made.handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);  // never closed
-  if (made.handle == nullptr) return nullptr;
+  if (made.handle == nullptr) return made;
 #define X(member, symbol, type) made.member = reinterpret_cast<type>(dlsym(made.handle, symbol));
   PHICOLL_OMP_FUNCTIONS(X)
 #undef X
-  if (made.thread_num == nullptr || made.num_threads == nullptr || made.num_procs == nullptr) return nullptr;
+  if (made.thread_num == nullptr || made.num_threads == nullptr || made.num_procs == nullptr) return made;
   made.cpus = made.num_procs();
+  made.base = info.dli_fbase;
+  return made;
+}
+
+/// The entry of that runtime, under the lock; null if there is no room.
+const Runtime* entry_of(const Runtime& runtime) {
+  const int known = runtime_count.load(std::memory_order_relaxed);
+  for (int i = 0; i < known; ++i)
+    if (runtimes[i].base == runtime.base) return &runtimes[i];
+  if (known == most_runtimes) return nullptr;
+  runtimes[known] = runtime;
   runtime_count.store(known + 1, std::memory_order_release);
-  return &made;
+  return &runtimes[known];
 }
 
 struct Extent {
@@ -245,16 +251,19 @@ const Caller* find(const void* address, bool kmp) {
   return nullptr;
 }
 
+// Asks the dynamic linker and the runtime before it takes the lock: a thread may hold their locks while another, which it waits for,
+// wants this one, as where an object's constructor begins a region.
 const Caller& meet(const void* address, bool kmp) {
+  dl_iterate_phdr(look_at_imports, nullptr);
+  Extent extent{static_cast<const char*>(address), static_cast<const char*>(address),
+                static_cast<const char*>(address) + 1};
+  dl_iterate_phdr(look_for_extent, &extent);
+  const char* const symbol = kmp ? "__kmpc_fork_call" : "GOMP_parallel";
+  const Runtime found = runtime_with(definition_for(address, symbol));
   pthread_mutex_lock(&lock);
   const Caller* met = find(address, kmp);
   if (met == nullptr) {
-    dl_iterate_phdr(look_at_imports, nullptr);
-    Extent extent{static_cast<const char*>(address), static_cast<const char*>(address),
-                  static_cast<const char*>(address) + 1};
-    dl_iterate_phdr(look_for_extent, &extent);
-    const char* const symbol = kmp ? "__kmpc_fork_call" : "GOMP_parallel";
-    const Runtime* const runtime = runtime_for(address, symbol);
+    const Runtime* const runtime = found.base != nullptr ? entry_of(found) : nullptr;
     if (runtime == nullptr) end_without(symbol);
     const int known = caller_count.load(std::memory_order_relaxed);
     static thread_local Caller unlisted;  // where thousands of objects were loaded and unloaded
