@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -487,6 +488,31 @@ def test_a_setgid_program_is_named(program: Path) -> None:
     if not program.stat().st_mode & 0o2000:
         pytest.skip("the file system keeps no such bits")
     with pytest.raises(ResourceError, match="setuid or setgid"):
+        preloadable_programs([str(program)])
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_a_program_with_capabilities_is_named(
+    program: Path, monkeypatch: pytest.MonkeyPatch, user: int
+) -> None:
+    monkeypatch.setattr(os, "getxattr", lambda path, name: b"\1" if name == "security.capability" else b"")
+    monkeypatch.setattr(os, "getuid", lambda: user)
+    if user == 0:  # whom they give nothing
+        assert preloadable_programs([str(program)]) == [program]
+    else:
+        with pytest.raises(ResourceError, match=f"{program} runs with rights of its own"):
+            preloadable_programs([str(program)])
+
+
+def test_a_program_of_another_c_library_is_named(program: Path) -> None:
+    data = program.read_bytes()
+    loader = re.search(rb"/[\w/.-]*/ld-linux[\w.-]*", data[:4096])
+    assert loader is not None
+    other = b"/lib/ld-musl.so.1"
+    program.write_bytes(data[: loader.start()] + other.ljust(len(loader[0]), b"\0") + data[loader.end() :])
+    with pytest.raises(
+        ResourceError, match=f"{program} is a program of another C library, .*{other.decode()}"
+    ):
         preloadable_programs([str(program)])
 
 

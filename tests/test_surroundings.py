@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -119,6 +120,60 @@ def test_abort_ends_a_rank_whose_output_is_closed(before, tmp_path):
         COMM_WORLD.Abort(3)
     """
     assert python(code, tmp_path, "" if before else ">&-").returncode == 3
+
+
+PROGRAM_STARTERS = {
+    "launch": ["-m", "phicoll", "launch", "-n", "1"],
+    "omp": ["-m", "phicoll", "omp", "--"],
+    "oshrun": ["-c", "from phicoll.openshmem import oshrun; oshrun()", "-n", "1"],
+}
+
+
+def program_of(starter, words, **variables):
+    """What a program prints that a command starts, without what the command says."""
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("LC_ALL", "LC_CTYPE", "LANG")
+    }
+    done = subprocess.run([sys.executable, *PROGRAM_STARTERS[starter], *words], capture_output=True, text=True,
+                          timeout=LONG_S, check=False, env={**environment, **variables})  # fmt: skip
+    assert done.returncode == (3 if starter == "oshrun" else 0), done.stderr  # which misses a PE's shmem_init
+    return [line.removeprefix("[0] ") for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("starter", PROGRAM_STARTERS)
+def test_a_program_finds_the_signals_as_a_shell_leaves_them(starter):
+    [line] = program_of(starter, ["grep", "SigIgn", "/proc/self/status"])
+    ignored = int(line.split()[1], 16)
+    assert not ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
+
+
+@pytest.mark.parametrize("starter", PROGRAM_STARTERS)
+@pytest.mark.parametrize("given", [{}, {"LC_CTYPE": "C"}, {"LC_CTYPE": "C.UTF-8"}, {"LC_ALL": "C"}])
+def test_a_program_finds_the_locale_that_was_set(starter, given):
+    found = [line for line in program_of(starter, ["env"], **given) if line.startswith("LC_")]
+    assert found == [f"{name}={value}" for name, value in given.items()]
+
+
+@pytest.mark.parametrize("starter", PROGRAM_STARTERS)
+def test_a_script_without_an_interpreter_is_the_shell_s(starter, tmp_path):
+    script = tmp_path / "script"
+    script.write_text('echo "$0" "$@"\n')
+    script.chmod(0o755)
+    assert program_of(starter, [script, "a b", "c"]) == [f"{script} a b c"]
+    found = program_of(starter, ["script", "d"], PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert found == [f"{script} d"]
+
+
+@pytest.mark.parametrize("starter", ["launch", "omp"])
+def test_a_file_that_is_neither_a_program_nor_a_script_is_refused(starter, tmp_path):
+    other = tmp_path / "other"
+    other.write_bytes(b"\0" * 300)
+    other.chmod(0o755)
+    done = subprocess.run([sys.executable, *PROGRAM_STARTERS[starter], other], capture_output=True, text=True,
+                          timeout=LONG_S, check=False)  # fmt: skip
+    assert done.returncode != 0
+    assert "Exec format error" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_files_here_that_are_called_like_modules_are_not_taken(tmp_path):

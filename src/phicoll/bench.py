@@ -22,6 +22,7 @@ from pathlib import Path
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
+from phicoll.foundations import programs
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
 from phicoll.foundations.streams import tell
 from phicoll.results import Results, load
@@ -79,7 +80,7 @@ def main() -> None:
             )
     except ResourceError as error:
         sys.exit(f"phicoll-bench: {error}")
-    os.execve(program, ["phicoll-bench", *sys.argv[1:]], environment())
+    programs.become(str(program), ["phicoll-bench", *sys.argv[1:]], environment())
 
 
 def environment() -> dict[str, str]:

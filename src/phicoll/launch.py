@@ -36,6 +36,7 @@ from phicoll.comm.running import ThreadedRun
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
+from phicoll.foundations.programs import environment_before_python
 from phicoll.foundations.streams import tell
 
 __all__ = ["main"]
@@ -143,7 +144,7 @@ def exit_status(status: int) -> int:
 
 def launch_processes(options: GroupOptions, program: Program, path: list[str]) -> int:
     command = program.command()
-    environment = {**os.environ, "PHICOLL_WAIT": options.wait}
+    environment = {**environment_before_python(), "PHICOLL_WAIT": options.wait}
     if path:
         before = environment.get("PYTHONPATH")
         environment["PYTHONPATH"] = os.pathsep.join([*path, *([before] if before else [])])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import phicoll._core as _core
+from phicoll.foundations import programs
 
 __all__ = ["become", "oshcc", "oshcxx", "oshrun"]
 
@@ -17,7 +17,8 @@ def become(name: str) -> None:
     for folder in (Path(core).parent, Path(__file__).parent):
         program = folder / "bin" / name
         if program.is_file():
-            os.execv(program, [str(program), *sys.argv[1:]])
+            words = [str(program), *sys.argv[1:]]
+            programs.become(words[0], words, programs.environment_before_python())
     sys.exit(f"{name} is not in this package, which was built without it")
 
 

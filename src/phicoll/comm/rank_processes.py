@@ -24,7 +24,7 @@ from phicoll.comm.answers import read_pickle, write_all
 from phicoll.comm.first_cause import ENDED, first_cause
 from phicoll.comm.group_options import GroupOptions
 from phicoll.errors import ArgumentError, BrokenGroupError, ResourceError
-from phicoll.foundations import pickling
+from phicoll.foundations import pickling, programs
 
 __all__ = ["GRACE_S", "Output", "ProcessesRun", "RankProcesses"]
 
@@ -110,7 +110,7 @@ class RankProcesses:
             for rank in range(self.ranks):
                 words, inherited = command(rank)
                 try:
-                    process = subprocess.Popen(
+                    process = programs.started(
                         words,
                         stdin=stdin if rank == 0 else subprocess.DEVNULL,
                         stdout=subprocess.PIPE,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, ResourceError
+from phicoll.foundations import programs
 from phicoll.foundations.streams import say
 
 __all__ = ["become", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
@@ -20,6 +21,7 @@ __all__ = ["become", "native_folder", "needed_libraries", "preloadable_programs"
 #: e_machine of the ELF header.
 MACHINES = {"x86_64": 62, "aarch64": 183}
 PT_INTERP = 3
+PROGRAM_HEADER = struct.Struct("<I4xQ16xQ16x")  # its type, where it lies in the file, and its bytes there
 HEADER_BYTES = 4096
 LDD_TIMEOUT_S = 30.0
 
@@ -67,12 +69,39 @@ def reason(program: Path, page: bytes) -> str | None:
     facts = program.stat()
     if (facts.st_mode & stat.S_ISUID and facts.st_uid != os.getuid()) or facts.st_mode & stat.S_ISGID:
         return "runs with another user's rights (setuid or setgid): the system preloads nothing under it"
+    if os.getuid() != 0 and has_capabilities(program):
+        return "runs with rights of its own (file capabilities): the system preloads nothing under it"
+    loader = loader_in(page)
+    if loader == "":
+        return "is statically linked"
+    here = loader_in(elf_header(Path("/proc/self/exe")))
+    if loader and here and Path(loader).name != Path(here).name:
+        return f"is a program of another C library, whose loader is {loader}"
+    return None
+
+
+def has_capabilities(program: Path) -> bool:
+    """Whether the file has rights of its own, which count unless the user is root."""
+    try:
+        return bool(os.getxattr(program, "security.capability"))
+    except OSError:  # none, or a file system that keeps none
+        return False
+
+
+def loader_in(page: bytes) -> str | None:
+    """The dynamic loader that a program with such a first page names: "" for a static one, None if unknown."""
+    if not page:
+        return None
     offset = struct.unpack_from("<Q", page, 32)[0]
     size, count = struct.unpack_from("<HH", page, 54)
-    if offset + size * count > len(page):
+    if offset + size * count > len(page) or size < PROGRAM_HEADER.size:
         return None  # its headers lie elsewhere, where no linker puts them
-    kinds = [struct.unpack_from("<I", page, offset + size * i)[0] for i in range(count)]
-    return None if PT_INTERP in kinds else "is statically linked"
+    for i in range(count):
+        kind, begin, length = PROGRAM_HEADER.unpack_from(page, offset + size * i)
+        if kind == PT_INTERP:
+            end = begin + length
+            return os.fsdecode(page[begin:end].rstrip(b"\0")) if end <= len(page) else None
+    return ""
 
 
 def needed_libraries(programs: Sequence[Path]) -> set[str]:
@@ -128,7 +157,7 @@ def become(
     if shutil.which(command[0]) is None:
         path = "the PATH" if os.environ.get("PATH") != "" else "the PATH, which is empty"
         raise ArgumentError("command", repr(command[0]), f"a program on {path}, or its path; {example}")
-    environment = dict(os.environ)
+    environment = programs.environment_before_python()
     said = ""
     if f"libphicoll-{kind}" in environment.get("LD_PRELOAD", ""):
         said = "the library is preloaded already, and stays"
@@ -141,4 +170,4 @@ def become(
             said = f"the program runs without phicoll: {error}"
     if said:
         say(f"{kind}: {said}")
-    os.execvpe(command[0], list(command), environment)
+    programs.become(command[0], command, environment)

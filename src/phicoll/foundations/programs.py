@@ -1,0 +1,79 @@
+"""Other programs, started as a shell starts them: without what Python sets up for itself."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+__all__ = ["become", "environment_before_python", "started"]
+
+#: The values of LC_CTYPE with which Python replaces the C locale (PEP 538).
+COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+#: What Python ignores once it starts, and ``subprocess`` restores.
+IGNORED = ("SIGPIPE", "SIGXFSZ")
+
+
+def environment_before_python() -> dict[str, str]:
+    """A copy of the environment, with the LC_CTYPE that this process was started with.
+
+    In the C locale Python sets one of its own. The process's first variables stay where the kernel shows them.
+    """
+    environment = dict(os.environ)
+    if environment.get("LC_CTYPE") in COERCED:
+        first = Path("/proc/self/environ").read_bytes().split(b"\0")
+        given = next((one.partition(b"=")[2] for one in first if one.startswith(b"LC_CTYPE=")), None)
+        del environment["LC_CTYPE"]
+        if given is not None:
+            environment["LC_CTYPE"] = os.fsdecode(given)
+    return environment
+
+
+def on_path(program: str) -> str:
+    """A program's path, or the name if there is none. Python's own search passes over scripts without ``#!``."""
+    return shutil.which(program) or program
+
+
+def by_shell(program: str, words: Sequence[str], error: OSError) -> list[str]:
+    """The command by which execvp(3) and shells run a script without ``#!``, after the kernel's ``error``.
+
+    Raises the error itself if it has another cause.
+    """
+    if error.errno != errno.ENOEXEC:
+        raise error
+    with Path(program).open("rb") as file:
+        if b"\0" in file.read(256):  # no text
+            raise error
+    return ["/bin/sh", program, *words[1:]]
+
+
+def started(words: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """``subprocess.Popen``, which runs scripts without ``#!``, too."""
+    program = on_path(words[0])
+    try:
+        return subprocess.Popen(words, executable=program, **options)
+    except OSError as error:
+        return subprocess.Popen(by_shell(program, words, error), **options)
+
+
+def become(program: str, words: Sequence[str], environment: dict[str, str]) -> NoReturn:
+    """Replace this process by a program, by its path or on the PATH, with ``words`` as its arguments from the 0th on.
+
+    OSError if that is impossible.
+
+    The signals that Python ignores have their default actions again, as with ``subprocess``: whether they were ignored
+    before Python started is not known any more.
+    """
+    for name in IGNORED:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    program = on_path(program)
+    try:
+        os.execve(program, list(words), environment)
+    except OSError as error:
+        command = by_shell(program, words, error)
+        os.execve(command[0], command, environment)
