@@ -8,7 +8,7 @@ What is measured, and how: docs/measuring-collectives.md.
     python benchmarks/collectives.py --report bench-out --again             (the tables once more, from the samples)
 
     python benchmarks/collectives.py --report bench-out --operations barrier,broadcast,allreduce --sizes 8,4K,64K,1M \
-        --ranks 2 --mode loop --buffers fresh --rounds 40 --launches 5 --budget 900     (these points alone)
+        --ranks 2 --mode loop --buffers fresh --rounds 10 --launches 20 --budget 900    (these points alone)
 
 The first prints medians side by side and is for tuning; the others also write every sample, tables with intervals, a
 figure for each operation, geometric means, the limits, self-consistency and the papers' statements. A report that is
@@ -175,8 +175,8 @@ def take_claims(a: argparse.Namespace, cpus: Sequence[int], seconds: float) -> s
     for operation, ranks, size, spec in wanted((2, max(4, 2 * len(cpus)))):
         of.setdefault(Point(operation, ranks, "loop", "fresh", size), []).append(f"phicoll:{spec}")
     taken = take(
-        list(of), lambda point: of[point], systems=Systems(cpus, (), "threads", type="int32"), rounds=a.rounds * 2,
-        seed=a.seed, cap_ms=a.cap_ms, seconds=seconds, out=a.report / CLAIMS_FILE,
+        list(of), lambda point: of[point], systems=Systems(cpus, (), "threads", type="int32"), rounds=a.rounds,
+        launches=a.launches, seed=a.seed, cap_ms=a.cap_ms, seconds=seconds, out=a.report / CLAIMS_FILE,
     )  # fmt: skip
     return taken.ended if taken.ended.startswith("interrupted") else ""
 
@@ -218,8 +218,8 @@ def main() -> int:
     parser.add_argument(
         "--kind", default="processes", choices=["processes", "threads"], help="what phicoll's ranks are"
     )
-    parser.add_argument("--rounds", type=int, help="in each launch (default: 7; in a report 16)")
-    parser.add_argument("--launches", type=int, default=2, help="of a report")
+    parser.add_argument("--rounds", type=int, help="in each launch (default: 7; in a report 4)")
+    parser.add_argument("--launches", type=int, default=8, help="of a report (default: 8)")
     parser.add_argument("--calls", type=int, default=0, help="0: by size")
     parser.add_argument("--cap-ms", type=float, default=20.0)
     parser.add_argument("--cpus", help="rank r on the (r mod n)-th of these (default: the first two allowed)")
@@ -252,7 +252,7 @@ def main() -> int:
     mpis = [name for name in a.mpi.split(",") if name and name != "none"]
     end_at_signals()
     if a.report is not None:
-        a.rounds = a.rounds or 16
+        a.rounds = a.rounds or 4
         return report(a, cpus, [int(r) for r in (a.ranks or "2,4,8").split(",")], mpis)
     rounds = a.rounds or 7
     operations, sizes = (

@@ -146,7 +146,25 @@ def summary(rows: list[Row], at_limits: list[Row]) -> str:
     return (
         f"{in_words(row.verdict for row in rows)} Of the slower and unresolved, {excused} are at the copy limit "
         f"({LEAST_SHARE:.0%} of the best bare loop), and at {loops} that loop is slower than the best other. "
-        "?: too few rounds for the intervals' confidence; the bounds are those of all rounds."
+        "?: too few units for the intervals' confidence; the bounds are those of all units. "
+        + units_in_words(rows)
+    )
+
+
+def units_in_words(rows: list[Row]) -> str:
+    """What the rows' units are, and how many."""
+    ratios = [row.ratio for row in rows if row.ratio is not None]
+    if not ratios:
+        return ""
+    of = {kind: [ratio.units for ratio in ratios if ratio.unit == kind] for kind in ("round", "launch")}
+    words = [
+        f"{what} at {len(counts)} (median {statistics.median(counts):g} of them)"
+        for what, counts in (("a round", of["round"]), ("a launch's median", of["launch"]))
+        if counts
+    ]
+    alone = sum(ratio.launches == 1 for ratio in ratios)
+    return f"The unit is {', '.join(words)}." + (
+        f" {alone} have one launch: how launches differ is unknown." if alone else ""
     )
 
 

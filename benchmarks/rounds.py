@@ -242,22 +242,21 @@ class Run:
 
     def launch(
         self, field: Field, points: Sequence[Point], subjects_of: Callable[[Point], Sequence[str]],
-        launch: int, rounds: int, share: float,
+        launch: int, rounds: int, share: float, first: float,
     ) -> None:  # fmt: skip
-        """Rounds until they are done or the share of the time is over; the first may take half as long again."""
+        """Rounds until they are done or the share of the time is over; the first may go on until `first` is."""
         began = self.budget.clock()
         for name, facts in field.facts().items():
             self.note({"system": name, "facts": facts})
         for turn in range(rounds):
             order = self.draw.sample(list(points), len(points))
-            if turn == 0:
-                # The smallest first, so that a system that is too slow is out before the larger ones.
+            if launch == turn == 0 and field.mpis:
+                # The smallest first, so that an MPI that is too slow is out before the larger ones. Else any order, so
+                # that time that is over leaves out sizes alike.
                 order.sort(key=lambda point: point.size)
             for point in order:
-                if (
-                    self.budget.clock() - began > share * (1.5 if turn == 0 else 1.0)
-                    or self.budget.left() <= 0
-                ):
+                spent = self.budget.clock() - began
+                if spent > (first if turn == 0 else share) or self.budget.left() <= 0:
                     return
                 self.visit(field, point, subjects_of(point), launch, turn)
 
@@ -294,8 +293,10 @@ def take(
             for ranks in run.draw.sample(counts, len(counts)):
                 if budget.left() <= 0:
                     raise TimeOverError
-                # An equal share of the time that is left for each part that is left.
+                # An equal share of the time that is left for each part that is left; the first round of all may take
+                # more, as it should reach all sizes.
                 share = budget.left() / (parts - done)
+                first = share * max(1.5, launches / 4) if launch == 0 else share
                 done += 1
                 try:
                     field = Field(ranks, systems, budget, run.say)
@@ -304,7 +305,7 @@ def take(
                     continue
                 try:
                     mine = [point for point in points if point.ranks == ranks]
-                    run.launch(field, mine, subjects_of, launch, rounds, share)
+                    run.launch(field, mine, subjects_of, launch, rounds, share, first)
                 except PeerError as error:  # phicoll's set could not be started again
                     run.say(f"phicoll's {ranks} ranks ended: {error}")
                 finally:

@@ -1,7 +1,8 @@
 """Verdicts from the rounds. Ratios are taken within rounds.
 
-"The best of the others" is chosen on odd rounds and compared on even ones; the interval is the sign test's, corrected
-after Holm over the rows of one table.
+"The best of the others" is chosen on odd rounds and compared on even ones; the interval is the sign test's over the
+units that `phicoll compare` takes (rounds, or launches where these differ), corrected after Holm over the rows of one
+table.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from points import Point, Round, Taken
 
@@ -22,13 +24,15 @@ LEAST_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Ratio:
-    """Time over time within rounds: median and interval. `enough`: whether the rounds suffice for its confidence."""
+    """Time over time within rounds: median and interval. `enough`: whether the units suffice for its confidence."""
 
     median: float
     low: float
     high: float
-    rounds: int
+    units: int
     enough: bool
+    unit: str = "round"  # or "launch", where launches differ
+    launches: int = 1
 
     def __str__(self) -> str:
         return f"{self.median:.2f} [{self.low:.2f}, {self.high:.2f}]" + ("" if self.enough else "?")
@@ -43,7 +47,7 @@ class Row:
     ns: float
     opponent: str | None = None
     opponent_ns: float | None = None
-    logs: list[float] = field(default_factory=list)
+    logs: dict[Round, float] = field(default_factory=dict)
     ratio: Ratio | None = None
     lines: float | None = None
     share: float | None = None  # of the best bare loop's speed
@@ -63,7 +67,7 @@ class Row:
 
 def at_most(ratio: Ratio | None, most: float) -> str:
     """Whether a time ratio is at most `most`: met, missed or not resolved; "-" without a ratio. "met?",
-    "missed?": so in every round, but these are too few for the table's confidence."""
+    "missed?": so in every unit, but these are too few for the table's confidence."""
     if ratio is None:
         return "-"
     doubt = "" if ratio.enough else "?"
@@ -81,13 +85,19 @@ def tally(words: Iterable[str]) -> dict[str, str]:
 
 
 def split(rounds: Iterable[Round]) -> tuple[list[Round], list[Round]]:
-    """Odd and even ones by their position: launches may have an odd number each."""
-    ordered = sorted(rounds)
-    return ordered[1::2], ordered[0::2]
+    """Odd and even ones by their position in a launch. Every other launch begins with an odd one: its first round may
+    differ from the rest, and launches may have one round each."""
+    halves: tuple[list[Round], list[Round]] = [], []
+    for number, (_, of) in enumerate(groupby(sorted(rounds), key=lambda at: at[0])):
+        for position, at in enumerate(of):
+            halves[(number + position) % 2].append(at)
+    return halves[1], halves[0]
 
 
-def log_ratios(over: dict[Round, float], under: dict[Round, float], rounds: Iterable[Round]) -> list[float]:
-    return [math.log(over[at] / under[at]) for at in rounds if at in over and at in under]
+def log_ratios(
+    over: dict[Round, float], under: dict[Round, float], rounds: Iterable[Round]
+) -> dict[Round, float]:
+    return {at: math.log(over[at] / under[at]) for at in rounds if at in over and at in under}
 
 
 def best_of(
@@ -95,7 +105,7 @@ def best_of(
 ) -> str | None:
     """The one with the lowest median over these rounds, each beside ``mine``: not all took part in each."""
     medians = {
-        name: statistics.median(logs)
+        name: statistics.median(logs.values())
         for name, values in by.items()
         if (logs := log_ratios(values, mine, rounds))
     }
@@ -191,25 +201,35 @@ def inverse(value: float | None) -> float | None:
 
 def middle(over: dict[Round, float], under: dict[Round, float] | None) -> float | None:
     """The median ratio over the rounds that have both."""
-    logs = log_ratios(over, under, over) if under else []
-    return math.exp(statistics.median(logs)) if logs else None
+    logs = log_ratios(over, under, over) if under else {}
+    return math.exp(statistics.median(logs.values())) if logs else None
 
 
 def judge(rows: Sequence[Row]) -> None:
-    """Intervals of all rows at levels after Holm."""
+    """Gives the rows their intervals, which hold jointly."""
+    for row, ratio in zip(rows, ratios_of([row.logs for row in rows]), strict=True):
+        row.ratio = ratio
+
+
+def ratios_of(logs: Sequence[dict[Round, float]]) -> list[Ratio | None]:
+    """Medians and intervals at levels after Holm; none without a round."""
     import numpy as np
 
     from phicoll import _core
     from phicoll.results.compare.best import holm_levels
-    from phicoll.results.compare.units import CONFIDENCE, estimate
+    from phicoll.results.compare.units import CONFIDENCE, estimate, units_of
 
-    with_logs = [row for row in rows if row.logs]
-    levels, _ = holm_levels([float(_core.sign_test(np.array(row.logs))) for row in with_logs], CONFIDENCE)
-    for row, level in zip(with_logs, levels, strict=True):
-        found = estimate(np.array(row.logs), level)
-        row.ratio = Ratio(
-            math.exp(found.median), math.exp(found.low), math.exp(found.high), len(row.logs), found.enough
-        )
+    units = [
+        units_of([math.exp(v) for v in of.values()], [("", launch) for launch, _ in of]) for of in logs if of
+    ]
+    levels, _ = holm_levels([float(_core.sign_test(np.log(of.values))) for of in units], CONFIDENCE)
+    found = []
+    for of, level in zip(units, levels, strict=True):
+        at = estimate(np.log(of.values), level)
+        median, low, high = (math.exp(value) for value in (at.median, at.low, at.high))
+        found.append(Ratio(median, low, high, len(of), at.enough, of.kind, of.launches))
+    each = iter(found)
+    return [next(each) if of else None for of in logs]
 
 
 def geomean_speed(rows: Iterable[Row]) -> tuple[float, int] | None:

@@ -196,6 +196,29 @@ def test_every_number_of_ranks_gets_its_share_of_the_time() -> None:
     assert min(done.values()) > 0.8 * max(done.values())
 
 
+def test_many_short_launches_reach_all_sizes_alike() -> None:
+    # A round takes as long as two launches' shares.
+    systems = MadeUpSystems({"quick": 0.1, "slow": 0.1, "phicoll": 0.1})
+    points = points_of(sizes=[8 << k for k in range(16)])
+    taken = run(systems, points, rounds=4, launches=12, seconds=36.0)
+    counts = [len(taken.ns[point]["phicoll"]) for point in points]
+    assert min(counts) >= 3
+    assert sum(counts[:8]) == pytest.approx(sum(counts[8:]), rel=0.3)
+    assert len({launch for launch, _ in taken.ns[points[-1]]["phicoll"]}) >= 3
+
+
+def test_without_an_mpi_time_that_is_over_leaves_out_sizes_alike() -> None:
+    systems = MadeUpSystems({"phicoll": 0.1})
+    systems.mpis = ()
+    points = points_of(sizes=[8 << k for k in range(16)])
+    taken = rounds.take(
+        points, lambda point: ["phicoll", "phicoll:other"], systems=systems, rounds=1, seconds=3.0, clock=systems.clock
+    )  # fmt: skip
+    left_out = [point for point in points if point not in taken.ns]
+    assert left_out
+    assert left_out != points[-len(left_out) :]
+
+
 def test_a_bound_follows_the_time_that_there_is() -> None:
     assert rounds.sample_bound(540) == pytest.approx(5.4)
     assert rounds.sample_bound(60) == 3

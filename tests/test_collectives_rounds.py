@@ -7,6 +7,7 @@ import math
 import os
 import random
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -55,6 +56,44 @@ def test_a_clear_difference_is_resolved_within_rounds_and_a_small_one_is_not() -
     assert row.verdict == "slower"
     (row,) = verdicts.rows_of(made_up({"phicoll": 103, "a": 100}, POINT, count=12))
     assert row.verdict == "unresolved"
+
+
+def in_launches(factors: Sequence[float], rounds: int, noise: float = 0.002) -> Taken:
+    """phicoll takes as long as `a`, but for a factor of each launch."""
+    draw = random.Random(2)
+    taken = Taken()
+    for launch, factor in enumerate(factors):
+        for turn in range(rounds):
+            for subject, ns in (("phicoll", 100 * factor), ("a", 100.0)):
+                record = {"point": asdict(POINT), "launch": launch, "round": turn, "verified": True}
+                taken.add({**record, "subject": subject, "ns": ns * math.exp(draw.gauss(0, noise))})
+    return taken
+
+
+def test_where_launches_differ_their_medians_are_the_units() -> None:
+    # Two launches of many rounds: as rounds these were 32 values below 1, but they are two.
+    (row,) = verdicts.rows_of(in_launches([0.8, 0.9], 32))
+    assert row.ratio is not None
+    assert (row.ratio.unit, row.ratio.units) == ("launch", 2)
+    assert row.verdict == "not slower?"
+    (row,) = verdicts.rows_of(in_launches([0.8, 0.9, 0.85, 0.7, 0.95, 0.75, 0.8, 0.9], 3))
+    assert row.ratio is not None
+    assert (row.ratio.unit, row.ratio.units) == ("launch", 8)
+    assert row.verdict == "not slower"
+    assert "a launch's median at 1 (median 8 of them)" in report.units_in_words([row])
+    (row,) = verdicts.rows_of(in_launches([0.9] * 8, 4, noise=0.05))
+    assert row.ratio is not None
+    assert (row.ratio.unit, row.ratio.units) == ("round", 16)
+    (row,) = verdicts.rows_of(in_launches([0.9], 16))
+    assert "1 have one launch" in report.units_in_words([row])
+
+
+def test_every_launch_has_both_odd_and_even_rounds_and_neither_has_all_first_ones() -> None:
+    odd, even = verdicts.split([(launch, turn) for launch in range(4) for turn in range(2)])
+    assert {launch for launch, _ in odd} == {launch for launch, _ in even} == {0, 1, 2, 3}
+    assert {turn for _, turn in odd} == {turn for _, turn in even} == {0, 1}
+    odd, even = verdicts.split([(launch, 0) for launch in (0, 3, 4, 6)])
+    assert (odd, even) == ([(3, 0), (6, 0)], [(0, 0), (4, 0)])
 
 
 def test_a_difference_that_is_no_time_is_no_sample() -> None:
