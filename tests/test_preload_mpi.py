@@ -152,6 +152,17 @@ def test_more_ranks(installed: Installed, ranks: int) -> None:
     assert "compared" in done.stdout
 
 
+@pytest.mark.long
+def test_derived_types_may_have_more_than_2_gb(installed: Installed) -> None:
+    free = re.search(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())
+    if free is None or int(free[1]) < 10 << 20:
+        pytest.skip("takes 9 GB of memory")
+    done = installed.run(2, installed.compile("large"), options=("--report",), PHICOLL_MPI_FIRST_CALLS="0")
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert set(rows(done.stderr, "in phicoll")) == {"Bcast", "Allgather", "Allgatherv"}
+    assert rows(done.stderr, "passed through") == {}
+
+
 def test_a_rank_that_waits_lets_its_messages_go_on(installed: Installed) -> None:
     # No copies across processes, so that a large message needs both of its ranks.
     without = {

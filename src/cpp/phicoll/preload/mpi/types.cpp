@@ -137,17 +137,66 @@ bool chars_are_integers() {
 
 constexpr size_t most_packed = size_t{1} << 30;
 
-// MPI-4's calls take elements of more bytes than an int counts.
+// The MPI packs or unpacks some elements, of `bytes` in all. Return whether it did.
 #if MPI_VERSION >= 4
-using Packed = MPI_Count;
-constexpr size_t largest_packed = SIZE_MAX;
-constexpr auto pack_some = &PMPI_Pack_c;
-constexpr auto unpack_some = &PMPI_Unpack_c;
+bool pack_some(const void* from, size_t count, MPI_Datatype type, unsigned char* to, size_t bytes) {
+  MPI_Count at = 0;
+  return PMPI_Pack_c(from, static_cast<MPI_Count>(count), type, to, static_cast<MPI_Count>(bytes), &at,
+                     MPI_COMM_SELF) == MPI_SUCCESS;
+}
+
+bool unpack_some(const unsigned char* from, size_t bytes, void* to, size_t count, MPI_Datatype type) {
+  MPI_Count at = 0;
+  return PMPI_Unpack_c(from, static_cast<MPI_Count>(bytes), &at, to, static_cast<MPI_Count>(count), type,
+                       MPI_COMM_SELF) == MPI_SUCCESS;
+}
 #else
-using Packed = int;
-constexpr size_t largest_packed = INT_MAX;
-constexpr auto pack_some = &PMPI_Pack;
-constexpr auto unpack_some = &PMPI_Unpack;
+/// Sends elements of one type to this rank itself, as elements of another.
+bool send_to_self(const void* from, size_t count, MPI_Datatype type, void* to, size_t to_count,
+                  MPI_Datatype to_type) {
+  MPI_Comm own;  // on which the program awaits no message
+  if (PMPI_Comm_dup(MPI_COMM_SELF, &own) != MPI_SUCCESS) return false;
+  const int result = PMPI_Sendrecv(from, static_cast<int>(count), type, 0, 0, to, static_cast<int>(to_count),
+                                   to_type, 0, 0, own, MPI_STATUS_IGNORE);
+  PMPI_Comm_free(&own);
+  return result == MPI_SUCCESS;
+}
+
+/// Bytes as one element, as they may be more than an int counts.
+class AsOne {
+ public:
+  explicit AsOne(size_t bytes) {
+    int counts[] = {static_cast<int>(bytes / block_bytes), static_cast<int>(bytes % block_bytes)};
+    MPI_Aint places[] = {0, static_cast<MPI_Aint>(bytes - bytes % block_bytes)};
+    MPI_Datatype types[] = {MPI_DATATYPE_NULL, MPI_BYTE};
+    PMPI_Type_contiguous(block_bytes, MPI_BYTE, &types[0]);
+    PMPI_Type_create_struct(2, counts, places, types, &type);
+    PMPI_Type_commit(&type);
+    PMPI_Type_free(&types[0]);
+  }
+  ~AsOne() { PMPI_Type_free(&type); }
+  AsOne(const AsOne&) = delete;
+  AsOne& operator=(const AsOne&) = delete;
+  MPI_Datatype type;
+
+ private:
+  static constexpr int block_bytes = 1 << 20;
+};
+
+// Counts of bytes are ints, so an element of more bytes goes as a message.
+bool pack_some(const void* from, size_t count, MPI_Datatype type, unsigned char* to, size_t bytes) {
+  int at = 0;
+  if (bytes > INT_MAX) return send_to_self(from, count, type, to, 1, AsOne(bytes).type);
+  return PMPI_Pack(from, static_cast<int>(count), type, to, static_cast<int>(bytes), &at, MPI_COMM_SELF) ==
+         MPI_SUCCESS;
+}
+
+bool unpack_some(const unsigned char* from, size_t bytes, void* to, size_t count, MPI_Datatype type) {
+  int at = 0;
+  if (bytes > INT_MAX) return send_to_self(from, 1, AsOne(bytes).type, to, count, type);
+  return PMPI_Unpack(from, static_cast<int>(bytes), &at, to, static_cast<int>(count), type, MPI_COMM_SELF) ==
+         MPI_SUCCESS;
+}
 #endif
 
 /// Ends the program, since the other ranks are in the call already.
@@ -156,7 +205,7 @@ constexpr auto unpack_some = &PMPI_Unpack;
   PMPI_Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
 }
 
-/// How many elements go into one call of the MPI's pack, whose counts are ints before MPI-4.
+/// How many elements go into one call of the MPI's pack.
 size_t at_once(size_t count, const TypeFacts& facts) {
   const size_t fit = facts.size == 0 ? most_packed : most_packed / facts.size;
   return fit == 0 ? 1 : count < fit ? count : fit;
@@ -304,10 +353,7 @@ void pack(unsigned char* to, const void* from, size_t count, MPI_Datatype type, 
   while (count != 0) {
     const size_t elements = at_once(count, facts);
     const size_t bytes = elements * facts.size;
-    Packed at = 0;
-    if (bytes > largest_packed || pack_some(source, static_cast<Packed>(elements), type, to,
-                                            static_cast<Packed>(bytes), &at, MPI_COMM_SELF) != MPI_SUCCESS)
-      cannot_pack(bytes);
+    if (!pack_some(source, elements, type, to, bytes)) cannot_pack(bytes);
     source += static_cast<MPI_Aint>(elements) * facts.extent;
     to += bytes;
     count -= elements;
@@ -319,11 +365,7 @@ void unpack(void* to, const unsigned char* from, size_t count, MPI_Datatype type
   while (count != 0) {
     const size_t elements = at_once(count, facts);
     const size_t bytes = elements * facts.size;
-    Packed at = 0;
-    if (bytes > largest_packed ||
-        unpack_some(from, static_cast<Packed>(bytes), &at, target, static_cast<Packed>(elements), type,
-                    MPI_COMM_SELF) != MPI_SUCCESS)
-      cannot_pack(bytes);
+    if (!unpack_some(from, bytes, target, elements, type)) cannot_pack(bytes);
     target += static_cast<MPI_Aint>(elements) * facts.extent;
     from += bytes;
     count -= elements;
