@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ class Taken:
     #: Of bare loops with stamps: what each rank's copies into rings took in a call, and those out of them, last seen.
     copies: dict[tuple[Point, str], tuple[list[float], list[float]]] = field(default_factory=dict)
     effective: dict[tuple[Point, str], str] = field(default_factory=dict)
+    #: Who was asked for a sample where, whatever came of it.
+    asked: set[tuple[Point, str]] = field(default_factory=set)
     wrong: set[tuple[Point, str]] = field(default_factory=set)
     failed: dict[tuple[Point, str], str] = field(default_factory=dict)
     #: By subject, operation and ranks: the size from which on it takes no further part, and why.
@@ -103,6 +105,7 @@ class Taken:
                 self.line_ns.setdefault(point, {})[at] = record["probe"]["pingpong_ns"]
             return
         subject = record["subject"]
+        self.asked.add((point, subject))
         if "error" in record and "ns" not in record:
             self._leave_out(point, subject, record["error"], bool(record.get("timeout")))
             return
@@ -130,6 +133,10 @@ class Taken:
         """Whether the subject is out at a point."""
         size, _ = self.dropped.get((subject, point.operation, point.ranks), (1 << 62, ""))
         return (point, subject) in self.failed or point.size >= size
+
+    def reached(self, point: Point, subjects: Iterable[str]) -> bool:
+        """Whether all of the subjects were asked there, but for those that are out."""
+        return all((point, s) in self.asked or self.is_out(point, s) for s in subjects)
 
     def out_at(self, point: Point) -> list[str]:
         """The subjects that are out at a point."""

@@ -1,23 +1,23 @@
 """The regret of `auto`: its time over that of the best listed algorithm and parameters, point by point.
 
     python benchmarks/regret.py --budget 150                                  (part of make bench)
-    python benchmarks/regret.py --operations allgather --ranks 2 --sizes 32K,256K --rounds 40
+    python benchmarks/regret.py --operations allgather --ranks 2 --sizes 32K,256K --rounds 4
     python benchmarks/regret.py --machine epyc-7742 --ranks 16,64,128           (simulated: simulated_regret.py)
 
 One round of all candidates of tuning (phicoll.models.tuning.candidates) finds the few that come close. These and `auto`
 then take turns in rounds. The best is chosen on odd rounds and compared on even ones, so that the luckiest of many is
-not taken for the best.
+not taken for the best. A point at which not all of them were measured has no verdict and is listed.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import random
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -27,8 +27,8 @@ import simulated_regret
 from points import Point, Taken, size_text
 from rounds import Systems, take
 from states import states
-from tables import HEADLINE, number, table
-from verdicts import Row, best_of, judge, log_ratios, split
+from tables import HEADLINE, listed, number, table
+from verdicts import Ratio, Row, at_most, best_of, judge, log_ratios, mean_of, split, tally
 
 from phicoll import _core
 from phicoll.models.tuning import candidates
@@ -65,11 +65,11 @@ def nearest(first: Taken, point: Point) -> list[str]:
     return [AUTO, *sorted(times, key=lambda subject: times[subject])[:FEW]]
 
 
-def regrets(taken: Taken) -> list[Row]:
+def regrets(taken: Taken, points: Iterable[Point] | None = None) -> list[Row]:
     """A row a point: auto over the best of the others."""
     rows = []
-    for point in sorted(taken.ns):
-        by = dict(taken.ns[point])
+    for point in sorted(taken.ns if points is None else set(points) & set(taken.ns)):
+        by = {s: values for s, values in taken.ns[point].items() if (point, s) not in taken.wrong}
         mine = by.pop(AUTO, None)
         median = taken.median(point, AUTO)
         if not mine or median is None:
@@ -86,26 +86,49 @@ def regrets(taken: Taken) -> list[Row]:
     return rows
 
 
-def mean(rows: Sequence[Row]) -> float:
+@dataclass(frozen=True)
+class Passes:
+    """What was measured: all candidates once, and the few that were chosen of them in rounds."""
+
+    points: Sequence[Point]
+    tried: dict[Point, list[str]]
+    first: Taken
+    chosen: dict[Point, list[str]]
+    taken: Taken
+
+    def ended(self) -> str:
+        """Why it ended early, if so."""
+        return self.first.ended or self.taken.ended
+
+    def wrong(self) -> set[tuple[Point, str]]:
+        return self.first.wrong | self.taken.wrong
+
+    def why_not(self, point: Point) -> str:
+        """Why a point has no verdict; empty if it has one."""
+        if (point, AUTO) in self.wrong():
+            return "`auto`'s result was wrong"
+        if not self.first.reached(point, self.tried[point]):
+            return "not reached in the time by all candidates"
+        if len(self.chosen[point]) == 1:
+            return "no candidate beside `auto`"
+        if not self.taken.reached(point, self.chosen[point]):
+            return "not reached in the time by the rounds of the best few"
+        return "" if regrets(self.taken, [point]) else "no round with `auto` and another"
+
+
+def mean(rows: Sequence[Row]) -> Ratio | None:
     """Geometric mean. Where auto is ahead of the best listed one, its regret is none."""
-    return math.exp(statistics.fmean(max(0.0, math.log(row.ratio.median)) for row in rows if row.ratio))
-
-
-def word(row: Row) -> str:
-    """Whether the regret at a point is above the target, with a question mark if its interval is not."""
-    if row.ratio is None or row.ratio.median <= POINT:
-        return ""
-    return "above" if row.ratio.low > POINT else "above?"
+    return mean_of(rows, least=1.0)
 
 
 def regret_table(rows: Sequence[Row]) -> str:
     return table(
-        ["operation", "ranks", "bytes", "auto", "best listed", "regret [95 %]", "", "auto took", "best listed is"],
+        ["operation", "ranks", "bytes", "auto", "best listed", "regret [95 %]", f"at most {POINT:g}", "auto took",
+         "best listed is"],
         [
             [
                 row.point.operation, str(row.point.ranks), size_text(row.point.size), number(row.ns),
-                number(row.opponent_ns), str(row.ratio),
-                word(row),
+                number(row.opponent_ns), str(row.ratio), at_most(row.ratio, POINT),
                 row.effective, row.opponent or "-",
             ]
             for row in rows
@@ -114,34 +137,53 @@ def regret_table(rows: Sequence[Row]) -> str:
     )  # fmt: skip
 
 
-def summary(rows: Sequence[Row]) -> str:
-    rows = [row for row in rows if row.ratio is not None]
+def summary(rows: Sequence[Row], points: Sequence[Point]) -> str:
+    """In words; the mean is judged only if all points have a row."""
     if not rows:
-        return "no rounds"
+        return f"None of {len(points)} points has a verdict."
     worst = max(rows, key=lambda row: row.ratio.median if row.ratio else 0.0)
+    whole = len(rows) == len(points)
+    judged = (
+        at_most(mean(rows), MEAN) if whole else f"not judged, as {len(points) - len(rows)} points are missing"
+    )
     words = [
-        f"{len(rows)} points: geometric mean {mean(rows):.3f} (at most {MEAN:g}: "
-        f"{'met' if mean(rows) <= MEAN else 'missed'}); worst {worst.ratio} at {worst.point} (at most {POINT:g})."
+        f"{len(rows)} of {len(points)} points: geometric mean {mean(rows)} (at most {MEAN:g}: {judged}); worst "
+        f"{worst.ratio} at {worst.point}."
     ]
-    for ranks in sorted({row.point.ranks for row in rows}):
+    for ranks in sorted({point.ranks for point in points}):
         of = [row for row in rows if row.point.ranks == ranks]
-        above = sum(row.ratio is not None and row.ratio.median > POINT for row in of)
-        words.append(f"{ranks} ranks: {mean(of):.3f}, {above} of {len(of)} points above {POINT:g}.")
+        if of:
+            at = tally(at_most(row.ratio, POINT) for row in of)
+            words.append(
+                f"{ranks} ranks: {mean(of)}; at most {POINT:g}: "
+                + ", ".join(f"{count} {word}" for word, count in at.items())
+                + "."
+            )
     return " ".join(words)
 
 
-def text_of(taken: Taken) -> str:
-    rows = regrets(taken)
+def text_of(passes: Passes) -> str:
+    without: dict[str, list[Point]] = {}
+    for point in passes.points:
+        if why := passes.why_not(point):
+            without.setdefault(why, []).append(point)
+    points = [point for point in passes.points if not any(point in of for of in without.values())]
+    rows = regrets(passes.taken, points)
     parts = [
         "# The regret of auto",
         "`auto`'s time over that of the best listed algorithm and parameters, chosen on odd rounds and compared on "
-        "even ones; loop, fresh buffers. " + summary(rows),
-        regret_table(rows),
+        "even ones; loop, fresh buffers. " + summary(rows, passes.points),
     ]
-    for state in states(taken):
+    if passes.ended():
+        parts.append(f"It ended early: {passes.ended()}.")
+    parts.append(regret_table(rows))
+    for why, of in without.items():
+        parts.append(f"## Without a verdict: {why}\n\n" + listed(of))
+    counts = {point.ranks for point in passes.taken.line_ns}
+    for state in states(passes.taken):
         parts.append(
             f"## {state.name.capitalize()} ({state.line_ns:.3g} ns a line, {state.share:.0%} of the rounds)\n\n"
-            + summary(regrets(state.taken))
+            + summary(regrets(state.taken, points), [p for p in passes.points if p.ranks in counts])
         )
     return "\n\n".join(parts) + "\n"
 
@@ -160,7 +202,8 @@ def main() -> int:
     parser.add_argument("--operations", default=",".join(HEADLINE))
     parser.add_argument("--sizes", default=SIZES, help=f"bytes of the count argument (default: {SIZES})")
     parser.add_argument("--ranks", default="2,4,8")
-    parser.add_argument("--rounds", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=2, help="in each launch (default: 2)")
+    parser.add_argument("--launches", type=int, default=12, help="of the best few (default: 12)")
     parser.add_argument("--budget", type=float, default=150.0, metavar="S", help="seconds in all")
     parser.add_argument("--cap-ms", type=float, default=5.0, help="a sample's time")
     parser.add_argument("--seed", type=int, help="default: drawn")
@@ -202,13 +245,16 @@ def main() -> int:
         points, lambda point: tried[point], systems=systems, rounds=1, seed=seed, cap_ms=a.cap_ms,
         seconds=a.budget * FIRST_SHARE,
     )  # fmt: skip
-    chosen = {point: nearest(first, point) for point in points if point in first.ns}
-    taken = take(
-        list(chosen), lambda point: chosen[point], systems=systems, rounds=a.rounds, seed=seed + 1, cap_ms=a.cap_ms,
-        seconds=a.budget * (1 - FIRST_SHARE),
-    )  # fmt: skip
-    written(text_of(taken), a.out)
-    return 1 if taken.wrong else 130 if taken.ended.startswith("interrupted") else 0
+    chosen = {point: nearest(first, point) for point in points if first.reached(point, tried[point])}
+    taken = Taken()
+    if not first.ended.startswith("interrupted"):
+        taken = take(
+            list(chosen), lambda point: chosen[point], systems=systems, rounds=a.rounds, launches=a.launches,
+            seed=seed + 1, cap_ms=a.cap_ms, seconds=a.budget * (1 - FIRST_SHARE),
+        )  # fmt: skip
+    passes = Passes(points, tried, first, chosen, taken)
+    written(text_of(passes), a.out)
+    return 1 if passes.wrong() else 130 if passes.ended().startswith("interrupted") else 0
 
 
 if __name__ == "__main__":

@@ -11,11 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from as_results import as_results
-from points import Point, Taken, size_text
+from points import Point, Taken
 from report_figures import figures
 from rounds import HOPELESS
 from states import State, states
-from tables import composition_table, geomean_table, hand_table, limit_table, out_table, ratio_tables, table
+from tables import (
+    composition_table,
+    geomean_table,
+    hand_table,
+    limit_table,
+    listed,
+    out_table,
+    ratio_tables,
+    table,
+)
 from verdicts import (
     COMPOSITIONS,
     LEAST_SHARE,
@@ -116,11 +125,11 @@ def index_parts(
         parts.append("## Two ranks, 8 bytes, against the hand-written reference\n\n" + hand_table(by_hand))
     if at_limits:
         text = f"## At least {LEAST_SHARE:.0%} of the best bare loop\n\n{in_words(at_limit(row) for row in at_limits)}"
-        listed = at_limits
+        shown = at_limits
         if len(at_limits) > MOST_LISTED:
-            listed = [row for row in at_limits if at_limit(row).rstrip("?") != "met"]
+            shown = [row for row in at_limits if at_limit(row).rstrip("?") != "met"]
             text += " Those met are left out."
-        parts.append(text + ("\n\n" + limit_table(listed) if listed else ""))
+        parts.append(text + ("\n\n" + limit_table(shown) if shown else ""))
     parts.append(consistency(taken))
     if compared.ns:
         parts.append(claims_part(settings, compared))
@@ -240,13 +249,7 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
         ("Over 1 GB in all, not measured", settings.large), ("Not reached in the time", missing),
     ):  # fmt: skip
         if points:
-            by_setting: dict[str, list[str]] = {}
-            for point in points:
-                by_setting.setdefault(point.title(), []).append(size_text(point.size))
-            parts.append(
-                f"## {title}\n\n"
-                + "\n".join(f"- {of}: {', '.join(sizes)}" for of, sizes in by_setting.items())
-            )
+            parts.append(f"## {title}\n\n{listed(points)}")
     return parts
 
 

@@ -290,7 +290,8 @@ def take(
         parts = launches * len(counts)
         done = 0
         for launch in range(launches):
-            for ranks in run.draw.sample(counts, len(counts)):
+            # In a single launch few ranks first: they leave time to many, which need more.
+            for ranks in counts if launches == 1 else run.draw.sample(counts, len(counts)):
                 if budget.left() <= 0:
                     raise TimeOverError
                 # An equal share of the time that is left for each part that is left; the first round of all may take

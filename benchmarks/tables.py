@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mpi_peers import duration
-from points import Taken, size_text
+from points import Point, Taken, size_text
 from verdicts import LEAST_SHARE, NOT_SLOWER, Row, at_limit, at_most, best_loop, geomean_speed
 
 HEADLINE = ("broadcast", "reduce", "allreduce", "allgather", "alltoall")
@@ -27,6 +27,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int
     ]
     rule = "|" + "|".join("-" * (w + 1) + ("-" if i in left else ":") for i, w in enumerate(widths)) + "|"
     return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def listed(points: Iterable[Point]) -> str:
+    """A line for each setting, with the sizes."""
+    by_setting: dict[str, list[str]] = {}
+    for point in points:
+        by_setting.setdefault(point.title(), []).append(size_text(point.size))
+    return "\n".join(f"- {of}: {', '.join(sizes)}" for of, sizes in by_setting.items())
 
 
 def number(ns: float | None) -> str:

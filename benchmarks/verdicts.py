@@ -17,6 +17,8 @@ from points import Point, Round, Taken
 
 #: "Not slower": the upper bound of the time ratio is at most this.
 NOT_SLOWER = 1.03
+#: Fewer units have no interval of 95 %.
+LEAST_UNITS = 6
 #: The bare loops' subjects, and the share of what the best of them reaches that is wanted.
 LOOP = "phicoll:bare-loop"
 LEAST_SHARE = 0.8
@@ -236,6 +238,35 @@ def geomean_speed(rows: Iterable[Row]) -> tuple[float, int] | None:
     """Geometric mean of the best other's time over phicoll's, and the number of points."""
     logs = [-math.log(row.ratio.median) for row in rows if row.ratio is not None]
     return (math.exp(statistics.fmean(logs)), len(logs)) if logs else None
+
+
+def mean_of(rows: Iterable[Row], least: float = 0.0) -> Ratio | None:
+    """The geometric mean of the rows' median ratios, where none counts as less than `least`, and its interval.
+
+    A round moves it by the mean distance of its values from their rows' medians; so it does not matter which points a
+    round lacks. Rows of few units do not tell how far they spread, so with any the interval is in doubt. It is not
+    corrected for others.
+    """
+    rows = [row for row in rows if row.ratio is not None]
+    of = [(math.log(row.ratio.median), row.logs) for row in rows if row.ratio is not None]
+    if not of:
+        return None
+    floor = math.log(least) if least else -math.inf
+    mean = statistics.fmean(max(floor, centre) for centre, _ in of)
+    distances: dict[Round, list[float]] = {}
+    for centre, logs in of:
+        if centre > floor:
+            for at, value in logs.items():
+                distances.setdefault(at, []).append(value - centre)
+    part = sum(centre > floor for centre, _ in of) / len(of)
+    (found,) = ratios_of([{at: mean + part * statistics.fmean(by) for at, by in distances.items()}])
+    middle = math.exp(mean)
+    if found is None:  # all count as `least`
+        return Ratio(middle, middle, middle, 0, True)
+    enough = found.enough and all(row.ratio is None or row.ratio.units >= LEAST_UNITS for row in rows)
+    return replace(
+        found, median=middle, low=min(found.low, middle), high=max(found.high, middle), enough=enough
+    )
 
 
 #: Operation, and operations that together do at least the same (data that a part has no use for set to nothing), each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import regret
 import simulated_regret
+import verdicts
 from points import Point, Taken
 
 POINT = Point("allgather", 2, "loop", "fresh", 65536)
@@ -35,17 +37,106 @@ def test_the_best_is_chosen_on_odd_rounds_and_compared_on_even_ones():
     assert "1.20" in regret.regret_table([row])
 
 
+OTHER = Point("scan", 2, "loop", "fresh", 8)
+
+
 def test_where_auto_is_ahead_there_is_no_regret():
-    ahead = taken_of({"phicoll": [50.0] * 12, "phicoll:one-shot": [100.0] * 12})
-    behind = taken_of(
-        {"phicoll": [144.0] * 12, "phicoll:one-shot": [100.0] * 12}, Point("scan", 2, "loop", "fresh", 8)
-    )
+    ahead = taken_of({"phicoll": [50.0] * 16, "phicoll:one-shot": [100.0] * 16})
+    behind = taken_of({"phicoll": [144.0] * 16, "phicoll:one-shot": [100.0] * 16}, OTHER)
     ahead.ns |= behind.ns
     rows = regret.regrets(ahead)
-    assert regret.mean(rows) == pytest.approx(1.2)
-    assert [regret.word(row) for row in rows] == ["", "above"]
-    assert "geometric mean 1.200 (at most 1.1: missed)" in regret.summary(rows)
-    assert "1 of 2 points above 1.3" in regret.summary(rows)
+    assert regret.mean(rows).median == pytest.approx(1.2)
+    assert [verdicts.at_most(row.ratio, regret.POINT) for row in rows] == ["met", "missed"]
+    found = regret.summary(rows, [POINT, OTHER])
+    assert "2 of 2 points: geometric mean 1.20 [1.20, 1.20] (at most 1.1: missed)" in found
+    assert "2 ranks: 1.20 [1.20, 1.20]; at most 1.3: 1 met, 1 missed." in found
+
+
+def test_what_no_interval_resolves_is_not_called_above_the_target():
+    # Medians of 1.32 and 1.11, whose intervals reach below the targets.
+    (row,) = regret.regrets(
+        taken_of(
+            {
+                "phicoll": [90.0, 90.0, 132.0, 132.0, 132.0, 132.0, 170.0, 170.0] * 2,
+                "phicoll:one-shot": [100.0] * 16,
+            }
+        )
+    )
+    assert row.ratio.median > regret.POINT
+    assert "1 not resolved" in regret.summary([row], [POINT])
+    (row,) = regret.regrets(
+        taken_of(
+            {
+                "phicoll": [80.0, 80.0, 111.0, 111.0, 111.0, 111.0, 140.0, 140.0] * 2,
+                "phicoll:one-shot": [100.0] * 16,
+            }
+        )
+    )
+    assert "(at most 1.1: not resolved)" in regret.summary([row], [POINT])
+
+
+def samples(times: dict[str, list[float]], point: Point = POINT, wrong: str = "") -> Taken:
+    taken = Taken()
+    for subject, values in times.items():
+        for turn, ns in enumerate(values):
+            record = {"point": asdict(point), "launch": 0, "round": turn, "subject": subject, "ns": ns}
+            taken.add({**record, "verified": subject != wrong})
+    return taken
+
+
+def test_points_that_were_not_reached_are_listed_and_take_the_verdict_from_the_mean():
+    both = {"phicoll": [100.0] * 16, "phicoll:a": [100.0] * 16, "phicoll:b": [50.0] * 16}
+    cut, never, alone, bad = (Point("scan", 2, "loop", "fresh", size) for size in (8, 16, 32, 64))
+    points = [POINT, cut, never, alone, bad]
+    tried = {point: list(both) for point in points} | {alone: ["phicoll"]}
+    first = samples({s: values[:1] for s, values in both.items()})
+    # The best of this one would be the candidate that was not tried any more.
+    for point, of in ((cut, ("phicoll", "phicoll:a")), (alone, ("phicoll",)), (bad, tuple(both))):
+        part = samples({s: both[s][:1] for s in of}, point, "phicoll" if point == bad else "")
+        first.ns |= part.ns
+        first.asked |= part.asked
+        first.wrong |= part.wrong
+    first.ended = "the time was over"
+    chosen = {point: regret.nearest(first, point) for point in (POINT, alone, bad)}
+    taken = samples(both)
+    passes = regret.Passes(points, tried, first, chosen, taken)
+    text = regret.text_of(passes)
+    assert (
+        "1 of 5 points: geometric mean 2.00 [2.00, 2.00] (at most 1.1: not judged, as 4 points are missing)"
+        in text
+    )
+    assert "It ended early: the time was over." in text
+    assert "not reached in the time by all candidates\n\n- scan, 2 ranks, loop, fresh: 8, 16" in text
+    assert "no candidate beside `auto`\n\n- scan, 2 ranks, loop, fresh: 32" in text
+    assert "`auto`'s result was wrong\n\n- scan, 2 ranks, loop, fresh: 64" in text
+    assert "| b " in text
+    whole = regret.text_of(regret.Passes([POINT], tried, first, chosen, taken))
+    assert "(at most 1.1: missed)" in whole
+    # The rounds, too, may end before each of the few was measured.
+    short = samples({s: both[s] for s in ("phicoll", "phicoll:a")})
+    text = regret.text_of(regret.Passes([POINT], tried, first, chosen, short))
+    assert "None of 1 points has a verdict" in text
+    assert "not reached in the time by the rounds of the best few" in text
+
+
+def test_a_candidate_whose_result_is_wrong_in_the_rounds_is_not_the_best():
+    taken = samples(
+        {"phicoll": [100.0] * 16, "phicoll:a": [90.0] * 16, "phicoll:b": [10.0] * 16}, wrong="phicoll:b"
+    )
+    (row,) = regret.regrets(taken)
+    assert row.opponent == "a"
+
+
+def test_a_mean_does_not_depend_on_which_points_a_round_lacks():
+    slow = {"phicoll": [200.0] * 16, "phicoll:a": [100.0] * 16}
+    taken = samples(slow)
+    taken.ns |= samples({s: [100.0] * 16 for s in slow}, OTHER).ns
+    for at in [(0, turn) for turn in range(16) if turn % 4]:
+        for by in taken.ns[OTHER].values():
+            by.pop(at, None)
+    found = regret.mean(regret.regrets(taken))
+    assert (found.low, found.median, found.high) == pytest.approx((2**0.5,) * 3)
+    assert not found.enough  # one has two units
 
 
 def test_a_wrong_result_is_no_candidate_and_few_are_left():
