@@ -32,7 +32,7 @@ import mpi_peers
 from as_results import as_results
 from bare_loops import limits_of
 from points import MOST_BYTES, Point
-from report import CLAIMS_FILE, HAND, SAMPLES_FILE, Settings, write_report
+from report import CLAIMS_FILE, HAND, SAMPLES_FILE, Settings, begin, note, write_report
 from rounds import Systems, take
 from tables import HEADLINE, side_by_side
 from verdicts import parts_of
@@ -128,8 +128,8 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
     )
     if a.again:
         return write_report(settings)
-    for name in (SAMPLES_FILE, CLAIMS_FILE):
-        (a.report / name).unlink(missing_ok=True)
+    (a.report / CLAIMS_FILE).unlink(missing_ok=True)
+    begin(settings)
     alone = [] if a.mode or a.buffers else companions(points, mpi_peers.size_list(FEW), ranks[0])
 
     def subjects_of(point: Point) -> list[str]:
@@ -148,6 +148,7 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
         loops, ended = limits_of(points, Systems(cpus, (), a.kind), a.seed, LOOPS_SHARE * seconds)
         if ended.startswith("interrupted"):
             settings.ended = ended
+            note(settings, {"ended": ended})
             return write_report(settings)
         seconds *= 1 - LOOPS_SHARE
     taken = take(
@@ -245,7 +246,11 @@ def main() -> int:
     parser.add_argument(
         "--no-loops", dest="loops", action="store_false", help="a report without the bare loops as limits"
     )
-    parser.add_argument("--again", action="store_true", help="write the report from the samples in FOLDER")
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="write the report from the samples in FOLDER, which have their settings and machine",
+    )
     a = parser.parse_args()
     a.seed = random.SystemRandom().randrange(1 << 32) if a.seed is None else a.seed
     cpus = [int(c) for c in a.cpus.split(",")] if a.cpus else sorted(os.sched_getaffinity(0))[:2]

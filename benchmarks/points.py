@@ -74,6 +74,10 @@ class Taken:
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: Why the run ended, if not because all rounds were done.
     ended: str = ""
+    #: The settings and the machine, as the file's writer noted them when it began; none in older files.
+    made: dict[str, Any] = field(default_factory=dict)
+    #: The host's numbers that phicoll had, in words, and at how many starts and ends of launches.
+    numbers: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Taken:
@@ -96,6 +100,15 @@ class Taken:
             return
         if "note" in record:
             self.notes.append(record["note"])
+            return
+        if "made" in record:
+            self.made = record["made"]
+            return
+        if "ended" in record:
+            self.ended = record["ended"]
+            return
+        if "numbers" in record:
+            self.numbers[record["numbers"]] = self.numbers.get(record["numbers"], 0) + 1
             return
         point = Point(**record["point"])
         at = (record["launch"], record["round"])

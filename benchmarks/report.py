@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import statistics
 import subprocess
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +48,8 @@ SAMPLES_FILE, CLAIMS_FILE = "collectives.jsonl", "claims.jsonl"
 
 @dataclass
 class Settings:
-    """The settings of a report."""
+    """The settings of a report. They begin the file of samples, with the machine, since both may be others when the
+    report is written again."""
 
     folder: Path
     cpus: list[int]
@@ -58,7 +61,36 @@ class Settings:
     points: list[Point]
     large: list[Point]
     kind: str
+    #: Why this run was interrupted, if it was.
     ended: str = ""
+    #: What the machine and the code were.
+    machine: list[list[str]] = field(default_factory=list)
+
+    def record(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in KEPT},
+            **{name: [list(astuple(point)) for point in getattr(self, name)] for name in ("points", "large")},
+        }
+
+    def as_made(self, made: dict[str, Any]) -> Settings:
+        """Those that a file of samples begins with."""
+        points = {name: [Point(*values) for values in made[name]] for name in ("points", "large")}
+        return replace(self, **{name: made[name] for name in KEPT}, **points)
+
+
+KEPT = ("cpus", "mpis", "seed", "rounds", "launches", "budget", "kind", "machine")
+
+
+def begin(settings: Settings) -> None:
+    """Starts a new file of samples with the settings and the machine as they are now."""
+    settings.machine = machine_rows(settings)
+    (settings.folder / SAMPLES_FILE).unlink(missing_ok=True)
+    note(settings, {"made": settings.record()})
+
+
+def note(settings: Settings, record: dict[str, Any]) -> None:
+    with (settings.folder / SAMPLES_FILE).open("a") as file:
+        file.write(json.dumps(record) + "\n")
 
 
 def write_report(settings: Settings) -> int:
@@ -67,6 +99,8 @@ def write_report(settings: Settings) -> int:
     samples, claims = folder / SAMPLES_FILE, folder / CLAIMS_FILE
     taken = Taken.read(samples) if samples.exists() else Taken()
     compared = Taken.read(claims) if claims.exists() else Taken()
+    if taken.made:
+        settings = settings.as_made(taken.made)
     rows = rows_of(taken, points=settings.points)
     at_limits = limits(taken, points=settings.points)
     pictures = figures(taken, folder, settings.points, (HAND,))
@@ -108,13 +142,25 @@ def index_parts(
         + (f" in {settings.budget / 60:.3g} minutes" if settings.budget else "")
         + f", {done} samples. Median rounds per point: {rounds_reached(taken)}.",
     ]
-    if settings.ended:
-        parts.append(f"**The run was {settings.ended}; this is what it had by then.**")
+    ended = [one for one in (settings.ended, taken.ended, compared.ended) if one.startswith("interrupted")]
+    if ended:
+        parts.append(f"**The run was {ended[0]}; this is what it had by then.**")
+    if taken.ns and not taken.made:
+        parts.append(
+            "**The samples do not say how they were made: the settings are those of the command that wrote this report "
+            "from them, and their machine is unknown.**"
+        )
+    if len(numbers := numbers_of(taken, compared)) > 1:
+        parts.append(
+            "**The host's numbers changed between launches, so `auto` had different ones under one name.** "
+            + "; ".join(f"{text} ({count} of the starts and ends)" for text, count in numbers.items())
+            + "."
+        )
     parts += [
         "Pages: " + ", ".join(f"[{operation}]({operation}.md)" for operation in pages)
         if pages
         else "No samples.",
-        "## The machine\n\n" + table(["what", "value"], machine_rows(settings, taken), (0, 1)),
+        "## The machine\n\n" + table(["what", "value"], machine_part(settings, taken, compared), (0, 1)),
         "## Against the best other\n\n" + summary(rows, at_limits),
         "Geometric means of best other's time / phicoll's time:\n\n"
         + geomean_table(rows, len(settings.cpus)),
@@ -263,8 +309,27 @@ def asked_once(taken: Taken) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def machine_rows(settings: Settings, taken: Taken) -> list[list[str]]:
-    """The machine, and what each system says of itself."""
+def machine_part(settings: Settings, taken: Taken, compared: Taken) -> list[list[str]]:
+    """The machine as the samples' file has it, and what each system says of itself."""
+    return [
+        *settings.machine,
+        *(["host's numbers", text] for text in numbers_of(taken, compared)),
+        *([name, str(taken.facts[name].get("library", "")).splitlines()[0][:90]] for name in settings.mpis
+          if taken.facts.get(name, {}).get("library")),
+    ]  # fmt: skip
+
+
+def numbers_of(*takens: Taken) -> dict[str, int]:
+    """The host's numbers that launches had, and how often."""
+    found: dict[str, int] = {}
+    for taken in takens:
+        for text, count in taken.numbers.items():
+            found[text] = found.get(text, 0) + count
+    return found
+
+
+def machine_rows(settings: Settings) -> list[list[str]]:
+    """The machine and the code as they are now."""
     import phicoll
     from phicoll import _core
 
@@ -285,9 +350,7 @@ def machine_rows(settings: Settings, taken: Taken) -> list[list[str]]:
             "kernel", "virtualisation", "container", "governor", "boost", "huge_pages", "huge_pages_shared",
         ) if name in facts),
         ["phicoll", f"{phicoll.__version__}, {settings.kind}, commit {commit()}"],
-        ["host's numbers", numbers_text(_core.host_numbers(), _core.default_numbers())],
-        *([name, str(taken.facts[name].get("library", "")).splitlines()[0][:90]] for name in settings.mpis
-          if taken.facts.get(name, {}).get("library")),
+        ["measured", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())],
     ]  # fmt: skip
 
 
@@ -298,14 +361,6 @@ def commit() -> str:
         here = Path(__file__).resolve().parent
         return subprocess.run(words, capture_output=True, text=True, check=True, cwd=here).stdout.strip()
     return "unknown"
-
-
-def numbers_text(host: dict[str, Any], defaults: dict[str, int]) -> str:
-    """The host's numbers that a calibration changed."""
-    if not host["measured"]:
-        return "the defaults"
-    changed = [f"{name}={value}" for name, value in host["numbers"].items() if value != defaults[name]]
-    return "measured: " + ", ".join(changed)
 
 
 def where(cpu: int, place: dict[str, int]) -> str:

@@ -76,6 +76,16 @@ class Systems:
     #: Of phicoll's reductions; empty: float32, as MPI's.
     type: str = ""
 
+    def numbers(self) -> str:
+        """The host's numbers that phicoll's ranks have, in words: those that a calibration changed."""
+        from phicoll import _core
+
+        host, defaults = _core.host_numbers(), _core.default_numbers()
+        if not host["measured"]:
+            return "the defaults"
+        changed = [f"{name}={value}" for name, value in host["numbers"].items() if value != defaults[name]]
+        return "measured: " + ", ".join(changed)
+
     def start_phicoll(self, ranks: int, start_s: float) -> Any:
         return phicoll_peer.PhicollPeer(ranks, self.cpus, kind=self.kind, start_s=start_s)
 
@@ -306,17 +316,19 @@ def take(
                     continue
                 try:
                     mine = [point for point in points if point.ranks == ranks]
+                    run.note({"numbers": systems.numbers()})
                     run.launch(field, mine, subjects_of, launch, rounds, share, first)
+                    run.note({"numbers": systems.numbers()})  # a first large call may have measured them
                 except PeerError as error:  # phicoll's set could not be started again
                     run.say(f"phicoll's {ranks} ranks ended: {error}")
                 finally:
                     field.close()
         if budget.left() <= 0:
-            run.taken.ended = "the time was over"
+            run.note({"ended": "the time was over"})
     except TimeOverError:
-        run.taken.ended = "the time was over"
+        run.note({"ended": "the time was over"})
     except KeyboardInterrupt as interrupt:
-        run.taken.ended = str(interrupt) or "interrupted"
+        run.note({"ended": str(interrupt) or "interrupted"})
     finally:
         if stream is not None:
             stream.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -76,6 +77,7 @@ class MadeUpSystems:
     def __init__(self, slow: dict[str, float | Exception] | None = None, start_s: float = 0.1) -> None:
         self.mpis: Sequence[str] = NAMES
         self.type = ""
+        self.host = "the defaults"
         self.clock = Clock()
         self.asked: list[tuple[str, str, int]] = []
         self.calls: list[tuple[str, int, int, float]] = []
@@ -86,6 +88,9 @@ class MadeUpSystems:
     def seconds(self, name: str, operation: str, size: int) -> float | Exception:
         found = self.slow.get(f"{name} {operation} {size}", self.slow.get(name, 0.01))
         return found
+
+    def numbers(self) -> str:
+        return self.host
 
     def start_phicoll(self, ranks: int, start_s: float) -> MadeUpPeer:
         return self.start_mpi("phicoll", ranks, start_s)
@@ -305,12 +310,60 @@ def test_a_report_that_is_interrupted_has_tables_and_figures(
     assert (tmp_path / "collectives-broadcast.png").stat().st_size > 1000
     table = (tmp_path / "broadcast.md").read_text()
     assert "80% of loop" in table
-    # The same once more from the samples, without measuring.
+    # The same once more from the samples, without measuring, whatever is asked for, and on another machine.
     asked = len(systems.asked)
     (tmp_path / "broadcast.md").unlink()
-    assert collectives.report(arguments(tmp_path, again=True), [0, 1], [2, 4], NAMES) == 0
+    monkeypatch.setattr(report, "machine_rows", lambda *given: [["CPU", "another"]])
+    monkeypatch.setattr(report, "commit", lambda: "later")
+    other = arguments(
+        tmp_path, again=True, seed=2, rounds=99, launches=9, budget=60, sizes="64", kind="threads"
+    )
+    assert collectives.report(other, [0], [8], ["quick"]) == 0
     assert (tmp_path / "broadcast.md").read_text() == table
+    assert (tmp_path / "README.md").read_text() == page
     assert len(systems.asked) == asked
+
+
+def test_older_samples_are_not_given_this_moments_machine(tmp_path: Path) -> None:
+    older = [
+        {
+            "point": asdict(points_of()[0]),
+            "launch": 0,
+            "round": turn,
+            "subject": s,
+            "ns": 1.0,
+            "verified": True,
+        }
+        for turn in range(12)
+        for s in ("phicoll", "quick")
+    ]
+    (tmp_path / report.SAMPLES_FILE).write_text("".join(json.dumps(one) + "\n" for one in older))
+    assert collectives.report(arguments(tmp_path, again=True), [0, 1], [2], NAMES) == 0
+    page = (tmp_path / "README.md").read_text()
+    assert "The samples do not say how they were made" in page
+    assert "commit" not in page
+
+
+def test_numbers_that_change_between_launches_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systems = MadeUpSystems()
+    monkeypatch.setattr(collectives, "Systems", lambda *given, **named: systems)
+    assert collectives.report(arguments(tmp_path), [0, 1], [2], NAMES) == 0
+    assert "numbers changed" not in (tmp_path / "README.md").read_text()
+    assert "| the defaults" in (tmp_path / "README.md").read_text()
+    start = systems.start_phicoll
+
+    def calibrated(ranks: int, start_s: float) -> MadeUpPeer:
+        if systems.started > 5:
+            systems.host = "measured: take-copy=0"
+        return start(ranks, start_s)
+
+    systems.start_phicoll = calibrated  # type: ignore[method-assign]
+    assert collectives.report(arguments(tmp_path, launches=2), [0, 1], [2], NAMES) == 0
+    page = (tmp_path / "README.md").read_text()
+    assert "The host's numbers changed between launches" in page
+    assert "measured: take-copy=0 (2 of the starts and ends)" in page
 
 
 def test_a_report_tries_all_bare_loops_and_keeps_the_best_few_as_limits(
