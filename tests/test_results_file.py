@@ -30,6 +30,34 @@ def test_load_keeps_every_record(path):
     assert len(results) == 2 * 3 * 5 * 2
 
 
+NATIVE = {"algorithm": "dissemination", "ranks": 2, "budget_s": "none", "launches": 1, "rounds": 1}
+SIMULATED = {"algorithm": "tree", "machine": "xeon-phi-5110p", "ranks": 8, "calls": 2, "rounds": 1}
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ({"name": "node7"}, "a run of a cluster's host, 'node7'"),
+        ({"cpu_model": "another"}, "a run of a host with another CPU, 'another'"),
+    ],
+)
+def test_a_run_of_another_host_is_not_continued(host, words, tmp_path):
+    path = tmp_path / "r.jsonl"
+    for options in (NATIVE, SIMULATED):
+        path.unlink(missing_ok=True)
+        phicoll.sweep(save=path, **options)
+        context, *others = (json.loads(line) for line in path.read_text().splitlines())
+        context["host"] |= host
+        path.write_text("".join(json.dumps(record) + "\n" for record in (context, *others)))
+        before = path.read_text()
+        if options is SIMULATED:  # whose numbers are the same on any host
+            phicoll.sweep(save=path, resume=True, **options)
+        else:
+            with pytest.raises(phicoll.ArgumentError, match=f"resume: got {words}"):
+                phicoll.sweep(save=path, resume=True, **options)
+            assert path.read_text() == before
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
 def test_saving_and_loading_gives_the_same_records(path, tmp_path, suffix):
     results = phicoll.load(path)

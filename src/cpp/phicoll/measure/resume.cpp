@@ -1,9 +1,29 @@
 #include "phicoll/measure/resume.hpp"
 
 #include "phicoll/errors.hpp"
+#include "phicoll/os/facts.hpp"
 
 namespace phicoll {
 namespace measure {
+
+namespace {
+
+// Throws if `context` is a measured run's of another host. A cluster's hosts are named, also this one: their points
+// differ from a run's here.
+void check_host(const JsonValue& context) {
+  if (context["clock"]["source"].string == "simulated") return;
+  const std::string& name = context["host"]["name"].string;
+  if (!name.empty())
+    throw ArgumentError("resume", "a run of a cluster's host, '" + name + "'",
+                        "a run outside of a cluster; another run is appended without it");
+  const std::string& before = context["host"]["cpu_model"].string;
+  const std::string here = os::cpu_model();
+  if (!before.empty() && before != here)
+    throw ArgumentError("resume", "a run of a host with another CPU, '" + before + "'",
+                        "a run of this host, '" + here + "'; another run is appended without it");
+}
+
+}  // namespace
 
 std::string run_to_resume(const RecordLines& file, const std::string& settings, std::uint64_t* seed,
                           bool seed_given) {
@@ -11,6 +31,7 @@ std::string run_to_resume(const RecordLines& file, const std::string& settings, 
   for (const JsonValue& record : file.records)
     if (record["kind"].string == "context") context = &record;
   if (context == nullptr) throw ArgumentError("resume", "a file without a run", "a results file of phicoll");
+  check_host(*context);
   const auto file_seed = static_cast<std::uint64_t>((*context)["seed"].number);
   if (!seed_given) *seed = file_seed;
   if (*seed != file_seed)
