@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import gzip
 import json
+import os
 import subprocess
 import sys
 
@@ -12,7 +15,7 @@ import pytest
 import phicoll
 from made_up import MadeUp
 from phicoll import bench
-from phicoll.foundations.files import check_writable
+from phicoll.foundations.files import Appended, check_writable
 from phicoll.results import frames
 from phicoll.results.records import verified_calls
 
@@ -32,6 +35,45 @@ def test_load_keeps_every_record(path):
 
 NATIVE = {"algorithm": "dissemination", "ranks": 2, "budget_s": "none", "launches": 1, "rounds": 1}
 SIMULATED = {"algorithm": "tree", "machine": "xeon-phi-5110p", "ranks": 8, "calls": 2, "rounds": 1}
+
+
+@pytest.mark.parametrize("options", [NATIVE, SIMULATED, {**NATIVE, "executor": "dask:127.0.0.1:9"}])
+def test_a_file_that_another_run_is_writing_is_refused(path, options):
+    before = path.read_bytes()
+    with (
+        Appended(path, "save"),
+        pytest.raises(phicoll.ArgumentError, match=r"r\.jsonl', which another run is writing"),
+    ):
+        phicoll.sweep(save=path, **options)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("fault", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_serves(path, monkeypatch, fault):
+    def refuse(descriptor, how):
+        raise OSError(fault, os.strerror(fault))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    before = phicoll.load(path).records
+    found = phicoll.sweep(save=path, **SIMULATED)
+    assert phicoll.load(path).records == before + found.records
+
+
+def test_lines_are_written_as_a_whole_after_an_unfinished_one(path, monkeypatch):
+    path.write_bytes(path.read_bytes()[:-20])
+    before, lines, writes, write = path.read_text(), ["a" * 100_000, "b" * 9_000], [], os.write
+    monkeypatch.setattr(os, "write", lambda to, data: writes.append(write(to, data)) or writes[-1])
+    with Appended(path, "save") as file:
+        file.write(lines)
+    assert writes == [109_003]
+    assert path.read_text() == "\n".join([before, *lines, ""])
+
+
+def test_a_new_file_stays_only_with_lines(tmp_path):
+    for lines in ([], ["a"]):
+        with Appended(tmp_path / "r.jsonl", "save") as file:
+            file.write(lines)
+        assert (tmp_path / "r.jsonl").exists() == bool(lines)
 
 
 @pytest.mark.parametrize(

@@ -553,6 +553,23 @@ TEST(Records, AppendingToACutOffLineKeepsWholeLines) {
   EXPECT_EQ(lines.damaged, 1u);
 }
 
+TEST(Records, AFileIsOneRunsAtATime) {
+  const Folder folder;
+  const std::string path = folder.file("r.jsonl");
+  {
+    RecordWriter writer(path);
+    writer.write("context", "0123456789abcdef", JsonObject().add("phicoll", "results"));
+    EXPECT_NE(refusal_of([&] { RecordWriter other(path); }).find("another run is writing"),
+              std::string::npos);
+  }
+  std::ofstream(path, std::ios::app) << "{\"schema\":1,\"kind\":\"samp";
+  const auto size = [&] { return std::ifstream(path, std::ios::ate).tellg(); };
+  const auto before = size();
+  { RecordWriter next(path); }
+  EXPECT_EQ(size(), before);  // one that writes nothing changes nothing
+  RecordWriter one("/dev/null"), other("/dev/null");
+}
+
 TEST(Records, WhatIsNotOursOrNewerIsRefused) {
   const Folder folder;
   const auto write = [&](const std::string& text) { std::ofstream(folder.file("x")) << text; };

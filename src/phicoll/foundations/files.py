@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import gzip
 import os
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -16,9 +17,9 @@ from typing import IO, Any, BinaryIO
 from phicoll.errors import ArgumentError, ResourceError
 
 __all__ = [
+    "Appended",
     "as_path",
     "check_writable",
-    "ends_with_line",
     "input_bytes",
     "input_lines",
     "open_input",
@@ -151,10 +152,46 @@ def check_writable(path: str | os.PathLike[str], argument: str = "path") -> Path
     return path
 
 
-def ends_with_line(path: Path) -> bool:
-    """Whether the file is empty or its last byte ends a line."""
-    with path.open("rb") as stream:
-        if stream.seek(0, 2) == 0:
-            return True
-        stream.seek(-1, 2)
-        return stream.read() == b"\n"
+class Appended:
+    """A file that one run at a time appends lines to. An unfinished last line is ended first.
+
+    Each write is one to the end of the file: on a file system without locks, too, lines of two runs are not mixed.
+
+    Raises
+    ------
+    ArgumentError
+        Another run is writing it.
+    """
+
+    def __init__(self, path: Path, argument: str) -> None:
+        self.path = path
+        self.new = not path.exists()
+        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self.descriptor)
+            raise ArgumentError(
+                argument,
+                f"{str(path)!r}, which another run is writing",
+                "a file of its own, or this one after that run",
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        size = os.fstat(self.descriptor).st_size
+        self.before = b"\n" if size and os.pread(self.descriptor, 1, size - 1) != b"\n" else b""
+
+    def __enter__(self) -> Appended:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """A new file that nothing was written to is removed."""
+        if self.new and os.fstat(self.descriptor).st_size == 0:
+            self.path.unlink(missing_ok=True)
+        os.close(self.descriptor)
+
+    def write(self, lines: Iterable[str]) -> None:
+        left = memoryview(self.before + "".join(f"{line}\n" for line in lines).encode())
+        self.before = b""
+        while left:
+            left = left[os.write(self.descriptor, left) :]

@@ -26,7 +26,7 @@ from phicoll import bench
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.checks import check_whole
 from phicoll.foundations.extras import extra
-from phicoll.foundations.files import ends_with_line
+from phicoll.foundations.files import Appended
 from phicoll.foundations.nearest import near
 from phicoll.results import Results, load
 from phicoll.results.records import Record
@@ -165,6 +165,12 @@ class ClusterPlan:
         """
         if self.output is not None and self.output.exists() and self.output.stat().st_size:
             load(self.output)  # refuses to append to a file that is not phicoll's
+        if self.output is None:
+            return self.gathered(None, progress)
+        with Appended(self.output, "save") as file:
+            return self.gathered(file, progress)
+
+    def gathered(self, file: Appended | None, progress: bench.Progress | None) -> Results:
         found, failed = Results([]), None
         with opened(self.executor) as cluster:
             assert isinstance(cluster, Cluster)
@@ -176,29 +182,26 @@ class ClusterPlan:
                     records, error = one if isinstance(one, tuple) else ([], one)
                     if error is not None:
                         failed = failed or of_host(name, error)
-                    found += self.keep(name, records)
+                    found += self.keep(name, records, file)
             except KeyboardInterrupt:
                 if not found.contexts:
                     raise
                 end = {"schema": 1, "kind": "end", "run": found.contexts[-1]["run"], "reason": "interrupted"}
-                return found + self.keep("", [end])
+                return found + self.keep("", [end], file)
         if failed is not None:
             failed.results = found
             raise failed
         return found
 
-    def keep(self, name: str, records: list[Record]) -> Results:
+    def keep(self, name: str, records: list[Record], file: Appended | None) -> Results:
         """The records of a host, which are written too."""
         for record in records:
             if record["kind"] == "point":
                 record["machine"] = name
             elif record["kind"] == "context":
                 record["host"] = {"name": name, **(record.get("host") or {})}
-        if self.output is not None:
-            cut = self.output.exists() and not ends_with_line(self.output)
-            with self.output.open("a", encoding="utf-8") as stream:
-                stream.write("\n" if cut else "")
-                stream.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+        if file is not None:
+            file.write(json.dumps(record, separators=(",", ":")) for record in records)
         return Results(records, source=str(self.output or ""))
 
 

@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import phicoll._core as _core
 from phicoll import bench
 from phicoll.errors import BrokenGroupError, Error, ResourceError
-from phicoll.foundations.files import ends_with_line
+from phicoll.foundations.files import Appended
 from phicoll.measuring.clusters import Cluster, opened
 from phicoll.results import Results, load
 from phicoll.results.records import Record
@@ -172,26 +172,24 @@ class Records:
         self.earlier_s: float = planned["elapsed_s"]
         self.taken = 0
         self.start = time.monotonic()
-        self.stream: TextIO | None = None
+        self.file: Appended | None = None
 
     def __enter__(self) -> Records:
         if self.output is not None:
-            unfinished = self.output.exists() and not ends_with_line(self.output)
-            self.stream = self.output.open("a", encoding="utf-8")
-            self.write(["", *self.lines] if unfinished else self.lines)
+            self.file = Appended(self.output, "save")
+            self.write(self.lines)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.stream is not None:
-            self.stream.close()
+        if self.file is not None:
+            self.file.__exit__()
 
     def elapsed_s(self) -> float:
         return time.monotonic() - self.start
 
     def write(self, lines: Sequence[str]) -> None:
-        if self.stream is not None and lines:
-            self.stream.write("".join(f"{line}\n" for line in lines))
-            self.stream.flush()
+        if self.file is not None and lines:
+            self.file.write(lines)
 
     def add(self, point: Point) -> None:
         lines, samples, _ = point

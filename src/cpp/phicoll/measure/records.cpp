@@ -1,6 +1,7 @@
 #include "phicoll/measure/records.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,13 +42,12 @@ void check_first(const JsonValue& first, const std::string& path, const std::str
 
 }  // namespace
 
-RecordWriter::RecordWriter(const std::string& path) : file_(stdout), path_(path) {
+RecordWriter::RecordWriter(const std::string& path) : descriptor_(STDOUT_FILENO), path_(path) {
   if (path == "-") return;
   struct stat status;
   const bool exists = stat(path.c_str(), &status) == 0;
   if (exists && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))
     throw ArgumentError("output", "'" + path + "', which is not a file", "a file that can be written");
-  bool unfinished = false;
   if (exists && S_ISREG(status.st_mode) && status.st_size > 0) {
     os::InputFile file(path);
     std::string line;
@@ -56,17 +56,23 @@ RecordWriter::RecordWriter(const std::string& path) : file_(stdout), path_(path)
     if (!JsonValue::parse(line, &first)) throw not_ours("output", path, "its first line is not JSON");
     check_first(first, path, "output");
     check_schema(first, path, "output");
-    unfinished = !file.ends_with_line();
   }
-  file_ = std::fopen(path.c_str(), "ae");
-  if (file_ == nullptr)
+  descriptor_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0)
     throw ArgumentError("output", "'" + path + "' (" + std::strerror(errno) + ")",
                         "a file that can be written");
-  if (unfinished) std::fputc('\n', file_);
+  if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return;
+  // Another run's lock is its end. A file system without locks serves, too.
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(descriptor_);
+    throw ArgumentError("output", "'" + path + "', which another run is writing",
+                        "a file of its own, or this one after that run");
+  }
+  if (status.st_size > 0 && !os::InputFile(path).ends_with_line()) before_ = "\n";
 }
 
 RecordWriter::~RecordWriter() {
-  if (file_ != stdout) std::fclose(file_);
+  if (descriptor_ != STDOUT_FILENO) close(descriptor_);
 }
 
 std::string record_line(const char* kind, const std::string& run, const JsonObject& fields) {
@@ -83,10 +89,17 @@ void RecordWriter::write(const char* kind, const std::string& run, const JsonObj
   write_line(record_line(kind, run, fields));
 }
 
+// One write to the end of the file: without locks, too, lines of two runs are not mixed.
 void RecordWriter::write_line(const std::string& line) {
-  const std::string whole = line + '\n';
-  if (std::fwrite(whole.data(), 1, whole.size(), file_) != whole.size() || std::fflush(file_) != 0)
-    throw ResourceError("output: '" + path_ + "' can no longer be written (" + std::strerror(errno) + ")");
+  const std::string whole = before_ + line + '\n';
+  before_.clear();
+  if (descriptor_ == STDOUT_FILENO) std::fflush(stdout);
+  for (std::size_t done = 0; done < whole.size();) {
+    const ssize_t bytes = ::write(descriptor_, whole.data() + done, whole.size() - done);
+    if (bytes < 0 && errno != EINTR)
+      throw ResourceError("output: '" + path_ + "' can no longer be written (" + std::strerror(errno) + ")");
+    if (bytes > 0) done += static_cast<std::size_t>(bytes);
+  }
 }
 
 RecordLines read_records(const std::string& path, const std::string& argument) {

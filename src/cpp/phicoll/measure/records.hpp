@@ -1,6 +1,6 @@
 #pragma once
 
-// The results file: JSON Lines as described in docs/records.md, appended and flushed line by line.
+// The results file: JSON Lines as described in docs/records.md, appended line by line.
 
 #include <cstdint>
 #include <cstdio>
@@ -39,8 +39,9 @@ std::string record_line(const char* kind, const std::string& run, const JsonObje
 
 class RecordWriter {
  public:
-  /// Opens `path` ("-": standard output) for appending. An existing file must be a results file of phicoll.
-  /// An unfinished last line is ended, so that what follows is whole. Throws ArgumentError("output").
+  /// Opens `path` ("-": standard output) for appending. An existing file must be a results file of phicoll, which
+  /// no other run is writing (flock). An unfinished last line is ended before the first record, which is then whole.
+  /// Throws ArgumentError("output").
   explicit RecordWriter(const std::string& path);
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;
@@ -53,8 +54,9 @@ class RecordWriter {
   void write_line(const std::string& line);
 
  private:
-  std::FILE* file_;
+  int descriptor_;
   std::string path_;
+  std::string before_;  ///< what the first record is preceded by
 };
 
 /// The whole lines of a results file.
