@@ -4,15 +4,22 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
+import ssl
+import stat
 import subprocess
 import sys
+import time
+from concurrent.futures import Future
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 import phicoll
 from phicoll import _core
 from phicoll.measuring import clusters
-from phicoll.measuring.clusters import check_executor, opened, slurm_values
+from phicoll.measuring.clusters import Cluster, check_executor, of_hosts, opened, slurm_values
 from phicoll.models.tuning import tune
 
 distributed = pytest.importorskip("distributed")
@@ -121,6 +128,71 @@ def test_an_interrupted_sweep_keeps_the_hosts_that_have_ended(monkeypatch, tmp_p
     assert phicoll.load(path).interrupted
 
 
+class Client:
+    """Dask's, of two hosts, of which the first has answered when the scheduler ends."""
+
+    status = "closed"
+
+    def get_executor(self):
+        return None
+
+    def submit(self, task, workers, pure):
+        found = Future()
+        if workers == ["a"]:
+            found.set_result(task())
+        return found
+
+    def run(self, task):
+        raise OSError("the worker at a does not answer")
+
+
+def test_what_has_arrived_is_kept_when_the_scheduler_ends():
+    there = Cluster(Client(), "dask:there")
+    first, second = there.on_each_host({"one": "a", "two": "b"}, lambda: 7)
+    assert first == ("one", 7)
+    assert second[0] == "two"
+    assert "the scheduler is gone" in str(second[1])
+
+
+def test_a_worker_that_ends_before_it_names_its_host_is_an_error_of_phicoll():
+    with pytest.raises(phicoll.ResourceError, match=r"dask:there: a worker has ended.*does not answer"):
+        Cluster(Client(), "dask:there").hosts()
+
+
+class Failing:
+    """Three hosts, of which one measures."""
+
+    def hosts(self):
+        return {"one": "", "two": "", "three": ""}
+
+    def on_each_host(self, hosts, task):
+        yield "two", ([], phicoll.ResourceError("no memory"))
+        yield "one", task()
+        yield "three", phicoll.ResourceError("no memory")
+
+
+def test_the_errors_of_all_hosts_are_told_and_what_was_measured_is_kept(monkeypatch):
+    @contextlib.contextmanager
+    def three_hosts(executor):
+        yield Failing()
+
+    monkeypatch.setattr(clusters, "Cluster", Failing)
+    monkeypatch.setattr(clusters, "opened", three_hosts)
+    with pytest.raises(phicoll.ResourceError, match=r"^two, three: no memory$") as caught:
+        phicoll.sweep(algorithm="auto", executor="dask:there", **HERE)
+    assert {point["machine"] for point in caught.value.results.points} == {"one"}
+
+
+def test_errors_of_several_hosts_are_one():
+    few, more = (phicoll.ArgumentError("ranks", "9", f"1 to {most}") for most in (2, 4))
+    refused = of_hosts([("a", few), ("b", more), ("c", few)])
+    assert isinstance(refused, phicoll.ArgumentError)
+    assert str(refused) == "ranks: got 9; allowed: 1 to 2 (on a, c); 1 to 4 (on b)"
+    broken = of_hosts([("a", few), ("b", phicoll.BrokenGroupError("rank 1 died"))])
+    assert isinstance(broken, phicoll.BrokenGroupError)
+    assert str(broken) == "a: ranks: got 9; allowed: 1 to 2; b: rank 1 died"
+
+
 def test_records_are_not_appended_to_a_file_of_others(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text("a diary\n")
@@ -214,6 +286,73 @@ def test_a_signal_cancels_the_slurm_job(number, status, tmp_path):
     said = process.communicate(timeout=60)[1]
     assert process.returncode == status, said
     assert (tmp_path / "cancelled").read_text() == "17\n"
+
+
+@pytest.fixture
+def made_up_slurm(tmp_path, monkeypatch):
+    """Programs with the names of Slurm's, which run a job here at once."""
+
+    def make(**programs):
+        for name, text in programs.items():
+            (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tmp_path / name).chmod(0o700)
+
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    make(
+        sbatch='for word; do :; done; sh -c "exec $word" >log 2>&1 & echo $! >job; echo 17',
+        srun='exec "$@"',
+        scancel="kill $(cat job)",
+    )
+    yield make
+    if (tmp_path / "job").exists():
+        number, end = int((tmp_path / "job").read_text()), time.monotonic() + 20
+        while Path(f"/proc/{number}").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not Path(f"/proc/{number}").exists()
+
+
+def test_only_who_has_a_job_s_certificate_can_use_its_scheduler(made_up_slurm, tmp_path):
+    with opened("slurm") as there:
+        address = there.client.scheduler.address
+        assert address.startswith("tls://")
+        assert all(worker.startswith("tls://") for worker in there.workers())
+        [folder] = tmp_path.glob(".phicoll-*")
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+        strange = distributed.Security.temporary()
+        for where, security in ((address.replace("tls", "tcp"), None), (address, strange)):
+            with pytest.raises(OSError, match=r"(?i)connect|certificate"):
+                distributed.Client(where, security=security, timeout=2, set_as_default=False)
+        careless = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        careless.check_hostname, careless.verify_mode = False, ssl.CERT_NONE
+        where = urlsplit(address)
+        with (
+            pytest.raises(OSError, match=r"(?i)certificate.required"),
+            socket.create_connection((where.hostname, where.port)) as plain,
+            careless.wrap_socket(plain) as one,
+        ):
+            one.recv(1)
+        with pytest.raises(phicoll.ResourceError, match="answers at tls://"), opened(f"dask:{address}"):
+            pass  # nor does phicoll itself without a certificate
+        assert there.submit(len, "abc").result() == 3
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("slurm_load_jobs error: Invalid job id specified", "job 17 ended before its workers started"),
+        ("squeue: error: no controller", "squeue failed 3 times: squeue: error: no controller"),
+    ],
+)
+def test_a_job_that_slurm_does_not_know_is_not_waited_for(said, words, made_up_slurm, monkeypatch):
+    made_up_slurm(sbatch="echo 17", scancel="", squeue=f"echo '{said}' >&2; exit 1")
+    monkeypatch.setattr(clusters, "ASK_S", 0)
+    monkeypatch.setattr(clusters, "WAIT_S", 0.01)
+    monkeypatch.setattr(clusters, "MOST_FAILURES", 3)
+    with pytest.raises(phicoll.ResourceError, match=words), opened("slurm"):
+        pass
 
 
 def has_slurm():

@@ -14,9 +14,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ __all__ = ["Cluster", "ClusterPlan", "check_executor", "opened"]
 
 #: What a host measured, and the error that ended it.
 Measured = tuple[list[Record], Exception | None]
+#: Hosts and their errors.
+Failures = list[tuple[str, Exception]]
 
 FORMS = "dask:ADDRESS, or slurm with nodes=, partition=, account= and minutes= after colons"
 CONNECT_S = 10.0
@@ -42,6 +45,8 @@ LOG = "phicoll-%j.log"  # what the job prints
 RESULT_S = 60.0  # for the records of a host that has ended
 WAIT_S = 1.0  # between looks at workers, whose scheduler may share a CPU with what is measured
 ASK_S = 20.0  # between questions to Slurm
+MOST_FAILURES = 30  # questions in a row without an answer, in 10 minutes or more
+FORGOTTEN = "Invalid job id"  # what squeue says of a job that ended some minutes ago
 MINUTES = 60
 #: Keys of ``slurm`` with a number, and its default; and with a text.
 COUNTS, TEXTS = {"nodes": 1, "minutes": MINUTES}, ("partition", "account")
@@ -87,34 +92,36 @@ class Cluster(Executor):
         return self.pool.submit(fn, *args, **kwargs)
 
     def workers(self) -> set[str]:
-        """The addresses of the workers that are there."""
-        return set(self.client.scheduler_info(n_workers=-1)["workers"])
+        """The addresses of the workers that are there.
 
-    def check(self) -> None:
-        """Raise ResourceError if the scheduler or all workers are gone: submitted tasks would wait for
-        ever."""
+        Raises ResourceError if the scheduler or all workers are gone: submitted tasks would wait for ever.
+        """
         if self.client.status != "running":
             raise ResourceError(f"{self.address}: the scheduler is gone")
-        if not self.workers():
+        try:
+            found = set(self.client.scheduler_info(n_workers=-1)["workers"])
+        except (OSError, RuntimeError) as error:  # it has just gone
+            raise ResourceError(f"{self.address}: the scheduler is gone") from error
+        if not found:
             raise ResourceError(f"{self.address}: no worker is left: their jobs or hosts have ended")
+        return found
 
     def hosts(self) -> dict[str, str]:
-        """A worker of each host, by the host's name."""
-        found = {name: address for address, (name, _) in self.client.run(identify).items()}
-        return dict(sorted(found.items()))
+        """A worker of each host, by the host's name.
 
-    def check_versions(self) -> None:
-        """Raise ResourceError if a worker cannot import phicoll, or has another version than this host."""
+        Raises ResourceError if a worker cannot import phicoll, or has another version than this host.
+        """
         here = _core.__version__
         try:
             there = self.client.run(identify)
         except Exception as error:
             raise ResourceError(
-                f"{self.address}: a worker cannot use phicoll: {type(error).__name__}: {error}"
+                f"{self.address}: a worker has ended, or cannot use phicoll: {type(error).__name__}: {error}"
             ) from error
         for name, version in there.values():
             if version != here:
                 raise ResourceError(f"{self.address}: phicoll is {version} on {name} and {here} here")
+        return dict(sorted((name, address) for address, (name, _) in there.items()))
 
     def on_each_host(self, hosts: dict[str, str], task: Callable[[], Any]) -> Iterator[tuple[str, Any]]:
         """Run ``task`` once on each of the hosts, at the same time.
@@ -127,22 +134,26 @@ class Cluster(Executor):
         }
         try:
             while running:
-                self.check()
-                workers = self.workers()
+                end: Exception = ResourceError("its worker has ended")
+                try:
+                    workers = self.workers()
+                except ResourceError as error:  # what has arrived is taken all the same
+                    workers, end = set(), error
                 for name, (address, future) in list(running.items()):
                     if future.done() or address not in workers:
                         del running[name]
-                        yield name, outcome(future)
-                time.sleep(WAIT_S)
+                        yield name, outcome(future, end)
+                if running:
+                    time.sleep(WAIT_S)
         finally:
             for _, future in running.values():
                 future.cancel()
 
 
-def outcome(future: Any) -> Any:
-    """The result of a Dask future whose task, or whose worker, has ended; or the exception."""
-    if not future.done():
-        return ResourceError("its worker has ended")
+def outcome(future: Any, end: Exception) -> Any:
+    """The result of a Dask future whose task has ended, or its exception; ``end`` if its worker ended before."""
+    if not future.done() or future.cancelled():
+        return end
     try:
         return future.result(timeout=RESULT_S)
     except Exception as error:
@@ -171,7 +182,8 @@ class ClusterPlan:
             return self.gathered(file, progress)
 
     def gathered(self, file: Appended | None, progress: bench.Progress | None) -> Results:
-        found, failed = Results([]), None
+        found = Results([])
+        failed: Failures = []
         with opened(self.executor) as cluster:
             assert isinstance(cluster, Cluster)
             hosts = cluster.hosts()
@@ -181,16 +193,19 @@ class ClusterPlan:
                         progress(done + 1, len(hosts), f"{name} has ended")
                     records, error = one if isinstance(one, tuple) else ([], one)
                     if error is not None:
-                        failed = failed or of_host(name, error)
+                        failed.append((name, error))
                     found += self.keep(name, records, file)
             except KeyboardInterrupt:
+                if failed:
+                    bench.note(f"phicoll: {of_hosts(failed)}\n", progress)
                 if not found.contexts:
                     raise
                 end = {"schema": 1, "kind": "end", "run": found.contexts[-1]["run"], "reason": "interrupted"}
                 return found + self.keep("", [end], file)
-        if failed is not None:
-            failed.results = found
-            raise failed
+        if failed:
+            failure = of_hosts(failed)
+            failure.results = found
+            raise failure
         return found
 
     def keep(self, name: str, records: list[Record], file: Appended | None) -> Results:
@@ -205,13 +220,26 @@ class ClusterPlan:
         return Results(records, source=str(self.output or ""))
 
 
-def of_host(name: str, error: Exception) -> Error:
-    """A host's error with its name."""
-    if isinstance(error, ArgumentError):
-        return ArgumentError(error.argument, error.got, f"{error.allowed} (on {name})")
-    if isinstance(error, BrokenGroupError):
-        return BrokenGroupError(f"{name}: {error}")
-    return ResourceError(f"{name}: {str(error) or type(error).__name__}")
+def of_hosts(failed: Failures) -> Error:
+    """The errors of hosts as one error, which names the hosts."""
+    refused = [(name, error) for name, error in failed if isinstance(error, ArgumentError)]
+    if len(refused) == len(failed) and len({(error.argument, error.got) for _, error in refused}) == 1:
+        allowed = by_text((name, error.allowed) for name, error in refused)
+        first = refused[0][1]
+        said = "; ".join(f"{text} (on {names})" for text, names in allowed.items())
+        return ArgumentError(first.argument, first.got, said)
+    texts = by_text((name, str(error) or type(error).__name__) for name, error in failed)
+    broken = any(isinstance(error, BrokenGroupError) for _, error in failed)
+    kind = BrokenGroupError if broken else ResourceError
+    return kind("; ".join(f"{names}: {text}" for text, names in texts.items()))
+
+
+def by_text(said: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The names of the hosts that say the same, "one, two", by what they say."""
+    names: dict[str, list[str]] = {}
+    for name, text in said:
+        names.setdefault(text, []).append(name)
+    return {text: ", ".join(hosts) for text, hosts in names.items()}
 
 
 def identify() -> tuple[str, str]:
@@ -243,7 +271,7 @@ def opened(executor: Executor | str | None) -> Iterator[Executor | None]:
         else:
             client = start_job(stack, distributed, slurm_values(rest))
         cluster = Cluster(client, executor)
-        cluster.check_versions()
+        cluster.hosts()  # refuses workers that cannot use phicoll
         yield cluster
 
 
@@ -252,7 +280,7 @@ def connect(distributed: Any, address: str) -> Any:
     try:
         distributed.comm.resolve_address(address)  # refuses at once what a client would need 20 s to give up
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:  # TypeError: tls:// without certificates
         reason = str(error) or type(error).__name__
         raise ResourceError(f"executor: no Dask scheduler answers at {address}: {reason}") from error
 
@@ -260,16 +288,28 @@ def connect(distributed: Any, address: str) -> Any:
 def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, Any]) -> Any:
     """A client of a scheduler that starts here, with a worker on each node of a Slurm job.
 
-    The job has its nodes to itself. Waits until it runs, with no limit; Ctrl-C and SIGTERM cancel it.
+    Whoever can send tasks to a scheduler or a worker runs programs as this user, so each end of a connection shows a
+    certificate of this run. The job has its nodes to itself. Waits until it runs, with no limit, but not for a Slurm
+    that no longer answers; Ctrl-C and SIGTERM cancel the job.
     """
     if shutil.which("sbatch") is None:
         raise ResourceError("executor: slurm needs sbatch, which is not on the PATH")
     stack.enter_context(ended_in_order())
+    with extra("cluster"):
+        import cryptography  # noqa: F401 (Dask makes certificates by it)
+    security = distributed.Security.temporary()
+    words = stack.enter_context(certificate_words(security))
     scheduler = stack.enter_context(
-        distributed.LocalCluster(n_workers=0, host="0.0.0.0", dashboard_address=":0", silence_logs=50)
+        distributed.LocalCluster(
+            n_workers=0,
+            host="0.0.0.0",
+            security=security,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+        )
     )
     client = stack.enter_context(distributed.Client(scheduler, set_as_default=False))
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler.scheduler_address]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler.scheduler_address, *words]
     # Without a limit, as the job has all of its nodes' memory: Dask would take Slurm's RealMemory, which is 1 MB where
     # slurm.conf names none, and restart its workers for ever.
     worker += ["--nthreads", "0", "--no-dashboard", "--death-timeout", "60", "--memory-limit", "0"]
@@ -288,16 +328,24 @@ def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, A
     job = told.stdout.strip().partition(";")[0]
     stack.callback(slurm, "scancel", job)
     bench.note(f"phicoll: waiting for the Slurm job {job}\n", None)
-    log, state, asked = LOG.replace("%j", job), "", time.monotonic()
+    log, state, failures, asked = LOG.replace("%j", job), "", 0, time.monotonic()
     while (workers := len(client.scheduler_info(n_workers=-1)["workers"])) < values["nodes"]:
         time.sleep(WAIT_S)
         if time.monotonic() - asked > ASK_S:
             asked = time.monotonic()
             told = slurm("squeue", "--noheader", "--format=%i %T (%r)", "--jobs", job)
-            if told.returncode != 0:
-                continue  # Slurm is busy
+            gone = FORGOTTEN in told.stderr
+            if told.returncode != 0 and not gone:  # Slurm is busy, or starts anew
+                failures += 1
+                if failures == MOST_FAILURES:
+                    raise ResourceError(
+                        f"executor: waiting for the Slurm job {job}, squeue failed {failures} times: "
+                        f"{told.stderr.strip()}"
+                    )
+                continue
+            failures = 0
             number, _, found = told.stdout.strip().partition(" ")
-            if number != job:
+            if gone or number != job:
                 raise ResourceError(
                     f"executor: the Slurm job {job} ended before its workers started; see {log}"
                 )
@@ -307,6 +355,26 @@ def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, A
                 state = found
                 bench.note(f"phicoll: the Slurm job {job} is {state}\n", None)
     return client
+
+
+@contextlib.contextmanager
+def certificate_words(security: Any) -> Iterator[list[str]]:
+    """What a worker's command line says of its certificate and key: files that only this user can read, for a while.
+
+    They are in the working folder, which the nodes see.
+    """
+    with tempfile.TemporaryDirectory(prefix=".phicoll-", dir=Path.cwd()) as folder:  # of mode 0700
+        words = []
+        for option, text in (
+            ("--tls-ca-file", security.tls_ca_file),
+            ("--tls-cert", security.tls_worker_cert),
+            ("--tls-key", security.tls_worker_key),
+        ):
+            path = Path(folder) / f"{option[2:]}.pem"
+            path.touch(0o600)
+            path.write_text(text, encoding="ascii")
+            words += [option, str(path)]
+        yield words
 
 
 @contextlib.contextmanager

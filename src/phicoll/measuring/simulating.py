@@ -77,7 +77,7 @@ class SimulatedPlan:
                     while not over and not wait([future], SHOWN_EVERY_S).done:
                         steps.show(task)
                         if isinstance(executor, Cluster):
-                            executor.check()
+                            executor.workers()
                         over = self.over(records.elapsed_s(), progress)
                         if over:
                             stop(own, futures)  # other executors' workers finish what they have begun
