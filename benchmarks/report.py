@@ -33,6 +33,7 @@ from verdicts import (
     NOT_SLOWER,
     Row,
     at_limit,
+    at_most,
     compositions,
     limits,
     rows_of,
@@ -136,8 +137,9 @@ def index_parts(
     parts = [
         "# phicoll's collectives beside MPI",
         "`docs/measuring-collectives.md` says what is measured. Times are medians, ratios are within rounds. The best "
-        "other is chosen on odd rounds and compared on even ones; intervals are Holm-corrected over all rows. of loop: "
-        "time of the best bare loop / phicoll's time; loop/other: that loop's time / the best other's. "
+        "other is chosen on odd rounds and compared on even ones, and so is the best bare loop, near and far by "
+        "itself; intervals are Holm-corrected over all rows. of loop: time of the best bare loop / phicoll's time; "
+        "loop/other: that loop's time / the best other's. "
         f"Seed {settings.seed}, up to {settings.launches} x {settings.rounds} rounds"
         + (f" in {settings.budget / 60:.3g} minutes" if settings.budget else "")
         + f", {done} samples. Median rounds per point: {rounds_reached(taken)}.",
@@ -162,8 +164,8 @@ def index_parts(
         else "No samples.",
         "## The machine\n\n" + table(["what", "value"], machine_part(settings, taken, compared), (0, 1)),
         "## Against the best other\n\n" + summary(rows, at_limits),
-        "Geometric means of best other's time / phicoll's time:\n\n"
-        + geomean_table(rows, len(settings.cpus)),
+        "Geometric means of best other's time / phicoll's time, each with an interval of its own (?: of too few "
+        "units):\n\n" + geomean_table(rows, len(settings.cpus)),
     ]
     if found := states(taken):
         parts.append("## Near and far\n\n" + states_part(found, len(settings.cpus), settings.points))
@@ -194,10 +196,10 @@ def rounds_reached(taken: Taken) -> str:
 
 
 def summary(rows: list[Row], at_limits: list[Row]) -> str:
-    met = {row.point for row in at_limits if at_limit(row).rstrip("?") == "met"}
+    limit = {row.point: at_limit(row) for row in at_limits}
     behind = [row for row in rows if row.verdict.rstrip("?") in ("slower", "unresolved")]
-    excused = sum(row.point in met for row in behind)
-    loops = sum(row.loop_ratio is not None and row.loop_ratio > NOT_SLOWER for row in behind)
+    excused = tally(limit[row.point] for row in behind if row.point in limit).get("met", "0")
+    loops = tally(at_most(row.loop_ratio, NOT_SLOWER) for row in behind).get("missed", "0")
     return (
         f"{in_words(row.verdict for row in rows)} Of the slower and unresolved, {excused} are at the copy limit "
         f"({LEAST_SHARE:.0%} of the best bare loop), and at {loops} that loop is slower than the best other. "
@@ -232,8 +234,11 @@ def states_part(found: list[State], crowded_from: int, points: list[Point] | Non
     ]
     for state in found:
         rows = [row for row in rows_of(state.taken, points=points) if row.ratio is not None]
+        at_limits = limits(state.taken, points=points)
+        against = f"Against {LEAST_SHARE:.0%} of the best bare loop, {in_words(map(at_limit, at_limits))}\n\n"
         text.append(
             f"### {state.name.capitalize()}\n\n{in_words(row.verdict for row in rows)}\n\n"
+            + (against if at_limits else "")
             + geomean_table(rows, crowded_from)
         )
     return "\n\n".join(text)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from points import Point, Taken, size_text
-from verdicts import best_loop
+from states import border_of
+from verdicts import loop_of
 
 
 def figures(
@@ -65,11 +66,11 @@ def panel(ax: Any, taken: Taken, points: Sequence[Point], subjects: Sequence[str
                 [max(1, size) for size, _ in at], [ns / 1e3 for _, ns in at], marker="o", markersize=3,
                 color=SERIES[index % len(SERIES)], label=subject, linewidth=2 if subject == "phicoll" else 1.2,
             )  # fmt: skip
+    border = border_of(taken)
     limits = [
-        (p.size, m)
+        (p.size, ns)
         for p in points
-        if (loop := best_loop(taken, p, taken.ns[p].get("phicoll", {})))
-        and (m := taken.median(p, loop)) is not None
+        if (ns := loop_of(taken, p, taken.ns[p].get("phicoll", {}), border).median()) is not None
     ]
     if limits:
         ax.plot(

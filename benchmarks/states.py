@@ -10,7 +10,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
-from points import Taken
+from points import Point, Round, Taken
 
 #: There are two states if a line costs this many times as much in a tenth of the rounds as in another tenth.
 APART = 2.0
@@ -27,25 +27,30 @@ class State:
     taken: Taken
 
 
-def states(taken: Taken) -> list[State]:
-    """Near and far; none where a line costs about the same in all rounds. Points whose ranks share CPUs have no line
-    and belong to neither."""
+def border_of(taken: Taken) -> float | None:
+    """The time of a line that divides near from far; none where it costs about the same in all rounds."""
     values = sorted(ns for by in taken.line_ns.values() for ns in by.values())
     if len(values) < 10:
-        return []
+        return None
     low, high = values[len(values) // 10], values[-1 - len(values) // 10]
-    if high < APART * low:
+    return math.sqrt(low * high) if high >= APART * low else None
+
+
+def is_near(taken: Taken, border: float | None, point: Point, at: Round) -> bool | None:
+    """Whether a round was near; none if there is one state, or if the ranks share CPUs, which have no line."""
+    line = taken.line_ns.get(point, {}).get(at)
+    return None if border is None or line is None else line < border
+
+
+def states(taken: Taken) -> list[State]:
+    """Near and far; none where there is one state. Points whose ranks share CPUs belong to neither."""
+    border = border_of(taken)
+    if border is None:
         return []
-    border = math.sqrt(low * high)
+    values = [ns for by in taken.line_ns.values() for ns in by.values()]
     found = []
-    for name, of in (
-        ("near", [v for v in values if v < border]),
-        ("far", [v for v in values if v >= border]),
-    ):
-        part = taken.where(
-            lambda point, at, near=name == "near": (
-                (line := taken.line_ns.get(point, {}).get(at)) is not None and (line < border) == near
-            )
-        )
+    for name, near in (("near", True), ("far", False)):
+        of = [v for v in values if (v < border) == near]
+        part = taken.where(lambda point, at, near=near: is_near(taken, border, point, at) is near)
         found.append(State(name, statistics.median(of), len(of) / len(values), part))
     return found

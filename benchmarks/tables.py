@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from mpi_peers import duration
 from points import Point, Taken, size_text
-from verdicts import LEAST_SHARE, NOT_SLOWER, Row, at_limit, at_most, best_loop, geomean_speed
+from states import border_of
+from verdicts import LEAST_SHARE, NOT_SLOWER, Ratio, Row, at_limit, at_most, loop_of, mean_of
 
 HEADLINE = ("broadcast", "reduce", "allreduce", "allgather", "alltoall")
 #: Ranges of sizes with targets for geometric means: with a CPU for each rank, and with fewer.
@@ -53,6 +55,7 @@ def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
     """Medians of all subjects, one line per point, and the ratio of phicoll's best to the best of the
     others."""
     parts: list[str] = []
+    border = border_of(taken)
     for setting in dict.fromkeys(point.setting for point in sorted(taken.ns)):
         rows = []
         points = [point for point in sorted(taken.ns) if point.setting == setting]
@@ -61,7 +64,7 @@ def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
             ours = [m for s, m in medians.items() if m is not None and s.startswith("phicoll")]
             theirs = [m for s, m in medians.items() if m is not None and not s.startswith("phicoll")]
             line = taken.line_ns.get(point)
-            loop = best_loop(taken, point, taken.ns[point].get("phicoll", {}))
+            loop_ns = loop_of(taken, point, taken.ns[point].get("phicoll", {}), border).median()
             rows.append(
                 [
                     size_text(point.size),
@@ -74,9 +77,7 @@ def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
                         for s, m in medians.items()
                     ),
                     f"{min(ours) / statistics.median(line.values()):.2f}" if ours and line else "-",
-                    share(statistics.median(taken.ns[point][loop].values()) / min(ours))
-                    if ours and loop
-                    else "-",
+                    share(loop_ns / min(ours)) if ours and loop_ns else "-",
                     f"{min(ours) / min(theirs):.3f}" if ours and theirs else "-",
                     taken.effective.get((point, "phicoll"), ""),
                 ]
@@ -100,9 +101,9 @@ def ratio_tables(rows: Sequence[Row], limits: Sequence[Row] = ()) -> dict[str, s
                 f"{row.opponent} {number(row.opponent_ns)}" if row.opponent else "-",
                 plain(row.ratio),
                 verdict_of(row, at.get(row.point, "-")),
-                "-" if row.lines is None else f"{row.lines:.2f}",
+                "-" if row.lines is None else f"{row.lines.median:.2f}",
                 share(row.share),
-                "-" if row.loop_ratio is None else f"{row.loop_ratio:.2f}",
+                plain(row.loop_ratio),
                 at.get(row.point, "-"),
                 ", ".join(row.out) or "-",
                 row.effective,
@@ -112,7 +113,7 @@ def ratio_tables(rows: Sequence[Row], limits: Sequence[Row] = ()) -> dict[str, s
         ]
         title = next(row.point.title() for row in rows if row.point.setting == setting)
         found[title] = table(
-            ["bytes", "phicoll", "best other", "time ratio [95 %]", "verdict", "lines", "of loop", "loop/other",
+            ["bytes", "phicoll", "best other", "time ratio [95 %]", "verdict", "lines", "of loop", "loop/other [95 %]",
              f"{LEAST_SHARE:.0%} of loop", "took no part", "auto took"],
             lines, (4, 8, 9, 10),
         )  # fmt: skip
@@ -121,12 +122,13 @@ def ratio_tables(rows: Sequence[Row], limits: Sequence[Row] = ()) -> dict[str, s
 
 def verdict_of(row: Row, limit: str) -> str:
     """The verdict, which says if the call is already at the machine's limit, the best bare loop, or if that
-    loop itself takes longer than the opponent."""
-    asked = row.verdict.rstrip("?") in ("slower", "unresolved") and limit.rstrip("?") == "met"
-    if asked:
-        return f"{row.verdict}, at the copy limit"
-    loop_slower = row.loop_ratio is not None and row.loop_ratio > NOT_SLOWER
-    return row.verdict + (", as the loop" if loop_slower and row.verdict.startswith("slower") else "")
+    loop itself takes longer than the opponent; with a question mark where that is in doubt."""
+    if row.verdict.rstrip("?") in ("slower", "unresolved") and limit.rstrip("?") == "met":
+        return f"{row.verdict}, at the copy limit" + ("?" if limit.endswith("?") else "")
+    loop = at_most(row.loop_ratio, NOT_SLOWER)
+    if row.verdict.startswith("slower") and loop.rstrip("?") == "missed":
+        return f"{row.verdict}, as the loop" + ("?" if loop.endswith("?") else "")
+    return row.verdict
 
 
 def geomean_table(rows: Sequence[Row], crowded_from: int) -> str:
@@ -138,16 +140,24 @@ def geomean_table(rows: Sequence[Row], crowded_from: int) -> str:
         cells, verdicts = [], []
         crowded = ranks > crowded_from
         for name, (least, most) in (("small", SMALL), ("large", LARGE), ("all", (0, 1 << 60))):
-            found = geomean_speed(r for r in of if least <= r.point.size <= most)
-            cells.append(f"{found[0]:.2f}" if found else "-")
+            found = mean_of(r for r in of if least <= r.point.size <= most)
+            cells.append(speed(found))
             wanted = TARGETS["crowded"] if crowded else TARGETS.get(name)
             if found and wanted and operation in HEADLINE and (name != "all") != crowded:
-                verdicts.append(f"{name} {'met' if found[0] >= wanted else f'below {wanted:g}'}")
+                word = at_most(found, 1 / wanted)
+                verdicts.append(f"{name} " + word.replace("missed", f"below {wanted:g}"))
         lines.append([operation, str(ranks), f"{definition}, {buffers}", *cells, ", ".join(verdicts) or "-"])
     return table(
         ["operation", "ranks", "definition, buffers", "8 B..4 KB", "32 KB..16 MB", "all", "targets"],
         lines, (0, 2, 6),
     )  # fmt: skip
+
+
+def speed(of_time: Ratio | None) -> str:
+    """The inverse of a time ratio."""
+    if of_time is None:
+        return "-"
+    return str(replace(of_time, median=1 / of_time.median, low=1 / of_time.high, high=1 / of_time.low))
 
 
 def hand_table(rows: Sequence[Row]) -> str:
@@ -159,14 +169,16 @@ def hand_table(rows: Sequence[Row]) -> str:
             word = f"at most {WINDOW_RATIO:g}: {at_most(row.ratio, WINDOW_RATIO)}"
         elif row.lines is not None and row.point.operation in BACK_TO_BACK_LINES:
             most = BACK_TO_BACK_LINES[row.point.operation]
-            word = f"at most {most:g} lines: {'met' if row.lines <= most else 'missed'}"
+            word = f"at most {most:g} lines: {at_most(row.lines, most)}"
         lines.append(
             [
                 row.point.title(), number(row.ns), number(row.opponent_ns), plain(row.ratio),
-                "-" if row.lines is None else f"{row.lines:.2f}", word,
+                plain(row.lines), word,
             ]
         )  # fmt: skip
-    return table(["operation", "phicoll", "by hand", "time ratio [95 %]", "lines", "target"], lines, (0, 5))
+    return table(
+        ["operation", "phicoll", "by hand", "time ratio [95 %]", "lines [95 %]", "target"], lines, (0, 5)
+    )
 
 
 def composition_table(rows: Sequence[Row]) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from points import Point, Round, Taken
+from states import border_of, is_near
 
 #: "Not slower": the upper bound of the time ratio is at most this.
 NOT_SLOWER = 1.03
@@ -51,9 +52,9 @@ class Row:
     opponent_ns: float | None = None
     logs: dict[Round, float] = field(default_factory=dict)
     ratio: Ratio | None = None
-    lines: float | None = None
+    lines: Ratio | None = None
     share: float | None = None  # of the best bare loop's speed
-    loop_ratio: float | None = None  # that loop's time over the opponent's
+    loop_ratio: Ratio | None = None  # that loop's time over the opponent's
     effective: str = ""
     out: Sequence[str] = ()
 
@@ -118,6 +119,8 @@ def rows_of(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | No
     """One row per point that the subject was measured at, against the best of the MPIs; the intervals hold
     jointly over the table."""
     rows = []
+    lines, loops = [], []
+    border = border_of(taken)
     for point in sorted(taken.ns if points is None else set(points) & set(taken.ns)):
         mine = taken.ns[point].get(subject)
         median = taken.median(point, subject)
@@ -135,18 +138,20 @@ def rows_of(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | No
         if row.opponent is not None:
             row.opponent_ns = taken.median(point, row.opponent)
             row.logs = log_ratios(mine, others[row.opponent], even)
-        row.lines = middle(mine, taken.line_ns.get(point))
-        if loop := best_loop(taken, point, mine):
-            row.share = inverse(middle(mine, taken.ns[point][loop]))
-            row.loop_ratio = middle(taken.ns[point][loop], others.get(row.opponent or ""))
+        lines.append(log_ratios(mine, taken.line_ns.get(point, {}), mine))
+        loop = loop_of(taken, point, mine, border)
+        row.share = share_of(log_ratios(mine, loop.ns, even))
+        loops.append(log_ratios(loop.ns, others.get(row.opponent or "", {}), even))
         rows.append(row)
     judge(rows)
+    for row, line, loop_ratio in zip(rows, ratios_of(lines), ratios_of(loops), strict=True):
+        row.lines, row.loop_ratio = line, loop_ratio
     return rows
 
 
 def versus(taken: Taken, subject: str, opponent: str) -> list[Row]:
     """One row per point that has both."""
-    rows = []
+    rows, lines = [], []
     for point in sorted(taken.ns):
         by = taken.ns[point]
         median, other = taken.median(point, subject), taken.median(point, opponent)
@@ -156,36 +161,60 @@ def versus(taken: Taken, subject: str, opponent: str) -> list[Row]:
             point, subject, median, opponent, other, effective=taken.effective.get((point, subject), "")
         )
         row.logs = log_ratios(by[subject], by[opponent], by[subject])
-        row.lines = middle(by[subject], taken.line_ns.get(point))
+        lines.append(log_ratios(by[subject], taken.line_ns.get(point, {}), by[subject]))
         rows.append(row)
     judge(rows)
+    for row, line in zip(rows, ratios_of(lines), strict=True):
+        row.lines = line
     return rows
 
 
-def best_loop(taken: Taken, point: Point, mine: dict[Round, float]) -> str | None:
-    """The bare loop that was the best on odd rounds."""
+@dataclass(frozen=True)
+class Loop:
+    """The best bare loop of a point, and its times. Near rounds may have another than far ones."""
+
+    names: Sequence[str]
+    ns: dict[Round, float]
+
+    def median(self) -> float | None:
+        return statistics.median(self.ns.values()) if self.ns else None
+
+
+def loop_of(taken: Taken, point: Point, mine: dict[Round, float], border: float | None) -> Loop:
+    """The bare loop that was the best on odd rounds, near and far by themselves: some suit the one, some the other.
+    Without bare loops it has no times."""
     loops = {
         s: by for s, by in taken.ns[point].items() if s.startswith(LOOP) and (point, s) not in taken.wrong
     }
     odd, even = split(mine)
-    return best_of(loops, mine, odd or even)
+    names: list[str] = []
+    ns: dict[Round, float] = {}
+    for near in (True, False, None):
+        of = {at for at in mine if is_near(taken, border, point, at) is near}
+        best = best_of(loops, mine, [at for at in odd if at in of] or odd or even) if of else None
+        if best is not None:
+            names.append(best)
+            ns |= {at: loops[best][at] for at in of if at in loops[best]}
+    return Loop(list(dict.fromkeys(names)), ns)
 
 
 def limits(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | None = None) -> list[Row]:
     """A row for each point that has bare loops: phicoll over the best of them, chosen on odd rounds and compared on
     even ones."""
     rows = []
+    border = border_of(taken)
     for point in sorted(taken.ns if points is None else set(points) & set(taken.ns)):
         median = taken.median(point, subject)
         if median is None:
             continue
         mine = taken.ns[point][subject]
-        loop = best_loop(taken, point, mine)
-        if loop is None:
+        loop = loop_of(taken, point, mine, border)
+        if not loop.ns:
             continue
-        row = Row(point, subject, median, loop.removeprefix("phicoll:"), taken.median(point, loop))
-        row.logs = log_ratios(mine, taken.ns[point][loop], split(mine)[1])
-        row.share = inverse(middle(mine, taken.ns[point][loop]))
+        names = " or ".join(name.removeprefix("phicoll:") for name in loop.names)
+        row = Row(point, subject, median, names, loop.median())
+        row.logs = log_ratios(mine, loop.ns, split(mine)[1])
+        row.share = share_of(row.logs)
         row.effective = taken.effective.get((point, subject), "")
         rows.append(row)
     judge(rows)
@@ -197,14 +226,9 @@ def at_limit(row: Row) -> str:
     return at_most(row.ratio, 1 / LEAST_SHARE)
 
 
-def inverse(value: float | None) -> float | None:
-    return 1 / value if value else None
-
-
-def middle(over: dict[Round, float], under: dict[Round, float] | None) -> float | None:
-    """The median ratio over the rounds that have both."""
-    logs = log_ratios(over, under, over) if under else {}
-    return math.exp(statistics.median(logs.values())) if logs else None
+def share_of(logs: dict[Round, float]) -> float | None:
+    """Of the speed of what was below."""
+    return math.exp(-statistics.median(logs.values())) if logs else None
 
 
 def judge(rows: Sequence[Row]) -> None:
@@ -232,12 +256,6 @@ def ratios_of(logs: Sequence[dict[Round, float]]) -> list[Ratio | None]:
         found.append(Ratio(median, low, high, len(of), at.enough, of.kind, of.launches))
     each = iter(found)
     return [next(each) if of else None for of in logs]
-
-
-def geomean_speed(rows: Iterable[Row]) -> tuple[float, int] | None:
-    """Geometric mean of the best other's time over phicoll's, and the number of points."""
-    logs = [-math.log(row.ratio.median) for row in rows if row.ratio is not None]
-    return (math.exp(statistics.fmean(logs)), len(logs)) if logs else None
 
 
 def mean_of(rows: Iterable[Row], least: float = 0.0) -> Ratio | None:
