@@ -20,8 +20,10 @@
 #include "child_process.hpp"
 #include "patience.hpp"
 #include "phicoll/collectives/choosing/tuning_table.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/calibration.hpp"
+#include "phicoll/group/nonblocking.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/hand_over.hpp"
@@ -343,6 +345,33 @@ TEST_F(Calibration, NeedsTheHeapTwoCpusAndPatience) {
   EXPECT_EQ(in_threads(state, 2, options), HostNumbers::built_in) << "one CPU";
   EXPECT_EQ(in_threads(state, 1), HostNumbers::built_in) << "one rank";
   EXPECT_FALSE(exists(calibration_file()));
+}
+
+// Each rank makes what its begun calls need when it begins the first.
+TEST_F(Calibration, BegunCallsHaveTheSameNumbersWheneverARankBegins) {
+  EXPECT_EQ(in_threads([](Communicator& comm) {
+              constexpr std::size_t count = 4 << 10;
+              std::vector<std::int32_t> send(2 * count, 1), receive(count);
+              HostNumbers begun;
+              std::shared_ptr<CollectiveRequest> request;
+              const auto begin = [&] {
+                request = comm.begin([&](Communicator& calls) {
+                  begun = calls.shape().host();
+                  calls.reduce_scatter_block(send.data(), receive.data(), count,
+                                             find_operator(Type::int32, Op::sum));
+                });
+              };
+              if (comm.rank() == 0) begin();
+              if (after_calls(comm, {large}).state != HostNumbers::measured) return 1;
+              if (comm.rank() == 1) begin();
+              comm.wait(*request);
+              if (std::count(receive.begin(), receive.end(), 2) != static_cast<std::ptrdiff_t>(count))
+                return 2;
+              for (const HostNumberField& field : host_number_fields)
+                if (begun.*field.value != HostNumbers().*field.value) return 3;
+              return begun.state == HostNumbers::built_in ? 0 : 4;
+            }),
+            0);
 }
 
 TEST_F(Calibration, APartOfAGroupDoesNotMeasure) {

@@ -83,7 +83,8 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       sync_(make_collective<NativePort>(Operation::barrier, family(Operation::barrier).parse(sync_algorithm),
                                         Setup{rank, shape_, memory.sync})),
       hand_over_(shape.host()),
-      heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
+      heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap),
+      first_numbers_(shape.host()) {
   if (!memory_.work) memory_.work = std::make_shared<RankWork>();
   equip(port_);
   equip(barrier_port_);

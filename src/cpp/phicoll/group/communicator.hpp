@@ -18,6 +18,7 @@
 #include "phicoll/group/heap.hpp"
 #include "phicoll/group/rank_work.hpp"
 #include "phicoll/group/split_slot.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/region.hpp"
 #include "phicoll/memory/shape.hpp"
@@ -172,8 +173,9 @@ class alignas(arch::stride_bytes) Communicator {
                  const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
   /// Begins a collective call that goes on while the rank is in other calls: begin([=](Communicator& c) { c.barrier();
   /// }). The function makes its calls on the communicator that it gets, and uses that for nothing else. Collective: all
-  /// ranks begin these calls in the same order, which is independent of blocking calls. Beginning does not wait. Leave
-  /// the buffers alone until the call is done. Throws what the function throws before it has to wait.
+  /// ranks begin these calls in the same order, which is independent of blocking calls. So they are chosen by the host's
+  /// numbers with which the communicator was made. Beginning does not wait. Leave the buffers alone until the call is done.
+  /// Throws what the function throws before it has to wait.
   std::shared_ptr<CollectiveRequest> begin(std::function<void(Communicator&)> call);
   /// Prepares one call, which begin() may begin again whenever it has ended (persistent communication). The function
   /// makes the call with the same arguments each time, and does nothing else: prepare([=](Communicator& c) {
@@ -448,6 +450,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::atomic<Messages*> messages_{nullptr};  // made by any thread of the rank, which holds work then
   std::unique_ptr<Nonblocking> nonblocking_;
   std::map<Operation, std::string> selected_;
+  const HostNumbers first_numbers_;  // those it was made with, which all ranks know at any time
   bool abandoned_ = false;
   class Mailbox final : public Addressed {
    public:
