@@ -49,7 +49,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   if (!values.has("seed")) settings.seed = drawn_seed();
   if (const auto tuning = load_tuning(tuning_source(), TuningMode::threads))
     settings.tuning = tuning->table.name() + " " + tuning->table.digest();
-  settings.numbers = numbers_digest(stored_numbers(2, true));
+  settings.numbers = numbers_digest(stored_numbers());
   measure::check_settings(settings);
 
   std::string run = measure::new_run_id();

@@ -112,7 +112,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   } else {
     table = tuning_for(source, mode, nullptr);
     shape = shape_on_host(ranks, placement);
-    shape.set_host(stored_numbers(ranks, true));
+    shape.set_host(stored_numbers());
   }
   const std::size_t most = work.moves_data() ? memory_limit / 4 : memory_limit;
   py::dict found;
@@ -179,7 +179,7 @@ py::dict candidate(const std::string& operation, const std::string& spec, std::u
 void register_tuning(py::module_& module) {
   module.def("host_fingerprint", &host_fingerprint);
   module.def("host_kind", &host_kind);
-  module.def("host_numbers", [] { return numbers_dict(stored_numbers(2, true)); });
+  module.def("host_numbers", [] { return numbers_dict(stored_numbers()); });
   module.def("default_numbers", [] { return py::dict(numbers_dict(HostNumbers())["numbers"]); });
   module.def("calibrate", [] {
     HostNumbers found;

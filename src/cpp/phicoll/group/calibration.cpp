@@ -28,7 +28,7 @@ namespace {
 
 // Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a number
 // changes.
-constexpr const char* version = "8";
+constexpr const char* version = "9";
 // How often a measurement is tried that the user asked for.
 constexpr int attempts = 3;
 constexpr const char* variable = "PHICOLL_CALIBRATION";
@@ -124,6 +124,20 @@ void remember(const HostNumbers& numbers) {
   known.numbers = numbers;
 }
 
+/// The file's numbers, else what this process remembers, if anything. Returns whether the file has any.
+bool find_numbers(HostNumbers* numbers) {
+  if (read_numbers(numbers)) return true;
+  Remembered& known = remembered();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  *numbers = known.numbers;
+  return false;
+}
+
+/// The card has nothing to measure: it has one way to copy.
+bool measurable() {
+  return std::strcmp(arch::name(), "k1om") != 0;
+}
+
 }  // namespace
 
 CalibrationUse calibration_use() {
@@ -150,34 +164,40 @@ std::string calibration_file() {
   return directory + "/calibration-" + version + "-" + hexadecimal(text_hash(host_kind())) + ".tuning";
 }
 
-HostNumbers stored_numbers(int ranks, bool patient) {
+HostNumbers stored_numbers() {
   HostNumbers numbers;
   const CalibrationUse use = calibration_use();
-  // The card has nothing to measure: it has one way to copy.
-  if (use == CalibrationUse::off || std::strcmp(arch::name(), "k1om") == 0) return numbers;
-  if (read_numbers(&numbers)) {
-    // A virtual machine's CPUs move: near CPUs may become far ones, or far ones near, which its file may not cover.
-    const bool one = (numbers.near_seen != 0) != (numbers.far_seen != 0) && os::virtualisation() != "none";
-    const int cpus = os::allowed_cpu_count();
-    const HostNumbers::Sharing sharing = sharing_of(ranks, cpus);
-    const auto lacks = [&](std::int64_t state_seen, bool far) {
-      return state_seen != 0 && (numbers.sizes_seen & HostNumbers::seen_in(far, sharing)) == 0;
-    };
-    // Numbers that a user wrote are left alone.
-    const bool others = lacks(numbers.near_seen, false) || lacks(numbers.far_seen, true);
-    if ((one || others || numbers.disturbed != 0) && use == CalibrationUse::on && ranks > 1 && cpus > 1 &&
-        patient)
-      numbers.state = HostNumbers::wanted;
-    return numbers;
-  }
-  if (use == CalibrationUse::read) return numbers;
-  {
-    Remembered& known = remembered();
-    const std::lock_guard<std::mutex> lock(known.mutex);
-    if (known.numbers.state == HostNumbers::measured) return known.numbers;
-  }
-  if (ranks > 1 && patient && os::allowed_cpu_count() > 1) numbers.state = HostNumbers::wanted;
+  if (use == CalibrationUse::off || !measurable()) return numbers;
+  if (use == CalibrationUse::on)
+    find_numbers(&numbers);
+  else
+    read_numbers(&numbers);
   return numbers;
+}
+
+bool may_calibrate(const GroupOptions& options) {
+  const bool patient = options.timeout_ms == 0 || options.timeout_ms >= 1000;
+  return calibration_use() == CalibrationUse::on && measurable() && patient;
+}
+
+HostNumbers::Sharing sharing_of(const Shape& shape) {
+  return !shape.sharing()         ? HostNumbers::pair
+         : shape.size() <= 4      ? HostNumbers::few
+         : shape.oversubscribed() ? HostNumbers::many
+                                  : HostNumbers::unplaced;
+}
+
+bool lacks_numbers(const HostNumbers& stored, const Shape& shape, int cpus) {
+  if (cpus < 2 || calibrating_peer(shape) < 0) return false;
+  // A virtual machine's CPUs move: near CPUs may become far ones, or far ones near, which its file may not cover.
+  const bool one = (stored.near_seen != 0) != (stored.far_seen != 0) && os::virtualisation() != "none";
+  const HostNumbers::Sharing sharing = sharing_of(shape);
+  const auto lacks = [&](std::int64_t state_seen, bool far) {
+    return state_seen != 0 && (stored.sizes_seen & HostNumbers::seen_in(far, sharing)) == 0;
+  };
+  // Numbers that a user wrote are left alone.
+  const bool others = lacks(stored.near_seen, false) || lacks(stored.far_seen, true);
+  return stored.state != HostNumbers::measured || one || others || stored.disturbed != 0;
 }
 
 std::string numbers_digest(const HostNumbers& numbers) {
@@ -209,19 +229,19 @@ int calibrating_peer(const Shape& shape) {
   return -1;
 }
 
-HostNumbers calibrated(Communicator& ranks, const HostNumbers& from, const Calibrating& what, bool anew) {
-  HostNumbers numbers = from;
+HostNumbers calibrated(Communicator& ranks, const Calibrating& what, bool anew) {
+  HostNumbers numbers;
   std::unique_ptr<Turn> turn;
   bool stored = false;
   std::uint64_t measures = 0;  // what rank 0 found; a broadcast tells the others
   if (ranks.rank() == 0) {
     turn.reset(new Turn());
-    stored = read_numbers(&numbers);
+    stored = find_numbers(&numbers);
     const std::int64_t both =
         HostNumbers::seen_in(false, what.sizes) | HostNumbers::seen_in(true, what.sizes);
     const bool copies = !what.copies || numbers.near_seen + numbers.far_seen == 2;
     const bool sizes = (numbers.sizes_seen & both) == both;
-    measures = !(stored && copies && sizes && !anew) && turn->mine() ? 1 : 0;
+    measures = !(copies && sizes && !anew) && turn->mine() ? 1 : 0;
   }
   ranks.broadcast(&measures, sizeof measures, 0);
   ranks.broadcast(&numbers, sizeof numbers, 0);
@@ -246,6 +266,7 @@ HostNumbers calibrate_host() {
     throw ResourceError("calibration: this process may use one CPU; two ranks need one each");
   GroupOptions options;
   options.placement = std::to_string(cpus[0]) + "," + std::to_string(cpus[1]);
+  options.tuning = "none";
   HostNumbers numbers;
   for (const int ranks : {2, 4, 8}) {
     ThreadGroup group(ranks, options);

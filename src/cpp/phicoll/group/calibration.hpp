@@ -27,9 +27,9 @@ constexpr std::int64_t calibrating_ns = 80 * 1000 * 1000;
 /// The part of it that a group whose ranks share CPUs leaves to the pair that measures how bytes are copied.
 constexpr std::int64_t calibrating_copies_ns = 25 * 1000 * 1000;
 
-/// Bytes of the group's heap that are taken while measuring: algorithms with rings of up to 4 MB in all, and two
-/// buffers.
-constexpr std::size_t calibrating_memory = std::size_t{20} << 20;
+/// Bytes of the group's heap that are taken while measuring: for the largest algorithm, of 16 MB, which is moved by up to
+/// 5 MB.
+constexpr std::size_t calibrating_memory = std::size_t{22} << 20;
 
 /// What PHICOLL_CALIBRATION allows: `on` (the default), `read` (the file is read but never made), `off`.
 enum class CalibrationUse : unsigned char { off, read, on };
@@ -43,14 +43,16 @@ const std::string& host_kind();
 /// The file of this kind of host, in XDG_CACHE_HOME/phicoll or else HOME/.cache/phicoll. Empty if neither path is absolute.
 std::string calibration_file();
 
-/// The numbers with which a group of this host begins. `state` is `measured` if they come from a file, and `wanted` if
-/// the first large call is to measure: also if they were measured only for other groups, or were disturbed. A file that
-/// cannot be read, or is another kind's, counts as none. `patient`: no single wait of the group is limited to less than
-/// a second.
-HostNumbers stored_numbers(int ranks, bool patient);
-inline bool patient(const GroupOptions& options) {
-  return options.timeout_ms == 0 || options.timeout_ms >= 1000;
-}
+/// The numbers with which groups of this host begin: the file's (`measured`), else what this process remembers, else the
+/// defaults. A file that cannot be read, or is another kind's, counts as none.
+HostNumbers stored_numbers();
+
+/// Whether groups with these options may measure: no single wait is limited to less than a second.
+bool may_calibrate(const GroupOptions& options);
+
+/// Whether the first large call of a group that may measure does so: no numbers are stored, or only those of other
+/// groups, or measuring was disturbed. `cpus`: how many its ranks may use.
+bool lacks_numbers(const HostNumbers& stored, const Shape& shape, int cpus);
 
 /// 16 hexadecimal digits of measured numbers; "" for others.
 std::string numbers_digest(const HostNumbers& numbers);
@@ -83,16 +85,14 @@ int calibrating_peer(const Shape& shape);
 
 /// Returns on rank 0 of `ranks` the numbers to pass on: the file's if it has them by now, else measured with the
 /// others' help and stored. Collective. `anew`: measures even if the file has them. Of a disturbed measurement only
-/// HostNumbers::disturbed is stored.
-HostNumbers calibrated(Communicator& ranks, const HostNumbers& from, const Calibrating& what, bool anew);
+/// HostNumbers::disturbed is stored. A group's tuning table has no part in it.
+HostNumbers calibrated(Communicator& ranks, const Calibrating& what, bool anew);
 
-/// Which sizes serve `ranks` ranks on `cpus` CPUs.
-inline HostNumbers::Sharing sharing_of(int ranks, int cpus) {
-  return ranks <= cpus ? HostNumbers::pair : ranks <= 4 ? HostNumbers::few : HostNumbers::many;
-}
+/// Which sizes serve a group.
+HostNumbers::Sharing sharing_of(const Shape& shape);
 
-/// Measures anew between two, four and eight threads of this process on two CPUs, and stores the numbers; tries a few
-/// times if disturbed. Throws ResourceError if only one CPU may be used.
+/// Measures anew between two, four and eight threads of this process on two CPUs, without a tuning table, and stores the
+/// numbers; tries a few times if disturbed. Throws ResourceError if only one CPU may be used.
 HostNumbers calibrate_host();
 
 }  // namespace phicoll

@@ -49,10 +49,10 @@ void Communicator::run_anew(CallFacts facts, const Call& asked, const AlgorithmS
 // what follows makes fewer calls of this communicator than the board remembers. The pair's calls are on a board of their own.
 void Communicator::calibrate(bool anew) {
   check_process();
-  HostNumbers host = shape_.host();
+  HostNumbers host = shape_.host();  // what is not measured stays
   host.state = HostNumbers::built_in;
   const int peer = calibrating_peer(shape_);
-  const HostNumbers::Sharing sharing = sharing_of(size(), shape_.sharing() ? 1 : size());
+  const HostNumbers::Sharing sharing = sharing_of(shape_);
   const bool alone = sharing == HostNumbers::pair;
   const auto measure = [&](bool part, const Calibrating& what) {
     std::unique_ptr<Communicator> ranks;
@@ -61,7 +61,7 @@ void Communicator::calibrate(bool anew) {
     } catch (const ResourceError&) {
       // The heap has no room, as all that take part see: the numbers stay.
     }
-    if (ranks) host = calibrated(*ranks, host, what, anew);
+    if (ranks) host = calibrated(*ranks, what, anew);
     ranks.reset();
     broadcast(&host, sizeof host, 0);
   };

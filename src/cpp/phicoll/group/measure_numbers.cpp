@@ -44,6 +44,9 @@ constexpr std::size_t all_rounds = 8;
 constexpr std::size_t proving_places = 3;
 // The distance in the region from one place to the next; the few extra pages change the order of the rings' pages.
 constexpr std::size_t elsewhere_bytes = 9 * 256 * kb + 3 * 4 * kb;
+static_assert((std::size_t{16} << 20) + (proving_places - 1) * elsewhere_bytes + (1 << 20) <=
+                  calibrating_memory,
+              "room for the largest algorithm in the farthest place, and for small ones");
 // Bytes that a round moves: small messages make more calls.
 constexpr std::size_t round_bytes = 512 * kb;
 // A ring's pages are touched, and its lines have left the caches, once it has turned.
@@ -85,31 +88,25 @@ std::int64_t median(Times times) {
   return *middle;
 }
 
-/// A size that is measured, and the kinds of groups that measure it: a sum of HostNumbers::Sharing.
-struct MeasuredSize {
-  std::int64_t HostNumbers::*value;
-  std::int64_t kinds;
-};
-constexpr std::int64_t few_or_many = HostNumbers::few + HostNumbers::many;
-constexpr MeasuredSize measured_sizes[] = {{&HostNumbers::rotate, HostNumbers::pair},
-                                           {&HostNumbers::cell, HostNumbers::pair},
-                                           {&HostNumbers::ring, HostNumbers::pair},
-                                           {&HostNumbers::pass_rotate, HostNumbers::pair},
-                                           {&HostNumbers::pass_wide, HostNumbers::pair},
-                                           {&HostNumbers::pair_wide, HostNumbers::pair},
-                                           {&HostNumbers::slice, HostNumbers::pair},
-                                           {&HostNumbers::direct, HostNumbers::pair},
-                                           {&HostNumbers::single, HostNumbers::pair},
-                                           {&HostNumbers::shared_combine, HostNumbers::few},
-                                           {&HostNumbers::shared_slice, HostNumbers::few},
-                                           {&HostNumbers::shared_levels, HostNumbers::many},
-                                           {&HostNumbers::shared_levels_wide, HostNumbers::many},
-                                           {&HostNumbers::shared_reduce, HostNumbers::many},
-                                           {&HostNumbers::shared_exchange, few_or_many},
-                                           {&HostNumbers::shared_pieces, few_or_many},
-                                           {&HostNumbers::shared_rotate, few_or_many},
-                                           {&HostNumbers::shared_pass, few_or_many},
-                                           {&HostNumbers::shared_send, few_or_many}};
+constexpr std::int64_t HostNumbers::*measured_sizes[] = {&HostNumbers::rotate,
+                                                         &HostNumbers::cell,
+                                                         &HostNumbers::ring,
+                                                         &HostNumbers::pass_rotate,
+                                                         &HostNumbers::pass_wide,
+                                                         &HostNumbers::pair_wide,
+                                                         &HostNumbers::slice,
+                                                         &HostNumbers::direct,
+                                                         &HostNumbers::single,
+                                                         &HostNumbers::shared_combine,
+                                                         &HostNumbers::shared_slice,
+                                                         &HostNumbers::shared_levels,
+                                                         &HostNumbers::shared_levels_wide,
+                                                         &HostNumbers::shared_reduce,
+                                                         &HostNumbers::shared_exchange,
+                                                         &HostNumbers::shared_pieces,
+                                                         &HostNumbers::shared_rotate,
+                                                         &HostNumbers::shared_pass,
+                                                         &HostNumbers::shared_send};
 constexpr std::int64_t HostNumbers::*measured_ways[] = {&HostNumbers::near_copy, &HostNumbers::far_copy,
                                                         &HostNumbers::take_copy};
 
@@ -142,18 +139,15 @@ class NumberTrials {
     if (!copying && !sizing && !looking) return true;
     most_ns_ = what_.most_ns / 100 * finding_percent;
     if (copying) {
-      const H before = numbers_;
+      usual_ = unproved_ = numbers_;
       if (choice) copies(far);
       if (!sizing) most_ns_ = what_.most_ns;
-      if (moved_from(before)) prove(before);
+      prove();
       numbers_.near_seen |= far ? 0 : 1;
       numbers_.far_seen |= far || !choice ? 1 : 0;
     }
-    H usual = numbers_;
+    usual_ = unproved_ = numbers_;
     if (sizing) {
-      const H known = numbers_;
-      begin_with_defaults(&usual);
-      begin_with_defaults(&numbers_);
       if (what_.sizes == H::pair) {
         cells();
         sizes();
@@ -162,11 +156,10 @@ class NumberTrials {
       } else {
         shared_sizes();
       }
-      agree_with(known);
       numbers_.sizes_seen |= choice ? bit : bit | H::seen_in(true, what_.sizes);
     }
     most_ns_ = what_.most_ns;
-    if (moved_from(usual)) prove(usual);
+    prove();
     do {
       if (!disturbed() && (far_now() && choice) != far) lost_ns_ = passed_ns_;  // all of it was in vain
     } while (looking && !disturbed() && passed_ns_ < looking_ns);
@@ -217,35 +210,40 @@ class NumberTrials {
     return agreed(static_cast<std::int64_t>(ranks_.hand_over_.percent())) >= numbers_.far;
   }
 
-  /// Whether this size was measured by another group, or in the other state.
-  bool known(const MeasuredSize& size) const {
-    const auto kinds = static_cast<H::Sharing>(size.kinds);
-    return (numbers_.sizes_seen & (H::seen_in(false, kinds) | H::seen_in(true, kinds))) != 0;
-  }
-  void begin_with_defaults(H* numbers) const {
-    for (const MeasuredSize& size : measured_sizes)
-      if ((size.kinds & what_.sizes) != 0 && known(size)) numbers->*size.value = H().*size.value;
-  }
-  // A size that was measured before moves only if both agree, and then by the smaller change: what gains in one state
-  // of the CPUs can lose in the other.
-  void agree_with(const H& before) {
-    for (const MeasuredSize& size : measured_sizes) {
-      if ((size.kinds & what_.sizes) == 0 || !known(size)) continue;
-      const std::int64_t usual = H().*size.value, one = before.*size.value;
-      std::int64_t& other = numbers_.*size.value;
-      other = one >= usual && other >= usual   ? std::min(one, other)
-              : one <= usual && other <= usual ? std::max(one, other)
-                                               : usual;
+  // Measures a size: find() moves it from what it is now, and returns whether the time sufficed. A size that was measured
+  // before, by another group or in the other state of the CPUs, is measured from its default, and moves only if both agree,
+  // and then by the smaller change: what gains in one state can lose in the other. If the time did not suffice it stays.
+  template <class Find>
+  void measure(std::int64_t H::*number, const Find& find) {
+    const bool known = (numbers_.numbers_seen & seen_bit(number)) != 0;
+    const std::int64_t before = numbers_.*number, from = known ? H().*number : before;
+    std::int64_t& now = numbers_.*number;
+    now = from;
+    const bool whole = find();
+    if (known && !whole) {
+      now = before;
+      return;
     }
+    if (known)
+      now = before >= from && now >= from   ? std::min(before, now)
+            : before <= from && now <= from ? std::max(before, now)
+                                            : from;
+    usual_.*number = from;
+    unproved_.*number = known ? now : from;
+    if (whole || now != from) numbers_.numbers_seen |= seen_bit(number);
   }
 
-  /// Gives numbers their `usual` values again where what the rules choose by them takes longer, or was not compared in time.
-  void prove(const H& usual) {
+  /// Where what the rules choose by the numbers found takes longer, numbers get their usual values again. Where it was not
+  /// compared in time, only those that no earlier measurement proved do.
+  void prove() {
+    if (!moved_from(usual_)) return;
     std::vector<std::string> proved;
+    bool late = false;
     for (bool undone = true; undone;) {
       undone = false;
       for (const Operation operation : proved_operations)
         for (const std::size_t bytes : proved_sizes) {
+          const H& usual = late ? unproved_ : usual_;
           const Trial before = chosen(operation, bytes, usual), now = chosen(operation, bytes, numbers_);
           const std::string name = now.name() + " " + std::to_string(bytes);
           // If only the copies differ, two sizes tell.
@@ -254,31 +252,33 @@ class NumberTrials {
               std::find(proved.begin(), proved.end(), name) != proved.end())
             continue;
           if (proved.empty() && !undone) move_elsewhere();
-          if (!loses(before, now, bytes)) {
+          const Proof proof = late ? Proof::late : compare_all(before, now, bytes);
+          if (proof == Proof::holds) {
             proved.push_back(name);
             continue;
           }
-          undo(operation, bytes, usual);
+          late = proof == Proof::late;
+          undo(operation, bytes, late ? unproved_ : usual_);
           undone = true;
         }
     }
   }
+  enum class Proof { holds, loses, late };
   /// Whether the way found takes longer than the usual one, here and in other pages, or was not compared in time.
   /// Of so many comparisons of equal ways, some differ by 3 % in one place.
-  bool loses(const Trial& usual, const Trial& found, std::size_t bytes) {
+  Proof compare_all(const Trial& usual, const Trial& found, std::size_t bytes) {
     for (std::size_t place = 0; place < proving_places; ++place) {
       if (place != 0) move_elsewhere();
       const std::vector<Times> times = compare({usual, found}, bytes, 0, first_rounds);
-      if (times.empty()) return true;
-      if (thousandths(median(times[1]), median(times[0])) <= 1000 + clear() / 2) return false;
+      if (times.empty()) return Proof::late;
+      if (thousandths(median(times[1]), median(times[0])) <= 1000 + clear() / 2) return Proof::holds;
     }
-    return true;
+    return Proof::loses;
   }
   bool moved_from(const H& usual) const {
     const auto moved = [&](std::int64_t H::*number) { return numbers_.*number != usual.*number; };
     return std::any_of(std::begin(measured_ways), std::end(measured_ways), moved) ||
-           std::any_of(std::begin(measured_sizes), std::end(measured_sizes),
-                       [&](const MeasuredSize& size) { return moved(size.value); });
+           std::any_of(std::begin(measured_sizes), std::end(measured_sizes), moved);
   }
   /// What the rules choose for private data.
   Trial chosen(Operation operation, std::size_t bytes, const H& numbers) const {
@@ -291,7 +291,8 @@ class NumberTrials {
     facts.bytes = bytes;
     return {operation, phicoll::choose(shape, facts).spec.text(), of};
   }
-  // One number after another, until the choice is the usual one; if it never is, all numbers.
+  // One number after another, until the choice is the usual one; if it never is, all numbers. What loses stays undone when the
+  // time is over.
   void undo(Operation operation, std::size_t bytes, const H& usual) {
     const std::string wanted = chosen(operation, bytes, usual).name();
     for (const bool all : {false, true}) {
@@ -299,10 +300,12 @@ class NumberTrials {
         const std::string now = chosen(operation, bytes, numbers_).name();
         H without = numbers_;
         without.*number = usual.*number;
-        if (now != wanted && (all || chosen(operation, bytes, without).name() != now)) numbers_ = without;
+        if (now == wanted || (!all && chosen(operation, bytes, without).name() == now)) return;
+        numbers_ = without;
+        unproved_.*number = usual.*number;
       };
       for (std::int64_t H::*const way : measured_ways) undo_one(way);
-      for (const MeasuredSize& size : measured_sizes) undo_one(size.value);
+      for (std::int64_t H::*const size : measured_sizes) undo_one(size);
     }
   }
   /// Rings and buffers are made anew in other pages.
@@ -321,7 +324,7 @@ class NumberTrials {
   void copies(bool far) {
     const std::string middle = exchange(numbers_.cell, numbers_.ring);
     const auto choose_way = [&](std::int64_t H::*number, std::int64_t H::*other) {
-      choose(number, {4 * kb, 32 * kb, 256 * kb}, copy_ways(true), [&](std::int64_t way) {
+      choose_copy(number, {4 * kb, 32 * kb, 256 * kb}, copy_ways(true), [&](std::int64_t way) {
         HostNumbers trial = numbers_;
         trial.*number = trial.*other = way;
         // What is stored past the caches leaves lines for the next way that are in memory, so that way has a ring of its
@@ -336,7 +339,7 @@ class NumberTrials {
       choose_way(&H::near_copy, &H::far_copy);
     // By the exchange that two ranks' calls use. A ring's pieces have left their writer's nearest cache, so that the ways differ
     // less.
-    choose(&H::take_copy, {32 * kb, 64 * kb, 256 * kb}, copy_ways(false), [&](std::int64_t way) {
+    choose_copy(&H::take_copy, {32 * kb, 64 * kb, 256 * kb}, copy_ways(false), [&](std::int64_t way) {
       HostNumbers trial = numbers_;
       trial.take_copy = way;
       return Trial{Operation::allgather, rules::two_cells, trial};
@@ -352,29 +355,39 @@ class NumberTrials {
     return ways;
   }
 
-  /// Gives the number the value that takes clearly less time than its present one, if there is any.
   template <class TrialOf>
-  void choose(std::int64_t H::*number, const Sizes& of, const std::vector<std::int64_t>& values,
+  void choose_copy(std::int64_t H::*number, const Sizes& of, const std::vector<std::int64_t>& values,
+                   const TrialOf& trial_of) {
+    if (choose(number, of, values, trial_of)) numbers_.numbers_seen |= seen_bit(number);
+  }
+
+  /// Gives the number the value that takes clearly less time than its present one, if there is any. Returns whether all were
+  /// compared in time.
+  template <class TrialOf>
+  bool choose(std::int64_t H::*number, const Sizes& of, const std::vector<std::int64_t>& values,
               const TrialOf& trial_of) {
     const auto now =
         static_cast<std::size_t>(std::find(values.begin(), values.end(), numbers_.*number) - values.begin());
-    if (now == values.size()) return;
+    if (now == values.size()) return false;
     std::vector<std::vector<Times>> found;  // by size and value
     for (const std::size_t bytes : of) {
       std::vector<Trial> trials;
       for (const std::int64_t value : values) trials.push_back(trial_of(value));
       found.push_back(compare(trials, bytes, now));
-      if (found.back().empty()) return;
+      if (found.back().empty()) return false;
     }
     numbers_.*number = values[better(found, now)];
+    return true;
   }
 
   void cells() {
     const auto with = [&](std::int64_t H::*number, const Sizes& of, const std::vector<std::int64_t>& values) {
-      choose(number, of, values, [&](std::int64_t value) {
-        HostNumbers trial = numbers_;
-        trial.*number = value;
-        return Trial{Operation::allgather, exchange(trial.cell, trial.ring), numbers_};
+      measure(number, [&] {
+        return choose(number, of, values, [&](std::int64_t value) {
+          HostNumbers trial = numbers_;
+          trial.*number = value;
+          return Trial{Operation::allgather, exchange(trial.cell, trial.ring), numbers_};
+        });
       });
     };
     with(&H::cell, {32 * kb, 256 * kb}, {16 << 10, 64 << 10, 128 << 10});
@@ -438,7 +451,7 @@ class NumberTrials {
     if (what_.sizes == H::few) {
       cut(&H::shared_combine, O::allreduce, {4 * kb, 8 * kb, 16 * kb}, "one-shot", combine);
       cut(&H::shared_slice, O::allreduce, {16 * kb, 32 * kb, 64 * kb}, combine, slices);
-    } else if (ranks_.shape().oversubscribed()) {  // it is known which ranks share a CPU
+    } else if (what_.sizes == H::many) {
       const std::string levels = "hierarchical:group=cpu";
       const std::string large = "hierarchical:group=cpu:piece=131072:pieces=4";
       cut(&H::shared_levels, O::allreduce, {1 * kb, 2 * kb, 4 * kb}, "one-shot", levels);
@@ -465,26 +478,34 @@ class NumberTrials {
       const Family& known = family(operation);
       if (!known.fits(known.parse(way), ranks_.shape(), facts)) return;
     }
+    measure(number, [&] { return find_cut(number, operation, of, below, above); });
+  }
+  /// Returns whether the time sufficed.
+  bool find_cut(std::int64_t H::*number, Operation operation, const Sizes& of, const std::string& below,
+                const std::string& above) {
     std::size_t now = 0;
     while (now < of.size() && static_cast<std::int64_t>(of[now]) < numbers_.*number) ++now;
     std::size_t at = now;
     std::int64_t loss = 0;
+    bool whole = true;
     const auto slower = [&](const std::string& present, const std::string& other, std::size_t bytes) {
       const std::vector<Times> found =
           compare({{operation, present, numbers_}, {operation, other, numbers_}}, bytes, 0);
-      if (found.empty() || !gains(found[1], found[0])) return false;
+      whole = !found.empty();
+      if (!whole || !gains(found[1], found[0])) return false;
       loss = thousandths(median(found[0]), median(found[1])) - 1000;
       return true;
     };
     while (at > 0 && slower(below, above, of[at - 1])) --at;
-    if (at == now)
+    if (at == now && whole)
       while (at < of.size() && slower(above, below, of[at])) ++at;
-    if (at == now) return;
+    if (at == now) return whole;
     const std::size_t bytes = at == 0             ? of.front() / 2
                               : at < of.size()    ? (of[at - 1] + of[at]) / 2
                               : loss > far_beyond ? of.back() * 8
                                                   : of.back() * 2;
     numbers_.*number = static_cast<std::int64_t>(bytes);
+    return whole;
   }
 
   static std::string of(Operation operation, const char* beginning, std::int64_t cell, std::int64_t ring) {
@@ -643,6 +664,8 @@ class NumberTrials {
 
   Communicator& ranks_;
   HostNumbers numbers_;
+  HostNumbers usual_;     // with the values from which numbers were measured
+  HostNumbers unproved_;  // the same, but those that were measured before as they are now
   Calibrating what_;
   std::int64_t began_ns_;
   std::int64_t most_ns_;
@@ -671,10 +694,10 @@ bool measure_numbers(Communicator& ranks, HostNumbers* numbers, const Calibratin
 
 HostNumbers without_measured(HostNumbers numbers) {
   const HostNumbers usual;
-  for (const MeasuredSize& size : measured_sizes) numbers.*size.value = usual.*size.value;
+  for (std::int64_t HostNumbers::*const size : measured_sizes) numbers.*size = usual.*size;
   for (std::int64_t HostNumbers::*const number : measured_ways) numbers.*number = usual.*number;
-  for (std::int64_t HostNumbers::*const number :
-       {&HostNumbers::near_seen, &HostNumbers::far_seen, &HostNumbers::sizes_seen})
+  for (std::int64_t HostNumbers::*const number : {&HostNumbers::near_seen, &HostNumbers::far_seen,
+                                                  &HostNumbers::sizes_seen, &HostNumbers::numbers_seen})
     numbers.*number = usual.*number;
   return numbers;
 }

@@ -65,18 +65,32 @@ std::string packed_tuning(const os::SharedMemory& shared) {
       header.tuning_bytes);
 }
 
-/// The same on every rank, also where programs that attach may use different CPUs: as the group's maker had
-/// it.
-Shape shape_of(const os::SharedMemory& memory, bool crowded) {
-  const ProcessHeader& header = header_of(memory);
+Shape places_of(const ProcessHeader& header, bool crowded) {
   std::vector<Place> places;
   bool placed = false;
   for (int r = 0; r < header.ranks; ++r) {
     places.push_back(header.members[r].place);
     placed = placed || places.back().cpu >= 0;
   }
-  Shape shape = placed ? Shape(std::move(places)) : Shape::unknown(header.ranks, crowded);
-  shape.set_host(header.host);
+  return placed ? Shape(std::move(places)) : Shape::unknown(header.ranks, crowded);
+}
+
+/// Once it is known where the ranks are, and by one process.
+void decide_to_calibrate(ProcessHeader& header, bool crowded) {
+  header.numbers_wanted =
+      header.may_calibrate != 0 && lacks_numbers(header.host, places_of(header, crowded), header.tuning_cpus)
+          ? 1
+          : 0;
+}
+
+/// The same on every rank, also where programs that attach may use different CPUs: as the group's maker had
+/// it.
+Shape shape_of(const os::SharedMemory& memory, bool crowded) {
+  const ProcessHeader& header = header_of(memory);
+  Shape shape = places_of(header, crowded);
+  HostNumbers host = header.host;
+  if (header.numbers_wanted != 0) host.state = HostNumbers::wanted;
+  shape.set_host(host);
   if (header.tuning_bytes != 0) tune(&shape, unpack_tuning(packed_tuning(memory), header.tuning_cpus));
   return shape;
 }
@@ -229,7 +243,8 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
   header.cross_copies = options.cross_copies ? 1 : 0;
   header.tuning_bytes = packed.size();
   header.tuning_cpus = os::allowed_cpu_count();
-  header.host = stored_numbers(ranks, patient(options));
+  header.host = stored_numbers();
+  header.may_calibrate = may_calibrate(options) ? 1 : 0;
   header.ranks = ranks;
   header.attach_timeout_ms = options.attach_timeout_ms;
   for (int r = 0; r < ranks; ++r) {
@@ -237,6 +252,7 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
     header.members[r].place = shape[r];
     header.members[r].life.init();
   }
+  decide_to_calibrate(header, control.crowded());
   header.magic = ProcessHeader::expected_magic;
   return shared;
 }
@@ -380,6 +396,7 @@ void ProcessGroup::announce_place() {
     if (!placed) header.members[r].place = Place();
     control.set_cpu(r, header.members[r].place.cpu);
   }
+  decide_to_calibrate(header, control.crowded());
 }
 
 void ProcessGroup::wait_until_complete() {

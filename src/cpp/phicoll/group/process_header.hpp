@@ -13,7 +13,7 @@
 namespace phicoll {
 
 struct ProcessHeader {
-  static constexpr std::uint64_t expected_magic = 0x3770726f6c6c6970ull;
+  static constexpr std::uint64_t expected_magic = 0x3870726f6c6c6970ull;
 
   static constexpr int most_cpus = 4096;
 
@@ -37,7 +37,9 @@ struct ProcessHeader {
   std::uint64_t heap_bytes;
   std::uint64_t tuning_bytes;  // of the group's tuning table, which comes last; 0: there is none
   std::int32_t tuning_cpus;
-  HostNumbers host;  // from stored_numbers, in the process that made the group
+  HostNumbers host;             // from stored_numbers, in the process that made the group
+  std::int32_t may_calibrate;   // likewise
+  std::int32_t numbers_wanted;  // whether the first large call measures
   std::int32_t ranks;
   std::int32_t launcher_pid;  // 0 when programs attach by name
   std::int64_t attach_timeout_ms;

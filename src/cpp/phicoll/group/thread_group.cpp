@@ -42,12 +42,19 @@ struct ThreadGroup::Memory {
 ThreadGroup::ThreadGroup(int ranks, const GroupOptions& options)
     : options_(options), shape_(shape_on_host(ranks, options.placement)) {
   check_options(options);
-  shape_.set_host(stored_numbers(ranks, patient(options)));
+  begin_with_numbers();
   tune(&shape_, load_tuning(tuning_source(options), TuningMode::threads));
   os::register_membarrier();
 }
 
 ThreadGroup::~ThreadGroup() = default;
+
+void ThreadGroup::begin_with_numbers() {
+  HostNumbers host = stored_numbers();
+  if (may_calibrate(options_) && lacks_numbers(host, shape_, os::allowed_cpu_count()))
+    host.state = HostNumbers::wanted;
+  shape_.set_host(host);
+}
 
 bool ThreadGroup::broken() const {
   return memory_ && memory_->memory.control->broken();
@@ -65,7 +72,7 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
   };
   const Running running(running_);
   if (shape_.host().state == HostNumbers::wanted) {  // an earlier run may have measured
-    shape_.set_host(stored_numbers(size(), patient(options_)));
+    begin_with_numbers();
     tune(&shape_, shape_.tuning());
   }
   memory_.reset();

@@ -32,6 +32,7 @@ class ThreadGroup {
 
  private:
   struct Memory;
+  void begin_with_numbers();
   GroupOptions options_;
   Shape shape_;
   std::unique_ptr<Memory> memory_;

@@ -159,7 +159,7 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
 }
 
 Shape tuned(Shape shape, const std::string& mode) {
-  shape.set_host(stored_numbers(shape.size(), true));
+  shape.set_host(stored_numbers());
   tune(&shape,
        load_tuning(tuning_source(), mode == "processes" ? TuningMode::processes : TuningMode::threads));
   return shape;

@@ -51,18 +51,20 @@ struct HostNumbers {
   /// most runs.
   std::int64_t take_copy = 3;
 
-  std::int64_t near_seen = 0;   ///< 1: near_copy was measured
-  std::int64_t far_seen = 0;    ///< the same of far_copy
-  std::int64_t sizes_seen = 0;  ///< whose sizes were measured, and in which state: a sum of seen_in()
-  std::int64_t disturbed = 0;   ///< times in a row that measuring was disturbed and dropped what it found
+  std::int64_t near_seen = 0;     ///< 1: near_copy was measured
+  std::int64_t far_seen = 0;      ///< the same of far_copy
+  std::int64_t sizes_seen = 0;    ///< whose sizes were measured, and in which state: a sum of seen_in()
+  std::int64_t numbers_seen = 0;  ///< which numbers were measured: a sum of seen_bit()
+  std::int64_t disturbed = 0;     ///< times in a row that measuring was disturbed and dropped what it found
 
   /// Groups that share sizes.
   enum Sharing : std::int64_t {
-    pair = 1,  ///< ranks with a CPU each, measured by two of them
-    few = 2,   ///< up to four that share CPUs
-    many = 4   ///< more
+    pair = 1,     ///< ranks with a CPU each, measured by two of them
+    few = 2,      ///< up to four that share CPUs
+    many = 4,     ///< more
+    unplaced = 8  ///< more, of which nobody knows which share a CPU
   };
-  static constexpr std::int64_t seen_in(bool far, Sharing whose) { return far ? whose * 8 : whose; }
+  static constexpr std::int64_t seen_in(bool far, Sharing whose) { return far ? whose * 16 : whose; }
 
   /// Where the numbers come from: the defaults (or a table); the defaults until a first large call measures; measured.
   enum State : std::int32_t { built_in, wanted, measured };
@@ -118,7 +120,18 @@ constexpr HostNumberField host_number_fields[] = {
     {"take-copy", &HostNumbers::take_copy, 0, arch::copy_ways - 1},
     {"near-seen", &HostNumbers::near_seen, 0, 1},
     {"far-seen", &HostNumbers::far_seen, 0, 1},
-    {"sizes-seen", &HostNumbers::sizes_seen, 0, 63},
+    {"sizes-seen", &HostNumbers::sizes_seen, 0, 255},
+    {"numbers-seen", &HostNumbers::numbers_seen, 0, (std::int64_t{1} << 32) - 1},
     {"disturbed", &HostNumbers::disturbed, 0, 1000000}};
+
+/// A number's part of numbers_seen: 2 to the power of its place above.
+inline std::int64_t seen_bit(std::int64_t HostNumbers::*number) {
+  std::int64_t bit = 1;
+  for (const HostNumberField& field : host_number_fields) {
+    if (field.value == number) break;
+    bit *= 2;
+  }
+  return bit;
+}
 
 }  // namespace phicoll
