@@ -544,6 +544,57 @@ TEST_F(Calibration, HasRoomForTheLargestAlgorithm) {
   }
 }
 
+TEST_F(Calibration, AForkedProcessDoesNotKeepTheLock) {
+  EXPECT_EQ(in_threads([](Communicator& comm) {
+              static std::atomic<pid_t> forked(0);
+              // Rank 0 holds the lock while both measure.
+              if (comm.rank() == 1)
+                comm.set_progress([] {
+                  if (forked != 0 || !exists(calibration_file() + ".lock")) return;
+                  const pid_t child = fork();
+                  while (child == 0) pause();
+                  forked = child;
+                });
+              after_calls(comm, {large});
+              comm.set_progress(nullptr);
+              std::uint64_t found = 0;
+              if (comm.rank() == 0) {
+                const int lock = open((calibration_file() + ".lock").c_str(), O_RDWR | O_CLOEXEC);
+                const bool free = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
+                found = forked <= 0 ? 1 : free ? 0 : 2;
+              }
+              comm.broadcast(&found, sizeof found, 0);  // until then the thread lives that made the process
+              if (comm.rank() == 1 && forked > 0) {
+                kill(forked, SIGKILL);
+                waitpid(forked, nullptr, 0);
+              }
+              return static_cast<int>(found);
+            }),
+            0);
+}
+
+TEST_F(Calibration, WhatAKilledProcessLeftDoesNotKeepOthersFromWriting) {
+  EXPECT_EQ(status_of(in_process([&] {
+              write_file("");
+              std::ofstream(calibration_file() + "." + std::to_string(getpid())) << "half a ";
+              return store_numbers(HostNumbers(), "for a test") ? 0 : 1;
+            })),
+            0);
+  EXPECT_TRUE(TuningTable::read(calibration_file()).has_numbers());
+}
+
+TEST_F(Calibration, ADigestIsOfWhatDecides) {
+  HostNumbers numbers;
+  EXPECT_EQ(numbers_digest(numbers), "");
+  numbers.rotate = 4099;
+  const std::string digest = numbers_digest(numbers);
+  EXPECT_EQ(digest.size(), 16u);
+  numbers.near_seen = numbers.far_seen = numbers.sizes_seen = numbers.numbers_seen = numbers.disturbed = 1;
+  EXPECT_EQ(numbers_digest(numbers), digest);
+  numbers.wide = 77777;
+  EXPECT_NE(numbers_digest(numbers), digest);
+}
+
 // Slices want four cells, which the shortest ring has not.
 TEST_F(Calibration, RanksThatShareCpusMeasureWithTheRingThatAPairFound) {
   GroupOptions options;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -95,7 +96,7 @@ void make_directories(const std::string& path) {
   }
 }
 
-/// The right to measure on this kind of host and to write its file, held while the object lives. Without a lock file,
+/// The right to measure on this kind of host and to write its file, held while the object lives. Where there are no locks,
 /// all may.
 class Turn {
  public:
@@ -104,10 +105,12 @@ class Turn {
     if (path.empty()) return;
     make_directories(cache_directory());
     descriptor_ = open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (descriptor_ >= 0) mine_ = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+    if (descriptor_ >= 0) mine_ = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
   }
   ~Turn() {
-    if (descriptor_ >= 0) close(descriptor_);
+    if (descriptor_ < 0) return;
+    flock(descriptor_, LOCK_UN);  // a process forked meanwhile has the descriptor, too
+    close(descriptor_);
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -200,10 +203,14 @@ bool lacks_numbers(const HostNumbers& stored, const Shape& shape, int cpus) {
   return stored.state != HostNumbers::measured || one || others || stored.disturbed != 0;
 }
 
-std::string numbers_digest(const HostNumbers& numbers) {
-  return numbers.state == HostNumbers::built_in || numbers.near_seen + numbers.far_seen == 0
-             ? std::string()
-             : hexadecimal(text_hash(lines_of(numbers)));
+std::string numbers_digest(HostNumbers numbers) {
+  const HostNumbers usual;
+  for (std::int64_t HostNumbers::*const mark :
+       {&HostNumbers::near_seen, &HostNumbers::far_seen, &HostNumbers::sizes_seen, &HostNumbers::numbers_seen,
+        &HostNumbers::disturbed})
+    numbers.*mark = usual.*mark;
+  const std::string lines = lines_of(numbers);
+  return lines == lines_of(usual) ? std::string() : hexadecimal(text_hash(lines));
 }
 
 // The file gets its name when it is complete, so a reader sees all of the old one or all of the new one.
@@ -214,8 +221,8 @@ bool store_numbers(const HostNumbers& numbers, const std::string& how) {
   const std::string text = "phicoll tuning 1\n# " + how +
                            "; docs/tuning.md has the format. Remove the file to measure anew.\nmachine " +
                            host_kind() + "\n" + lines_of(numbers);
-  const std::string fresh = path + "." + std::to_string(static_cast<long>(getpid()));
-  const int file = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  std::string fresh = path + ".XXXXXX";
+  const int file = mkostemp(&fresh[0], O_CLOEXEC);
   if (file < 0) return false;
   bool whole = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   whole = close(file) == 0 && whole && std::rename(fresh.c_str(), path.c_str()) == 0;

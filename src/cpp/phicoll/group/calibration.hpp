@@ -54,8 +54,8 @@ bool may_calibrate(const GroupOptions& options);
 /// groups, or measuring was disturbed. `cpus`: how many its ranks may use.
 bool lacks_numbers(const HostNumbers& stored, const Shape& shape, int cpus);
 
-/// 16 hexadecimal digits of measured numbers; "" for others.
-std::string numbers_digest(const HostNumbers& numbers);
+/// 16 hexadecimal digits of all numbers by which anything is chosen; "" for the defaults.
+std::string numbers_digest(HostNumbers numbers);
 
 /// Whether the numbers were written (a read-only or missing cache is not an error).
 bool store_numbers(const HostNumbers& numbers, const std::string& how);
