@@ -81,10 +81,12 @@ class Systems:
         from phicoll import _core
 
         host, defaults = _core.host_numbers(), _core.default_numbers()
-        if not host["measured"]:
-            return "the defaults"
-        changed = [f"{name}={value}" for name, value in host["numbers"].items() if value != defaults[name]]
-        return "measured: " + ", ".join(changed)
+        changed = [
+            f"{name}={value}"
+            for name, value in host["numbers"].items()
+            if value != defaults[name] and name != "numbers-seen"
+        ]
+        return "measured: " + ", ".join(changed) if changed else "the defaults"
 
     def start_phicoll(self, ranks: int, start_s: float) -> Any:
         return phicoll_peer.PhicollPeer(ranks, self.cpus, kind=self.kind, start_s=start_s)

@@ -745,17 +745,22 @@ def test_quick_measures_the_hosts_numbers_and_keeps_them(phicoll_command, tmp_pa
     assert f"number rotate {found['numbers']['rotate']}\n" in kept.read_text()
     # As an undisturbed measurement leaves them, and then as a disturbed one.
     rotate = kept.read_text().replace("number rotate", "number rotate 4099\n#")
-    rotate = rotate.replace("number near-seen", "number near-seen 1\n#")
-    for attempts, said in (
-        ("0", "measured here)"),
-        ("2", "measured here; the last calibration was disturbed"),
+    for seen, attempts, said in (
+        ("1", "0", "(host's numbers, measured here)"),
+        ("1", "2", "measured here; the last calibration was disturbed"),
+        ("0", "0", "(host's numbers, from the file)"),
     ):
-        kept.write_text(rotate.replace("number disturbed", f"number disturbed {attempts}\n#"))
+        text = rotate.replace("number disturbed", f"number disturbed {attempts}\n#")
+        kept.write_text(text.replace("number numbers-seen", f"number numbers-seen {seen}\n#"))
         text = phicoll_command("why", "scan", "--size", "5000", env=env).stdout
         assert "rotate=4099" in text
         assert said in text
+    own = tmp_path / "own.tuning"
+    own.write_text("phicoll tuning 1\nnumber rotate 4101\n")
+    text = phicoll_command("why", "scan", "--size", "5000", "--tuning", own, env=env).stdout
+    assert "rotate=4101 (host's numbers, from the table)" in text
     off = phicoll_command("why", "scan", "--size", "5000", env={**env, "PHICOLL_CALIBRATION": "off"}).stdout
-    assert "rotate=24576 (host's numbers, defaults)" in off
+    assert "rotate=24576 (host's numbers, default)" in off
     again = phicoll_command("tune", "--quick", env=env).stdout
     assert f"kept in {kept}" in again
     nowhere = phicoll_command("tune", "--quick", env={**env, "XDG_CACHE_HOME": "/proc/nowhere"}).stdout

@@ -48,13 +48,20 @@ py::dict table_dict(const TuningTable& table) {
   return found;
 }
 
-/// The host's numbers, whether they were measured, and their file.
-py::dict numbers_dict(const HostNumbers& host) {
-  py::dict numbers;
-  for (const HostNumberField& field : host_number_fields) numbers[field.name] = host.*field.value;
+/// The host's numbers, where each is from, and their file.
+py::dict numbers_dict(const HostNumbers& host, const TuningTable* table = nullptr) {
+  const HostNumbers usual;
+  py::dict numbers, origins;
+  for (const HostNumberField& field : host_number_fields) {
+    numbers[field.name] = host.*field.value;
+    origins[field.name] = table != nullptr && table->sets(field)             ? "from the table"
+                          : (host.numbers_seen & seen_bit(field.value)) != 0 ? "measured here"
+                          : host.*field.value != usual.*field.value          ? "from the file"
+                                                                             : "default";
+  }
   py::dict found;
   found["numbers"] = numbers;
-  found["measured"] = host.state != HostNumbers::built_in && host.near_seen + host.far_seen != 0;
+  found["origins"] = origins;
   found["file"] = calibration_file();
   return found;
 }
@@ -136,7 +143,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
     if (!work.moves_data()) choice.spec.wait_as(given.spec);
   }
   found["choice"] = choice_dict(choice, shape, facts, !machine.empty());
-  found["numbers"] = numbers_dict(shape.host());
+  found["numbers"] = numbers_dict(shape.host(), table == nullptr ? nullptr : &table->table);
   found["call"] = name_of_call(call);
   found["known"] = facts.known;
   found["table"] = table == nullptr ? py::object(py::none()) : py::object(table_dict(table->table));

@@ -49,8 +49,9 @@ class Choice:
     numbers:
         The host's numbers at which the rule begins and ends (docs/tuning.md), such as ``"rotate=24576, wide=131072"``;
         empty where none decided.
-    measured:
-        Whether a calibration measured the host's numbers.
+    origins:
+        Where each of these numbers is from: ``"measured here"``, ``"default"``, ``"from the table"``, or ``"from the
+        file"`` for another value in the file of this kind of host.
     disturbed:
         How many calibrations in a row were disturbed and dropped; the next group tries again.
     tuned:
@@ -78,7 +79,7 @@ class Choice:
     parameters: dict[str, str]
     reason: str
     numbers: str
-    measured: bool
+    origins: dict[str, str]
     disturbed: int
     environment: str
     tuned: bool
@@ -118,7 +119,9 @@ class Choice:
             end = "on" if self.to_bytes is None else f"to {self.to_bytes:,}"
             lines.append(f"  holds       from {self.from_bytes:,} {end} bytes")
         if self.numbers:
-            how = "measured here" if self.measured else "defaults"
+            how = ", ".join(sorted(set(self.origins.values())))
+            if "," in how:
+                how = ", ".join(f"{name} {origin}" for name, origin in self.origins.items())
             if self.disturbed:
                 how += "; the last calibration was disturbed by other programs and is tried again"
             lines.append(f"  decided by  {self.numbers} (host's numbers, {how})")
@@ -255,7 +258,10 @@ def why(
         parameters=dict(choice["parameters"]),
         reason=choice["why"],
         numbers=choice["numbers"],
-        measured=found["numbers"]["measured"],
+        origins={
+            name: found["numbers"]["origins"][name]
+            for name in (number.partition("=")[0] for number in choice["numbers"].split(", ") if number)
+        },
         disturbed=found["numbers"]["numbers"]["disturbed"],
         environment=found["environment"],
         tuned=choice["tuned"],

@@ -45,7 +45,7 @@ class Quick:
         changed = [
             f"  {name:<18} {value:>12,}  (default {self.defaults[name]:,})"
             for name, value in self.numbers.items()
-            if value != self.defaults[name] and name != "disturbed"
+            if value != self.defaults[name] and name not in ("disturbed", "numbers-seen")
         ]
         disturbed = (
             ["  other programs disturbed it: nothing new was kept; stop them and try again"]

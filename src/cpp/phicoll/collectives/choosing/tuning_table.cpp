@@ -261,6 +261,11 @@ void TuningTable::apply_numbers(HostNumbers* host) const {
   for (const auto& number : numbers_) host->*number.first->value = number.second;
 }
 
+bool TuningTable::sets(const HostNumberField& number) const {
+  return std::any_of(numbers_.begin(), numbers_.end(),
+                     [&](const auto& given) { return given.first->value == number.value; });
+}
+
 std::string TuningTable::digest() const {
   const std::uint64_t hash = text_hash(text());
   std::string digits;

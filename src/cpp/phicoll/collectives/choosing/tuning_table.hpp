@@ -69,6 +69,7 @@ class TuningTable {
   const std::string& source() const { return source_; }
   /// Sets in `host` the numbers that the table names.
   void apply_numbers(HostNumbers* host) const;
+  bool sets(const HostNumberField& number) const;
   bool has_numbers() const { return !numbers_.empty(); }
   /// The table in canonical form: tables with equal text choose alike.
   std::string text() const;
