@@ -6,9 +6,11 @@ import errno
 import fcntl
 import gzip
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -67,6 +69,26 @@ def test_lines_are_written_as_a_whole_after_an_unfinished_one(path, monkeypatch)
         file.write(lines)
     assert writes == [109_003]
     assert path.read_text() == "\n".join([before, *lines, ""])
+
+
+def test_a_file_is_free_after_a_run_whose_workers_live_on(tmp_path):
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(1, context) as pool:
+        for runs in (1, 2):
+            phicoll.sweep(save=tmp_path / "r.jsonl", executor=pool, **SIMULATED)
+            assert len(phicoll.load(tmp_path / "r.jsonl").contexts) == runs
+
+
+def test_a_file_is_free_after_a_full_disk(path, monkeypatch):
+    def full(descriptor, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space") as kept:
+            phicoll.sweep(save=path, **SIMULATED)
+    phicoll.sweep(save=path, **SIMULATED)
+    assert kept.value.errno == errno.ENOSPC
 
 
 def test_a_new_file_stays_only_with_lines(tmp_path):

@@ -10,7 +10,7 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -166,11 +166,10 @@ class Appended:
     def __init__(self, path: Path, argument: str) -> None:
         self.path = path
         self.new = not path.exists()
-        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self.stream = path.open("ab+", buffering=0)
         try:
-            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            os.close(self.descriptor)
             raise ArgumentError(
                 argument,
                 f"{str(path)!r}, which another run is writing",
@@ -178,20 +177,25 @@ class Appended:
             ) from None
         except OSError:  # a file system without locks
             pass
-        size = os.fstat(self.descriptor).st_size
-        self.before = b"\n" if size and os.pread(self.descriptor, 1, size - 1) != b"\n" else b""
+        size = os.fstat(self.stream.fileno()).st_size
+        self.before = b"\n" if size and os.pread(self.stream.fileno(), 1, size - 1) != b"\n" else b""
 
     def __enter__(self) -> Appended:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         """A new file that nothing was written to is removed."""
-        if self.new and os.fstat(self.descriptor).st_size == 0:
+        if self.new and os.fstat(self.stream.fileno()).st_size == 0:
             self.path.unlink(missing_ok=True)
-        os.close(self.descriptor)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(self.stream, fcntl.LOCK_UN)  # processes that were forked meanwhile hold it, too
+        self.stream.close()
 
     def write(self, lines: Iterable[str]) -> None:
         left = memoryview(self.before + "".join(f"{line}\n" for line in lines).encode())
         self.before = b""
         while left:
-            left = left[os.write(self.descriptor, left) :]
+            left = left[os.write(self.stream.fileno(), left) :]

@@ -177,12 +177,16 @@ class Records:
     def __enter__(self) -> Records:
         if self.output is not None:
             self.file = Appended(self.output, "save")
-            self.write(self.lines)
+            try:
+                self.write(self.lines)
+            except BaseException:
+                self.file.close()
+                raise
         return self
 
     def __exit__(self, *_: object) -> None:
         if self.file is not None:
-            self.file.__exit__()
+            self.file.close()
 
     def elapsed_s(self) -> float:
         return time.monotonic() - self.start
