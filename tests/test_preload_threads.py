@@ -183,6 +183,14 @@ def test_a_region_begins_in_a_constructor_beside_the_program_s_first(openmp: Com
     assert calls(done.stderr) == {2: 2}
 
 
+def test_a_child_of_fork_begins_regions_and_counts_its_own(openmp: Compiled) -> None:
+    if any("libiomp5" in flag for flag in openmp.runtime):
+        pytest.skip("children of Intel's runtime hang without phicoll, too")
+    done = run("omp", openmp.program("openmp/forks.c", *flags_of(openmp)), options=("--report",))
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert calls(done.stderr) == {2: 1}
+
+
 def test_a_program_that_uses_no_openmp_is_told_so() -> None:
     done = run("omp", sys.executable, "-c", "print('done')")
     assert done.stdout == "done\n"
@@ -228,6 +236,12 @@ def test_a_wait_in_a_barrier_is_no_point_of_cancellation(
         program = plain.program("openmp/cancelled.c", name="omp-cancelled")
         done = run("omp", program, OMP_WAIT_POLICY="active")
         assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+
+
+def test_a_child_of_fork_uses_barriers_and_counts_its_own(plain: Compiled) -> None:
+    done = run("pthread", plain.program("pthread/forks.c", openmp=False), options=("--report",))
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert calls(done.stderr) == {2: 3}
 
 
 def test_a_program_without_pthread_barriers_is_told_so() -> None:

@@ -14,6 +14,7 @@
 #include <cstddef>
 
 #include "phicoll/preload/engine.hpp"
+#include "phicoll/preload/forks.hpp"
 
 // Distinguishes copies of this library from runtimes, and from each other: all find the first one's by its name.
 extern "C" {
@@ -36,6 +37,10 @@ std::atomic<int> caller_count{0};
 Runtime runtimes[most_runtimes];
 std::atomic<int> runtime_count{0};
 std::atomic<const Caller*> last_caller{nullptr};
+
+__attribute__((constructor)) void begin() {
+  phicoll_preload::hold_over_forks<lock>();
+}
 
 char reason[512];
 std::atomic<bool> reason_begun{false};

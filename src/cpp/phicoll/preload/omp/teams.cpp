@@ -6,6 +6,7 @@
 
 #include <new>
 
+#include "phicoll/preload/forks.hpp"
 #include "phicoll/preload/patience.hpp"
 
 namespace phicoll_omp {
@@ -18,6 +19,19 @@ namespace {
 pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 Team* free_teams;
 Team* all_teams;
+
+/// A child of fork counts its own calls.
+void forget_counts() {
+  counts.regions.store(0, std::memory_order_relaxed);
+  counts.theirs.store(0, std::memory_order_relaxed);
+  for (const Team* team = all_teams; team != nullptr; team = team->all)
+    team->places[0].passed.store(0, std::memory_order_relaxed);
+}
+
+__attribute__((constructor)) void begin() {
+  phicoll_preload::hold_over_forks<pool_lock>();
+  pthread_atfork(nullptr, nullptr, forget_counts);
+}
 
 // What Region::team_ holds beside teams. Neither is ever dereferenced.
 Team being_made;

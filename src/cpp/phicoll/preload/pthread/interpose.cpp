@@ -76,6 +76,7 @@ bool preloaded_twice() {
 }
 
 __attribute__((constructor)) void begin() {
+  pthread_atfork(nullptr, nullptr, [] { barriers_made.store(0, std::memory_order_relaxed); });
   if (preloaded_twice()) {
     phicoll_preload_print("phicoll: pthread: preloaded twice: the first library serves\n");
     left_alone = true;

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "phicoll/preload/forks.hpp"
 #include "phicoll/preload/patience.hpp"
 #include "phicoll/preload/uncancelled.hpp"
 
@@ -94,6 +95,11 @@ bool know_this_thread() {
 }
 
 const int cpus = phicoll_preload_begin();
+
+__attribute__((constructor)) void begin() {
+  phicoll_preload::hold_over_forks<shared_lock>();
+  pthread_atfork(nullptr, nullptr, Turns::begin_anew);
+}
 
 /// Under the shared lock.
 Places* make_places(int size) {
@@ -300,6 +306,22 @@ void Turns::give_back() {
   }
   next_ = free_barriers;
   free_barriers = this;
+}
+
+// The barriers' own locks may have been held. Places in use are left to nobody: their seats may have been passed unequally often.
+void Turns::begin_anew() {
+  Turns* const all = barriers.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < begun; ++i) {
+    pthread_mutex_init(&all[i].lock_, nullptr);
+    all[i].places_ = nullptr;
+    all[i].locked_ = 0;
+    ++all[i].generation_;
+  }
+  for (Places* places = all_places; places != nullptr; places = places->all) {
+    places->rounds = 0;
+    places->first[0].left.store(0, std::memory_order_relaxed);
+  }
+  went_elsewhere = 0;
 }
 
 uint64_t for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context) {

@@ -51,6 +51,8 @@ class Turns {
   void give_back();
   /// Whether no thread is in a round.
   bool idle() const;
+  /// In a child of fork, whose only thread this is: lets all barriers begin anew, as their other threads are gone.
+  static void begin_anew();
 
   // Made in zeroed memory.
   Turns() = delete;
@@ -70,7 +72,7 @@ class Turns {
   pthread_mutex_t lock_;
 };
 
-/// For a report: calls `tell(context, threads, rounds)` for each number of threads, and returns the barriers that went elsewhere.
+/// For the report of this process alone: calls `tell(context, threads, rounds)` for each number of threads, and returns the barriers that went elsewhere.
 uint64_t for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context);
 
 }  // namespace phicoll_pthread
