@@ -244,6 +244,15 @@ def test_a_child_of_fork_uses_barriers_and_counts_its_own(plain: Compiled) -> No
     assert calls(done.stderr) == {2: 3}
 
 
+def test_a_constructor_waits_for_threads_that_use_a_barrier(plain: Compiled) -> None:
+    source = "pthread/constructor.c"
+    host = plain.program(source, name="constructors-host", openmp=False)
+    loaded = plain.program(source, "-DLOADED", "-fPIC", "-shared", name="constructor.so", openmp=False)
+    done = run("pthread", host, loaded, options=("--report",))
+    assert done.stdout == "loaded\n", done.stderr
+    assert calls(done.stderr) == {2: 10}
+
+
 def test_a_program_without_pthread_barriers_is_told_so() -> None:
     done = run("pthread", sys.executable, "-c", "print('done')")
     assert done.stdout == "done\n"

@@ -28,20 +28,24 @@ static_assert(sizeof(pthread_barrier_t) == 32, "the object is that of glibc on 6
 using Init = int (*)(pthread_barrier_t*, const pthread_barrierattr_t*, unsigned);
 using Other = int (*)(pthread_barrier_t*);
 
-/// A function of glibc's, found when it is first needed.
+/// A function of glibc's. It is found when this library is loaded, or at a call before that, as by another library's constructor: later
+/// the dynamic linker may serve one thread alone, which waits for this one.
 template <class Function>
 class Theirs {
  public:
   explicit constexpr Theirs(const char* name) : name_(name) {}
-  template <class... Arguments>
-  int operator()(Arguments... arguments) {
+  Function find() {
     Function found = found_.load(std::memory_order_relaxed);
     if (found == nullptr) {
       found = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
-      if (found == nullptr) return ENOSYS;
       found_.store(found, std::memory_order_relaxed);
     }
-    return found(arguments...);
+    return found;
+  }
+  template <class... Arguments>
+  int operator()(Arguments... arguments) {
+    const Function found = find();
+    return found != nullptr ? found(arguments...) : ENOSYS;
   }
 
  private:
@@ -77,6 +81,9 @@ bool preloaded_twice() {
 
 __attribute__((constructor)) void begin() {
   pthread_atfork(nullptr, nullptr, [] { barriers_made.store(0, std::memory_order_relaxed); });
+  their_init.find();
+  their_wait.find();
+  their_destroy.find();
   if (preloaded_twice()) {
     phicoll_preload_print("phicoll: pthread: preloaded twice: the first library serves\n");
     left_alone = true;
