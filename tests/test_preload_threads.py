@@ -253,6 +253,11 @@ def test_a_constructor_waits_for_threads_that_use_a_barrier(plain: Compiled) -> 
     assert calls(done.stderr) == {2: 10}
 
 
+def test_a_program_without_a_free_key_has_its_barriers(plain: Compiled) -> None:
+    done = run("pthread", plain.program("pthread/no_key.c", openmp=False))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "right\n", "")
+
+
 def test_a_program_without_pthread_barriers_is_told_so() -> None:
     done = run("pthread", sys.executable, "-c", "print('done')")
     assert done.stdout == "done\n"

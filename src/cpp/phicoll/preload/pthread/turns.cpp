@@ -178,20 +178,22 @@ Turns* Turns::of(const void* object, const void* pointer) {
   return found->object_.load(std::memory_order_relaxed) == object ? found : nullptr;
 }
 
+/// Under the lock. Without places, the barrier goes on elsewhere.
+bool Turns::has_places() {
+  if (places_ != nullptr) return true;
+  if (elsewhere_.load(std::memory_order_relaxed) != 0) return false;
+  places_ = take_places(size_);
+  if (places_ == nullptr) elsewhere_.store(1, std::memory_order_release);
+  return places_ != nullptr;
+}
+
 /// This thread's place: as noted, or as the barrier knows it, or, with `settle`, one whose owner has ended or that has none.
 Place* Turns::find(bool settle) {
   if (!know_this_thread()) return nullptr;
   Self::Found& noted = self.found[(reinterpret_cast<uintptr_t>(this) / sizeof(Turns)) % Self::kept];
   if (noted.barrier == this && noted.generation == generation_) return noted.place;
   const Guard guard(lock_);
-  if (places_ == nullptr) {
-    if (elsewhere_.load(std::memory_order_relaxed) != 0) return nullptr;
-    places_ = take_places(size_);
-    if (places_ == nullptr) {
-      elsewhere_.store(1, std::memory_order_release);
-      return nullptr;
-    }
-  }
+  if (!has_places()) return nullptr;
   const uint32_t own = self.record->generation.load(std::memory_order_relaxed);
   Place* empty = nullptr;
   Place* found = nullptr;
@@ -242,7 +244,7 @@ Turns::Outcome Turns::wait_without_place(Place* own) {
   uint64_t round = 0;
   {
     const Guard guard(lock_);
-    if (elsewhere_.load(std::memory_order_relaxed) != 0) return Outcome::elsewhere;
+    if (elsewhere_.load(std::memory_order_relaxed) != 0 || !has_places()) return Outcome::elsewhere;
     Place* const places = places_->first;
     if (locked_ == 0) {
       locked_ = 1;

@@ -58,6 +58,7 @@ class Turns {
   Turns() = delete;
 
  private:
+  bool has_places();
   Place* find(bool settle);
   Outcome wait_without_place(Place* own);
   Outcome pass(Place& place, uint64_t round);
