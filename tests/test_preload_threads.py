@@ -297,6 +297,15 @@ def test_a_variable_that_names_no_algorithm_is_one_line(plain: Compiled, kind: s
 
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_an_unusable_tuning_table_is_one_line(plain: Compiled, kind: str) -> None:
+    done = run(kind, compare(plain, kind), 12, PHICOLL_TUNING="/no/such/table")
+    assert done.stdout == "right\n"
+    assert done.stderr.count("\n") == 1
+    assert "barriers stay with " in done.stderr
+    assert "/no/such/table" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
 def test_without_a_standard_error_nothing_is_printed(plain: Compiled, kind: str, tmp_path: Path) -> None:
     source, own = tmp_path / f"own-{kind}.c", tmp_path / "own"
     source.write_text("""

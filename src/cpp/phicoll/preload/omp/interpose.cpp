@@ -78,17 +78,10 @@ struct Kmp : Region {
   }
 };
 
-void say_why() {
-  static std::atomic<bool> said{false};
-  const char* const why = why_left_alone();
-  if (why[0] != '\0' && !said.exchange(true, std::memory_order_relaxed))
-    phicoll_preload_print("phicoll: omp: the program's barriers stay with its runtime: %s\n", why);
-}
-
 /// Before a region: counts it. Returns how many threads are around it.
 int enter() {
   counts.regions.fetch_add(1, std::memory_order_relaxed);
-  say_why();
+  left_alone.say();
   const Region* const around = here.region;
   return around == nullptr ? 1 : around->outer() * around->runtime().num_threads();
 }
@@ -104,13 +97,13 @@ __attribute__((constructor)) void begin() {
   reporting = on("PHICOLL_OMP_REPORT");
   if (preloaded_twice()) {
     phicoll_preload_print("phicoll: omp: preloaded twice: the first library serves\n");
-    leave_alone("the library is preloaded twice");
+    left_alone.set("the library is preloaded twice");
     return;
   }
   phicoll_preload_begin();
   const char* const barrier = getenv("PHICOLL_OMP_BARRIER");
   if (barrier != nullptr && barrier[0] != '\0' && phicoll_preload_check_barrier(barrier) != PHICOLL_DONE)
-    leave_alone("PHICOLL_OMP_BARRIER: %s", phicoll_preload_error());
+    left_alone.set("PHICOLL_OMP_BARRIER: %s", phicoll_preload_error());
 }
 
 __attribute__((destructor)) void end() {

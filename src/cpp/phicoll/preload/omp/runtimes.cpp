@@ -4,8 +4,6 @@
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +22,8 @@ extern __attribute__((visibility("default"), alias("phicoll_omp_own_mark"))) cha
 
 namespace phicoll_omp {
 
+phicoll_preload::Reason left_alone("omp: the program's barriers stay with its runtime");
+
 namespace {
 
 constexpr const char* mark = "phicoll_omp_library";
@@ -41,10 +41,6 @@ std::atomic<const Caller*> last_caller{nullptr};
 __attribute__((constructor)) void begin() {
   phicoll_preload::hold_over_forks<lock>();
 }
-
-char reason[512];
-std::atomic<bool> reason_begun{false};
-std::atomic<bool> has_reason{false};
 
 [[noreturn]] void end_without(const char* symbol) {
   phicoll_preload_print("phicoll: omp: no runtime defines %s\n", symbol);
@@ -129,7 +125,7 @@ int look_at_imports(dl_phdr_info* object, std::size_t, void*) {
     const char* const name = dynamic.names + symbol.st_name;
     if (const char* const what = meaning(name)) {
       const bool program = object->dlpi_name == nullptr || object->dlpi_name[0] == '\0';
-      leave_alone("%s uses OpenMP %s (%s)", program ? "it" : object->dlpi_name, what, name);
+      left_alone.set("%s uses OpenMP %s (%s)", program ? "it" : object->dlpi_name, what, name);
       return 1;
     }
   }
@@ -296,19 +292,6 @@ const Caller& caller(const void* address, bool kmp) {
 
 bool several_runtimes() {
   return runtime_count.load(std::memory_order_relaxed) > 1;
-}
-
-const char* why_left_alone() {
-  return has_reason.load(std::memory_order_acquire) ? reason : "";
-}
-
-void leave_alone(const char* format, ...) {
-  if (reason_begun.exchange(true, std::memory_order_relaxed)) return;
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(reason, sizeof reason, format, arguments);
-  va_end(arguments);
-  has_reason.store(true, std::memory_order_release);
 }
 
 bool preloaded_twice() {

@@ -2,6 +2,8 @@
 
 // The OpenMP runtimes of a process (libgomp, libomp, libiomp5), and which of them a caller would have reached.
 
+#include "phicoll/preload/reason.hpp"
+
 namespace phicoll_omp {
 
 using Outlined = void (*)(void*);
@@ -88,10 +90,8 @@ struct Caller {
 const Caller& caller(const void* address, bool kmp);
 /// Whether this process has several runtimes, so that a callee is not known by its team.
 bool several_runtimes();
-/// Why the program is left to its runtime; empty: no reason so far.
-const char* why_left_alone();
-/// Sets that reason unless there is one.
-void leave_alone(const char* format, ...) __attribute__((format(printf, 1, 2)));
+/// Why the program is left to its runtime.
+extern phicoll_preload::Reason left_alone;
 /// Whether this copy of the library is not the first of the process.
 bool preloaded_twice();
 

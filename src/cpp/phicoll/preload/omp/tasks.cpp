@@ -20,7 +20,7 @@ struct KmpTask {
 
 bool runs_at_once() {
   if (here.region == nullptr || (here.place == nullptr && phicoll_omp::find_place() == nullptr)) return false;
-  phicoll_omp::leave_alone(
+  phicoll_omp::left_alone.set(
       "an object that was loaded in a parallel region uses OpenMP tasks, which run in barriers");
   return true;
 }

@@ -51,13 +51,18 @@ bool sleepy() {
 Team* make(int size, int crowded) {
   PhicollThreads* threads = nullptr;
   if (phicoll_preload_threads(barrier_name(), size, crowded, crowded != 0 || sleepy() ? 1 : 0, &threads) !=
-      PHICOLL_DONE)
+      PHICOLL_DONE) {
+    left_alone.set("%s", phicoll_preload_error());
     return nullptr;
+  }
   auto* const team = static_cast<Team*>(calloc(1, sizeof(Team)));
   void* places = nullptr;
   if (team == nullptr ||
-      posix_memalign(&places, alignof(Place), sizeof(Place) * static_cast<std::size_t>(size)) != 0)
+      posix_memalign(&places, alignof(Place), sizeof(Place) * static_cast<std::size_t>(size)) != 0) {
+    free(team);
+    left_alone.set("no memory for a barrier");
     return nullptr;
+  }
   team->size = size;
   team->crowded = crowded;
   team->places = static_cast<Place*>(places);
@@ -92,10 +97,11 @@ Team* take(int size, int crowded) {
 Team* Region::team(int size) {
   Team* team = team_.load(std::memory_order_acquire);
   if (team == nullptr && team_.compare_exchange_strong(team, &being_made, std::memory_order_acq_rel)) {
-    const bool fits = size > 1 && size <= phicoll_preload_most_threads() && why_left_alone()[0] == '\0';
+    const bool fits = size > 1 && size <= phicoll_preload_most_threads() && !left_alone;
     team = fits ? take(size, static_cast<long>(size) * outer_ > runtime_.cpus) : nullptr;
     if (team == nullptr) team = &none;
     team_.store(team, std::memory_order_release);
+    left_alone.say();
   }
   phicoll_preload::Patience patience;
   while (team == &being_made) {
@@ -150,10 +156,9 @@ void report() {
   pthread_mutex_unlock(&pool_lock);
   const uint64_t theirs = counts.theirs.load(std::memory_order_relaxed);
   if (theirs != 0)
-    phicoll_preload_print("%-36s%14lu   %s\n", "barriers of the runtime, by thread",
-                          static_cast<unsigned long>(theirs),
-                          why_left_alone()[0] != '\0' ? why_left_alone()
-                                                      : "teams of one thread, or of more than phicoll takes");
+    phicoll_preload_print(
+        "%-36s%14lu   %s\n", "barriers of the runtime, by thread", static_cast<unsigned long>(theirs),
+        left_alone ? left_alone.text() : "teams of one thread, or of more than phicoll takes");
 }
 
 }  // namespace phicoll_omp

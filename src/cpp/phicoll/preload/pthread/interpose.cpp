@@ -56,7 +56,8 @@ Theirs<Init> their_init("pthread_barrier_init");
 Theirs<Other> their_wait("pthread_barrier_wait");
 Theirs<Other> their_destroy("pthread_barrier_destroy");
 
-bool left_alone;
+/// Of two copies of this library, this one serves the other as glibc would.
+bool second;
 std::atomic<uint64_t> barriers_made{0};
 
 Turns* turns_of(const pthread_barrier_t* barrier) {
@@ -84,28 +85,18 @@ __attribute__((constructor)) void begin() {
   their_init.find();
   their_wait.find();
   their_destroy.find();
-  if (preloaded_twice()) {
+  second = preloaded_twice();
+  if (second) {
     phicoll_preload_print("phicoll: pthread: preloaded twice: the first library serves\n");
-    left_alone = true;
     return;
   }
   const char* const barrier = getenv("PHICOLL_PTHREAD_BARRIER");
   if (barrier != nullptr && barrier[0] != '\0' && phicoll_preload_check_barrier(barrier) != PHICOLL_DONE)
-    left_alone = true;  // said when there is a barrier
-}
-
-void say_why() {
-  static std::atomic<bool> said{false};
-  if (!preloaded_twice() && !said.exchange(true)) {
-    phicoll_preload_check_barrier(getenv("PHICOLL_PTHREAD_BARRIER"));
-    phicoll_preload_print(
-        "phicoll: pthread: the program's barriers stay with glibc: PHICOLL_PTHREAD_BARRIER: %s\n",
-        phicoll_preload_error());
-  }
+    left_alone.set("PHICOLL_PTHREAD_BARRIER: %s", phicoll_preload_error());  // said when there is a barrier
 }
 
 __attribute__((destructor)) void end() {
-  if (preloaded_twice()) return;
+  if (second) return;
   const bool used = barriers_made.load(std::memory_order_relaxed) != 0;
   const char* const report = getenv("PHICOLL_PTHREAD_REPORT");
   if (used && report != nullptr && report[0] == '1') {
@@ -144,8 +135,9 @@ PHICOLL_EXPORT int pthread_barrier_init(pthread_barrier_t* __restrict barrier,
   if (phicoll_pthread::is_shared(attributes)) return 0;
   phicoll_pthread::barriers_made.fetch_add(1, std::memory_order_relaxed);
   if (count < 2 || count > static_cast<unsigned>(phicoll_preload_most_threads())) return 0;
+  if (phicoll_pthread::second) return 0;
   if (phicoll_pthread::left_alone)
-    phicoll_pthread::say_why();
+    phicoll_pthread::left_alone.say();
   else
     phicoll_pthread::note(barrier, Turns::take(barrier, static_cast<int>(count)));
   return 0;
@@ -156,6 +148,7 @@ PHICOLL_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
     const Turns::Outcome outcome = turns->wait();
     if (outcome != Turns::Outcome::elsewhere)
       return outcome == Turns::Outcome::serial ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
+    phicoll_pthread::left_alone.say();
   }
   return phicoll_pthread::their_wait(barrier);
 }

@@ -11,6 +11,8 @@
 
 namespace phicoll_pthread {
 
+phicoll_preload::Reason left_alone("pthread: the program's barriers stay with glibc");
+
 struct Record {
   std::atomic<uint32_t> generation;
   Record* next;  // in the list of free ones
@@ -107,13 +109,16 @@ Places* make_places(int size) {
   PhicollThreads* threads = nullptr;
   const phicoll_preload::Uncancelled uncancelled;  // a tuning table is read
   if (phicoll_preload_threads(text != nullptr && text[0] != '\0' ? text : "auto", size, size > cpus ? 1 : 0,
-                              1, &threads) != PHICOLL_DONE)
+                              1, &threads) != PHICOLL_DONE) {
+    left_alone.set("%s", phicoll_preload_error());
     return nullptr;
+  }
   auto* const places = static_cast<Places*>(calloc(1, sizeof(Places)));
   void* memory = nullptr;
   if (places == nullptr ||
       posix_memalign(&memory, alignof(Place), sizeof(Place) * static_cast<std::size_t>(size)) != 0) {
     free(places);
+    left_alone.set("no memory for a barrier");
     return nullptr;
   }
   places->size = size;
@@ -136,7 +141,7 @@ Places* take_places(int size) {
       *at = found->next;
       return found;
     }
-  return make_places(size);
+  return left_alone ? nullptr : make_places(size);
 }
 
 }  // namespace

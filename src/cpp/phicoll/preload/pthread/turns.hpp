@@ -14,6 +14,7 @@
 #include <atomic>
 
 #include "phicoll/preload/engine.hpp"
+#include "phicoll/preload/reason.hpp"
 
 namespace phicoll_pthread {
 
@@ -32,6 +33,9 @@ struct alignas(128) Place {
 
 /// The places of barriers for one number of threads, which one barrier uses at a time.
 struct Places;
+
+/// Why barriers stay with glibc.
+extern phicoll_preload::Reason left_alone;
 
 class Turns {
  public:
