@@ -183,6 +183,16 @@ def test_a_region_begins_in_a_constructor_beside_the_program_s_first(openmp: Com
     assert calls(done.stderr) == {2: 2}
 
 
+def test_deep_regions_of_llvm_s_compilers_need_little_stack(openmp: Compiled) -> None:
+    if openmp.runtime == []:
+        pytest.skip("libgomp has no such regions")
+    program = openmp.program("openmp/deep.c", *flags_of(openmp))
+    right = "12000 20 70 2695\n"
+    for plainly in (True, False):
+        done = run("omp", program, 2000, plain=plainly, OMP_NUM_THREADS="1")
+        assert (done.returncode, done.stdout) == (0, right), done.stderr
+
+
 def test_a_child_of_fork_begins_regions_and_counts_its_own(openmp: Compiled) -> None:
     if any("libiomp5" in flag for flag in openmp.runtime):
         pytest.skip("children of Intel's runtime hang without phicoll, too")

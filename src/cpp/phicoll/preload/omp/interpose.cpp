@@ -1,6 +1,7 @@
 // Replaces a program's calls of its OpenMP runtime: the beginnings of parallel regions and the barriers in them. Forks,
 // joins, work sharing and all else stay the runtime's.
 
+#include <alloca.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,34 +49,48 @@ struct Gomp : Region {
   }
 };
 
+/// The words that are passed for so many arguments. A function gets at least those that it takes: others are the caller's to put away, on
+/// x86-64 and aarch64.
+constexpr int passed(int count) {
+  return count <= 4 ? 4 : count <= 12 ? 12 : count <= 60 ? 60 : most_arguments;
+}
+
 /// A region as LLVM's code begins it. Arguments are words.
 struct Kmp : Region {
-  Kmp(const Runtime& runtime, int outer, Micro f) : Region(runtime, outer), function(f) {}
+  Kmp(const Runtime& runtime, int outer, Micro f, int n, void* const* a)
+      : Region(runtime, outer), function(f), count(n), arguments(a) {}
   Micro function;
-  int count = 0;
-  void* arguments[most_arguments];  // NOLINT: those beyond `count` are never looked at
+  int count;
+  void* const* arguments;  // passed(count); those beyond `count` are never looked at
 
-  static void work(int* thread, int* bound, Kmp* region) {
-    const During inside(region);
-    void* const* const a = region->arguments;
-    // A function gets at least the arguments that it takes: those beyond are the caller's to put away, on x86-64 and aarch64.
 #define FOUR(n) a[n], a[(n) + 1], a[(n) + 2], a[(n) + 3]
 #define TWELVE(n) FOUR(n), FOUR((n) + 4), FOUR((n) + 8)
 #define SIXTY(n) TWELVE(n), TWELVE((n) + 12), TWELVE((n) + 24), TWELVE((n) + 36), TWELVE((n) + 48)
 #define MANY(n) SIXTY(n), SIXTY((n) + 60), SIXTY((n) + 120), SIXTY((n) + 180)
-    if (region->count <= 4)
-      region->function(thread, bound, FOUR(0));
-    else if (region->count <= 12)
-      region->function(thread, bound, TWELVE(0));
-    else if (region->count <= 60)
-      region->function(thread, bound, SIXTY(0));
-    else
-      region->function(thread, bound, MANY(0), MANY(240), MANY(480), MANY(720), SIXTY(960));
+  // Not inlined: what it passes lies in its frame, and regions may nest by the thousand.
+  __attribute__((noinline)) void call_with_many(int* thread, int* bound) const {
+    void* const* const a = arguments;
+    function(thread, bound, MANY(0), MANY(240), MANY(480), MANY(720), SIXTY(960));
+  }
+
+  static void work(int* thread, int* bound, Kmp* region) {
+    const During inside(region);
+    void* const* const a = region->arguments;
+    switch (passed(region->count)) {
+      case 4:
+        return region->function(thread, bound, FOUR(0));
+      case 12:
+        return region->function(thread, bound, TWELVE(0));
+      case 60:
+        return region->function(thread, bound, SIXTY(0));
+      default:
+        return region->call_with_many(thread, bound);
+    }
+  }
 #undef MANY
 #undef SIXTY
 #undef TWELVE
 #undef FOUR
-  }
 };
 
 /// Before a region: counts it. Returns how many threads are around it.
@@ -260,17 +275,18 @@ PHICOLL_EXPORT void __kmpc_barrier(void* place, int thread) {
 
 PHICOLL_EXPORT void __kmpc_fork_call(void* place, int count, phicoll_omp::Micro micro, ...) {
   const Runtime& runtime = *phicoll_omp::caller(HERE, true).kmp;
-  Kmp region(runtime, phicoll_omp::enter(), micro);
   if (count > phicoll_omp::most_arguments) {
     phicoll_preload_print("phicoll: omp: a parallel region of %d variables, more than %d\n", count,
                           phicoll_omp::most_arguments);
     abort();
   }
-  region.count = count;
+  auto* const words =
+      static_cast<void**>(alloca(sizeof(void*) * static_cast<std::size_t>(phicoll_omp::passed(count))));
   va_list arguments;
   va_start(arguments, micro);
-  for (int i = 0; i < count; ++i) region.arguments[i] = va_arg(arguments, void*);
+  for (int i = 0; i < count; ++i) words[i] = va_arg(arguments, void*);
   va_end(arguments);
+  Kmp region(runtime, phicoll_omp::enter(), micro, count, words);
   const During outside(nullptr);
   runtime.kmp_fork_call(place, 1, reinterpret_cast<phicoll_omp::Micro>(&Kmp::work), &region);
 }
