@@ -22,6 +22,7 @@ from phicoll.measuring import clusters
 from phicoll.measuring.clusters import Cluster, check_executor, of_hosts, opened, slurm_values
 from phicoll.models.tuning import tune
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 FEW = {"machine": "xeon-phi-5110p", "ranks": 13, "calls": 3, "rounds": 2}
@@ -335,6 +336,11 @@ def test_only_who_has_a_job_s_certificate_can_use_its_scheduler(made_up_slurm, t
             one.recv(1)
         with pytest.raises(phicoll.ResourceError, match="answers at tls://"), opened(f"dask:{address}"):
             pass  # nor does phicoll itself without a certificate
+        tls = "distributed.comm.tls."
+        named = {"ca-file": "tls-ca-file", "client.cert": "tls-cert", "client.key": "tls-key"}
+        configured = {tls + key: str(folder / f"{name}.pem") for key, name in named.items()}
+        with dask.config.set(configured), opened(f"dask:{address}") as other:
+            assert other.workers() == there.workers()
         assert there.submit(len, "abc").result() == 3
     assert not folder.exists()
 
