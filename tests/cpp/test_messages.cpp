@@ -739,10 +739,14 @@ TEST(Parts, CoverTheRest) {
                                std::size_t{16} << 20, (std::size_t{1} << 30) + 12345}) {
     const Parts parts(from, to);
     std::size_t at = from;
-    for (std::uint64_t part = 0; part < parts.count(); ++part) {
-      ASSERT_EQ(parts.at(part), at);
-      at += parts.bytes_at(at);
+    std::uint64_t claimed = 0;
+    while (claimed < parts.count()) {
+      ASSERT_EQ(parts.at(claimed), at);
+      const std::uint64_t claim = parts.claim(claimed);
+      at += parts.bytes_at(at, claim);
+      claimed += claim;
     }
+    EXPECT_EQ(claimed, parts.count());
     EXPECT_EQ(at, to);
   }
 }

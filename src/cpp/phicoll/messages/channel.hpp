@@ -27,8 +27,8 @@
 //     each message that it has not matched, and the messages after it are not held up.
 //  6. The rest may be copied by both ranks instead, each between its own memory and the other's. The first cell then has a
 //     handle of the message. The reader marks the ticket as for a copy (4), stores a handle of its buffer and the
-//     message's number in `both`, and says in the word `wanted` that it does so. Then each rank claims one part after the other
-//     by compare and exchange on `both.claimed`, and copies it. After each part the sender stores in `both.sent`, with
+//     message's number in `both`, and says in the word `wanted` that it does so. Then each rank claims some parts at a time
+//     by compare and exchange on `both.claimed`, and copies them. After each time the sender stores in `both.sent`, with
 //     release, how many it has copied. The reader goes on when all parts are claimed and it has acquired the sender's last,
 //     so no one writes to its buffer after that, and `both` is free. A sender that comes late finds another message's number
 //     or no parts left. It has read the right handle if its exchange succeeds: until then there were parts left of its

