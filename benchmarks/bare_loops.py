@@ -125,12 +125,17 @@ def past_caches(subject: str) -> bool:
 
 def limits_of(
     points: Iterable[Point], systems: Systems, seed: int, seconds: float
-) -> tuple[Callable[[Point], list[str]], str]:
-    """Tries all loops at the points for some seconds. Returns the few that are each point's limits, and how
-    the run ended."""
+) -> tuple[Callable[[Point], list[str]], str, list[Point]]:
+    """Tries all loops at the points for some seconds. Returns the few that are each point's limits, how the run ended,
+    and the points without limits, where not all loops were tried in the time."""
     wanted = [point for point in points if limited(point)]
     first = take(wanted, variations, systems=systems, rounds=2, seed=seed, cap_ms=4.0, seconds=seconds)
-    return lambda point: best_loops(first, point, FEW, past_caches), first.ended
+    without = [point for point in wanted if not first.reached(point, variations(point))]
+
+    def few(point: Point) -> list[str]:
+        return [] if point in without else best_loops(first, point, FEW, past_caches)
+
+    return few, first.ended, without
 
 
 def effects(taken: Taken, points: Sequence[Point]) -> str:

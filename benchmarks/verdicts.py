@@ -119,7 +119,7 @@ def rows_of(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | No
     """One row per point that the subject was measured at, against the best of the MPIs; the intervals hold
     jointly over the table."""
     rows = []
-    lines, loops = [], []
+    lines, shares, loops = [], [], []
     border = border_of(taken)
     for point in sorted(taken.ns if points is None else set(points) & set(taken.ns)):
         mine = taken.ns[point].get(subject)
@@ -140,12 +140,12 @@ def rows_of(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | No
             row.logs = log_ratios(mine, others[row.opponent], even)
         lines.append(log_ratios(mine, taken.line_ns.get(point, {}), mine))
         loop = loop_of(taken, point, mine, border)
-        row.share = share_of(log_ratios(mine, loop.ns, even))
+        shares.append(log_ratios(mine, loop.ns, even))
         loops.append(log_ratios(loop.ns, others.get(row.opponent or "", {}), even))
         rows.append(row)
     judge(rows)
-    for row, line, loop_ratio in zip(rows, ratios_of(lines), ratios_of(loops), strict=True):
-        row.lines, row.loop_ratio = line, loop_ratio
+    for row, *found in zip(rows, *map(ratios_of, (lines, shares, loops)), strict=True):
+        row.lines, row.share, row.loop_ratio = found[0], share_of(found[1]), found[2]
     return rows
 
 
@@ -214,10 +214,11 @@ def limits(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | Non
         names = " or ".join(name.removeprefix("phicoll:") for name in loop.names)
         row = Row(point, subject, median, names, loop.median())
         row.logs = log_ratios(mine, loop.ns, split(mine)[1])
-        row.share = share_of(row.logs)
         row.effective = taken.effective.get((point, subject), "")
         rows.append(row)
     judge(rows)
+    for row in rows:
+        row.share = share_of(row.ratio)
     return rows
 
 
@@ -226,9 +227,9 @@ def at_limit(row: Row) -> str:
     return at_most(row.ratio, 1 / LEAST_SHARE)
 
 
-def share_of(logs: dict[Round, float]) -> float | None:
-    """Of the speed of what was below."""
-    return math.exp(-statistics.median(logs.values())) if logs else None
+def share_of(ratio: Ratio | None) -> float | None:
+    """What part of the other's speed it is."""
+    return None if ratio is None else 1 / ratio.median
 
 
 def judge(rows: Sequence[Row]) -> None:

@@ -390,6 +390,24 @@ def test_a_report_tries_all_bare_loops_and_keeps_the_best_few_as_limits(
     assert "interrupted by SIGINT" in (tmp_path / "README.md").read_text()
 
 
+def test_a_point_has_limits_only_if_all_loops_were_tried_there() -> None:
+    systems = MadeUpSystems({"phicoll": 0.1})
+    systems.mpis = ()
+    points = [*points_of(sizes=[64 << 10]), *points_of("reduce", sizes=[64 << 10])]
+    count = len(bare_loops.variations(points[0]))
+    take = rounds.take
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bare_loops, "take", lambda *given, **named: take(*given, **named, clock=systems.clock))
+        loops, ended, without = bare_loops.limits_of(
+            points, systems, 1, 0.1 * 3 * count
+        )  # a first visit takes twice the count
+    assert ended == "the time was over"
+    assert len(without) == 1
+    (whole,) = set(points) - set(without)
+    assert loops(without[0]) == []
+    assert len(loops(whole)) == 2 * bare_loops.FEW
+
+
 def test_the_best_loops_are_shown_with_their_copies_times() -> None:
     taken, point = Taken(), Point("allgather", 2, "loop", "fresh", 64 << 10)
     best, other = f"{verdicts.LOOP}:store=string:stamps=on", f"{verdicts.LOOP}:store=avx2:stamps=on"
