@@ -221,7 +221,7 @@ def units_in_words(rows: list[Row]) -> str:
     ]
     alone = sum(ratio.launches == 1 for ratio in ratios)
     return f"The unit is {', '.join(words)}." + (
-        f" {alone} have one launch: how launches differ is unknown." if alone else ""
+        f" In one launch alone: {alone}; how launches differ is unknown there." if alone else ""
     )
 
 
@@ -286,9 +286,9 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
             "## Took no part\n\nA system that does not answer in time is out from that size on, with that number of "
             "ranks.\n\n" + out_table(taken)
         )
-    if seldom := asked_once(taken):
+    if seldom := seldom_asked(taken):
         parts.append(
-            f"Run in one round only, after taking {HOPELESS:g} times the best MPI's time: "
+            f"Run in few rounds only, after taking {HOPELESS:g} times the best MPI's time: "
             + ", ".join(f"{name} at {count} points" for name, count in seldom.items())
         )
     if compared.dropped or compared.failed or compared.wrong:
@@ -304,7 +304,7 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
     return parts
 
 
-def asked_once(taken: Taken) -> dict[str, int]:
+def seldom_asked(taken: Taken) -> dict[str, int]:
     """The number of points at which each MPI took part in few rounds without being out."""
     found: dict[str, int] = {}
     for point, by in taken.ns.items():

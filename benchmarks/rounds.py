@@ -12,6 +12,7 @@ import math
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,9 +27,9 @@ from points import Point, Taken
 MPI_NAMES = {ours: theirs for theirs, ours in OPERATIONS.items()}
 SAMPLE_S = 60.0
 #: An MPI that takes this many times the best MPI's time in a launch's first round, and longer than a sample should
-#: take, is not asked there again: it is not the best one, and its ranks, which spin on shared CPUs, would take most of
-#: a run.
-HOPELESS = 20.0
+#: take, is not asked there again in this launch, and after two launches never: it is not the best one, and its ranks,
+#: which spin on shared CPUs, would take most of a run. Once it may have been disturbed.
+HOPELESS, HOPELESS_LAUNCHES = 20.0, 2
 #: All systems make as many calls at a point as phicoll fits below the cap: if calls are few, the first ones, which find
 #: ranks late and caches cold, count for much. A system that is this many times slower makes fewer.
 SAME_CALLS = 2.0
@@ -188,6 +189,8 @@ class Run:
         self.planned: dict[Point, int] = {}
         #: Systems that are not asked again at a point, with the one that was faster.
         self.hopeless: dict[tuple[Point, str], str] = {}
+        #: In how many launches they were found so.
+        self.found_hopeless: Counter[tuple[Point, str]] = Counter()
 
     def note(self, record: dict[str, Any]) -> None:
         self.taken.add(record)
@@ -251,13 +254,18 @@ class Run:
                 slow = found["capped"] or found["ns"] * found["calls"] > SAME_CALLS * self.cap_ms * 1e6
                 if slow and found["ns"] > HOPELESS * others[best]["ns"]:
                     self.hopeless[point, s] = best
+                    self.found_hopeless[point, s] += 1
 
     def launch(
         self, field: Field, points: Sequence[Point], subjects_of: Callable[[Point], Sequence[str]],
-        launch: int, rounds: int, share: float, first: float,
+        launch: int, rounds: int, began: float, share: float, first: float,
     ) -> None:  # fmt: skip
-        """Rounds until they are done or the share of the time is over; the first may go on until `first` is."""
-        began = self.budget.clock()
+        """Rounds until they are done or the share of the time is over; the first may go on until `first` is. Both count
+        from the start of the systems, at `began`, but leave as much time for rounds as that took."""
+        least = 2 * (self.budget.clock() - began)
+        self.hopeless = {
+            key: best for key, best in self.hopeless.items() if self.found_hopeless[key] >= HOPELESS_LAUNCHES
+        }
         for name, facts in field.facts().items():
             self.note({"system": name, "facts": facts})
         for turn in range(rounds):
@@ -268,7 +276,7 @@ class Run:
                 order.sort(key=lambda point: point.size)
             for point in order:
                 spent = self.budget.clock() - began
-                if spent > (first if turn == 0 else share) or self.budget.left() <= 0:
+                if spent > max(least, first if turn == 0 else share) or self.budget.left() <= 0:
                     return
                 self.visit(field, point, subjects_of(point), launch, turn)
 
@@ -311,6 +319,7 @@ def take(
                 share = budget.left() / (parts - done)
                 first = share * max(1.5, launches / 4) if launch == 0 else share
                 done += 1
+                began = clock()
                 try:
                     field = Field(ranks, systems, budget, run.say)
                 except PeerError as error:
@@ -319,7 +328,7 @@ def take(
                 try:
                     mine = [point for point in points if point.ranks == ranks]
                     run.note({"numbers": systems.numbers()})
-                    run.launch(field, mine, subjects_of, launch, rounds, share, first)
+                    run.launch(field, mine, subjects_of, launch, rounds, began, share, first)
                     run.note({"numbers": systems.numbers()})  # a first large call may have measured them
                 except PeerError as error:  # phicoll's set could not be started again
                     run.say(f"phicoll's {ranks} ranks ended: {error}")

@@ -145,15 +145,35 @@ def test_a_job_that_was_killed_is_started_again() -> None:
     assert len(taken.ns[points_of("reduce")[3]]["slow"]) == 6
 
 
-def test_who_cannot_be_the_best_is_asked_once() -> None:
+def test_who_cannot_be_the_best_is_asked_in_two_launches() -> None:
     systems = MadeUpSystems({"slow broadcast 64": 0.3, "slow broadcast 512": 0.1})
-    taken = run(systems, points_of(), launches=2)
+    taken = run(systems, points_of(), launches=4)
     at = [size for name, _, size in systems.asked if name == "slow"]
-    assert [at.count(size) for size in (8, 64, 512)] == [12, 1, 12]
-    assert set(taken.ns[points_of()[1]]["slow"]) == {(0, 0)}
+    assert [at.count(size) for size in (8, 64, 512)] == [24, 2, 24]
+    assert set(taken.ns[points_of()[1]]["slow"]) == {(0, 0), (1, 0)}
     assert not taken.dropped
     assert rows_of(taken)[1].opponent == "quick"
-    assert report.asked_once(taken) == {"slow": 1}
+    assert report.seldom_asked(taken) == {"slow": 1}
+
+
+def test_one_disturbed_sample_does_not_end_an_mpis_part() -> None:
+    systems = MadeUpSystems()
+    seconds = systems.seconds
+
+    def disturbed(name: str, operation: str, size: int) -> float | Exception:
+        first = sum(one == (name, operation, size) for one in systems.asked) == 1
+        return 1.0 if first and (name, size) == ("slow", 64) else seconds(name, operation, size)
+
+    systems.seconds = disturbed  # type: ignore[method-assign]
+    taken = run(systems, points_of(), launches=4)
+    assert len(taken.ns[points_of()[1]]["slow"]) == 1 + 3 * 6
+
+
+def test_every_launch_has_its_share_however_long_a_start_takes() -> None:
+    systems = MadeUpSystems({"phicoll": 0.05}, start_s=1.0)
+    taken = run(systems, points_of(), rounds=100, launches=10, seconds=60.0)
+    launches = {launch for launch, _ in taken.ns[points_of()[0]]["phicoll"]}
+    assert launches == set(range(10))
 
 
 def test_all_make_as_many_calls_as_phicoll_fits_below_the_cap() -> None:

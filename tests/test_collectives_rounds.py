@@ -87,7 +87,7 @@ def test_where_launches_differ_their_medians_are_the_units() -> None:
     assert row.ratio is not None
     assert (row.ratio.unit, row.ratio.units) == ("round", 16)
     (row,) = verdicts.rows_of(in_launches([0.9], 16))
-    assert "1 have one launch" in report.units_in_words([row])
+    assert "In one launch alone: 1" in report.units_in_words([row])
 
 
 def test_every_launch_has_both_odd_and_even_rounds_and_neither_has_all_first_ones() -> None:
