@@ -368,6 +368,17 @@ TEST_F(Calibration, NeedsTheHeapTwoCpusAndPatience) {
   EXPECT_FALSE(exists(calibration_file()));
 }
 
+// As the communicator of all ranks that serves an MPI's world.
+TEST_F(Calibration, AnotherCommunicatorOfAllRanksMeasures) {
+  EXPECT_EQ(in_threads([](Communicator& comm) {
+              const std::unique_ptr<Communicator> all = comm.create_group({1, 0});
+              if (state_after(*all, {8, large}) != HostNumbers::measured) return 1;
+              if (comm.rank() == 0 && !exists(calibration_file())) return 2;
+              return state_after(comm, {large}) == HostNumbers::measured ? 0 : 3;
+            }),
+            0);
+}
+
 // Each rank makes what its begun calls need when it begins the first.
 TEST_F(Calibration, BegunCallsHaveTheSameNumbersWheneverARankBegins) {
   EXPECT_EQ(in_threads([](Communicator& comm) {

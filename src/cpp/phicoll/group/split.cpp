@@ -22,7 +22,7 @@ constexpr std::size_t usual_region = std::size_t{4} << 20;
 constexpr std::size_t least_region = std::size_t{256} << 10;
 constexpr std::size_t most_region = std::size_t{32} << 20;
 
-Shape shape_of(const Shape& parent, const std::vector<int>& members, HostNumbers host) {
+Shape shape_of(const Shape& parent, const std::vector<int>& members, const HostNumbers& host) {
   std::vector<Place> places;
   bool placed = false;
   for (int member : members) {
@@ -32,7 +32,6 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members, HostNumbers
   Shape part =
       placed ? Shape(std::move(places)) : Shape::unknown(static_cast<int>(members.size()), parent.crowded());
   part.set_costs(parent.costs());
-  if (host.state == HostNumbers::wanted) host.state = HostNumbers::built_in;  // only a whole group measures
   part.set_host(host);
   part.set_tuning(parent.tuning());
   return part;
@@ -226,7 +225,10 @@ std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& member
     };
   }
   // A rank makes its twin when it first begins a call, which another rank may do before or after the numbers changed.
-  const HostNumbers& host = nonblocking != nullptr ? first_numbers_ : shape_.host();
+  HostNumbers host = nonblocking != nullptr ? first_numbers_ : shape_.host();
+  // All ranks of a group measure together, in a call that waits.
+  if (host.state == HostNumbers::wanted && (nonblocking != nullptr || ranks < size_))
+    host.state = HostNumbers::built_in;
   try {
     return std::unique_ptr<Communicator>(
         new Communicator(memory, rank, shape_of(shape_, members, host), wait_));
