@@ -427,10 +427,11 @@ class alignas(arch::stride_bytes) Communicator {
   NativePort barrier_port_;
   CallBoard* board_;  // null: calls are not noted
 
-  // The present or last broadcast; the present or last allgather or alltoall. Every such call sets the same members, so the
-  // others stay clear: clearing them anew takes as long as the rest of a small broadcast. Only run_anew begins another
-  // broadcast within one, and copies the record before; no allgather or alltoall begins within another.
+  // The present or last broadcast; reduce; allgather or alltoall. Every such call sets the same members, so the others stay
+  // clear: clearing them anew takes as long as the rest of a small broadcast. Only run_anew begins another broadcast within one,
+  // and copies the record before; no reduce begins within another, and no allgather or alltoall.
   Call broadcast_;
+  Call reduce_;
   Call exchange_;
 
   GroupMemory memory_;

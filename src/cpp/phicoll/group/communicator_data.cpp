@@ -131,7 +131,7 @@ void Communicator::reduce(const void* send, void* receive, std::size_t count, co
                           const AlgorithmSpec* algorithm) {
   check_root(root);
   const std::size_t bytes = bytes_of(count, op);
-  Call call;
+  Call& call = reduce_;
   if (rank_ == root) {
     check_buffer("receive", receive, bytes);
     if (send != nullptr && send != receive) check_apart(send, bytes, receive, bytes);
@@ -139,6 +139,7 @@ void Communicator::reduce(const void* send, void* receive, std::size_t count, co
     call.send = send != nullptr ? data_at(send) : call.receive;
   } else {
     check_buffer("send", send, bytes);
+    call.receive = Data();
     call.send = data_at(send);
   }
   call.count = count;

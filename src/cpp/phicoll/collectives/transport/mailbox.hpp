@@ -358,6 +358,9 @@ class Mailbox {
     unknown_ = 0;
   }
   void await_reader(Port& port, std::uint64_t i) {
+    if (__builtin_expect(last_[static_cast<std::size_t>(i)] != 0, 0)) await_reader_of(port, i);
+  }
+  [[gnu::noinline]] void await_reader_of(Port& port, std::uint64_t i) {
     // Equal, not at least: numbers begin again after 2^32 calls.
     if (!is_read(port, i)) port.wait(*read_word(rank_, i), equal(last_[static_cast<std::size_t>(i)]));
   }
