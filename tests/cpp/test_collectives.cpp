@@ -424,13 +424,16 @@ TEST(Collectives, ThroughTheLevelsOfTheMachine) {
                                      "hierarchical:group=package", "hierarchical:group=nested"}) {
         Check broadcast(comm, Operation::broadcast, family(Operation::broadcast).parse(text));
         Check reduce(comm, Operation::reduce, family(Operation::reduce).parse(text));
+        const std::string where_it_lies = std::string(text) + ":direct=1024";
         Check allreduce(comm, Operation::allreduce, family(Operation::allreduce).parse(text));
+        Check in_place(comm, Operation::allreduce, family(Operation::allreduce).parse(where_it_lies));
         int salt = 0;
         for (std::size_t count : brief ? few : counts) {
           ++salt;
           broadcast(count, salt % comm.size(), salt);
           reduce(count, salt % comm.size(), salt);
           allreduce(count, 0, salt);
+          in_place(count, 0, salt);
         }
       }
     });

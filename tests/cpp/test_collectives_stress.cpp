@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 
 #include "delay_port.hpp"
 #include "phicoll/collectives/allgather/registry.hpp"
+#include "phicoll/collectives/allreduce/hierarchical.hpp"
 #include "phicoll/collectives/allreduce/one_shot.hpp"
 #include "phicoll/collectives/allreduce/sliced.hpp"
 #include "phicoll/collectives/alltoall/registry.hpp"
@@ -81,7 +83,8 @@ std::unique_ptr<AnyCollective<DelayPort>> make(Operation operation, const Algori
       return make_from<DelayPort>(AlgorithmList<MailboxReduce, SlicedReduce, RabenseifnerReduce>{}, spec,
                                   setup);
     case Operation::allreduce:
-      return make_from<DelayPort>(AlgorithmList<OneShotAllreduce, SlicedAllreduce>{}, spec, setup);
+      return make_from<DelayPort>(AlgorithmList<OneShotAllreduce, SlicedAllreduce, HierarchicalAllreduce>{},
+                                  spec, setup);
     case Operation::gather:
       return make_from<DelayPort>(Registry<Operation::gather>::List{}, spec, setup);
     case Operation::scatter:
@@ -111,7 +114,16 @@ class Calls {
         ranks_(comm.size()),
         any_counts_(any_counts && operation == Operation::scatter),
         counts_(static_cast<std::size_t>(ranks_)),
-        displacements_(counts_.size()) {}
+        displacements_(counts_.size()) {
+    for (int r = 0; r < ranks_; ++r) order_.push_back(r);
+  }
+  /// Operands are combined CPU by CPU.
+  void by_cpu(const Shape& shape) {
+    const std::vector<int> cpus = shape.groups(Level::cpu);
+    std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) {
+      return cpus[static_cast<std::size_t>(a)] < cpus[static_cast<std::size_t>(b)];
+    });
+  }
 
   void operator()(AnyCollective<DelayPort>& collective, DelayPort& port, unsigned turn) {
     const std::size_t counts[] = {1, 0, 2, 31, 32, 33, 1, 64, 150, 300, 7};
@@ -243,8 +255,9 @@ class Calls {
     }
   }
   Affine folded(int end, int block, std::size_t i) const {
-    Affine value = part(0, block, i, turn_);
-    for (int r = 1; r < end; ++r) value = after(value, part(r, block, i, turn_));
+    Affine value = part(order_.front(), block, i, turn_);
+    for (int r = 1; r < end; ++r)
+      value = after(value, part(order_[static_cast<std::size_t>(r)], block, i, turn_));
     return value;
   }
   void expect(std::size_t at, Affine wanted) const {
@@ -258,6 +271,7 @@ class Calls {
   std::string name_;
   int rank_;
   int ranks_;
+  std::vector<int> order_;  // of the operands
   unsigned turn_ = 0;
   std::size_t count_ = 0;
   int root_ = 0;
@@ -289,6 +303,7 @@ void run(ThreadGroup& group, const Subject& subject, unsigned exposable, unsigne
     if (!collective) throw Error("check: no such algorithm here");
     Calls calls(comm, subject.operation, std::string(to_string(subject.operation)) + " " + effective.text(),
                 effective.name == "mailbox");
+    if (effective.name == "hierarchical") calls.by_cpu(comm.shape());
     for (unsigned turn = 0; turn < turns; ++turn) calls(*collective, port, turn);
     comm.barrier();
   });
@@ -319,6 +334,9 @@ constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slo
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=256"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=4"},  // as none
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=512:direct=200"},
+                                {Operation::allreduce, "hierarchical:piece=256:pieces=2"},
+                                {Operation::allreduce, "hierarchical:piece=256:pieces=2:direct=200"},
+                                {Operation::allreduce, "hierarchical:piece=512:pieces=3:direct=1"},
                                 {Operation::gather, "mailbox:cell=256:cells=2"},
                                 {Operation::gather, "mailbox:cell=256:cells=2:direct=200"},
                                 {Operation::gather, "single-copy:piece=4096"},

@@ -10,6 +10,10 @@
 // rank and in every run. For an operator that does not commute the ranks of a part have to follow each other, at every
 // stage.
 //
+// What all ranks reach may stay where it lies (direct.hpp): the operand of a rank that leads no part, and a leader's result,
+// which those below it copy. A rank stores the result of a piece over its operand after its leader has read that operand, since
+// the result comes of it.
+//
 // No waits form a circle. Let K be the most pieces by which a rank is ahead. A rank that is a pieces ahead sends piece
 // m in round m + K - a, the ranks below it first. In round m + K, after all that is sent in it, the top exchanges piece
 // m and its result comes down. Then each wait is for something earlier:
@@ -40,6 +44,7 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
     Grouping group = Grouping::nested;
     int piece = 16384;
     int pieces = 8;
+    DirectParameters direct;
   };
 
   static AlgorithmFacts facts() {
@@ -53,6 +58,9 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
     describe_grouping(visitor, p.group);
     visitor.integer("piece", p.piece, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("pieces", p.pieces, 2, 4096, "pieces that a rank may be ahead");
+    visitor.integer(
+        "direct", p.direct.from, 0, 1 << 30,
+        "bytes from which data that all ranks reach is combined, and copied, where it lies; 0: never");
   }
 
   static const char* unfit(const Parameters& p, const Shape& shape, const CallFacts& facts) {
@@ -94,8 +102,9 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : levels_(setup.shape, p.group),
-          up_(levels_, setup, 0, p.pieces, static_cast<std::size_t>(p.piece)),
-          down_(level_ring(p.piece, p.pieces), levels_, levels_.top(), setup, rings_at(p, levels_)) {
+          up_(levels_, setup, 0, p.pieces, static_cast<std::size_t>(p.piece), p.direct),
+          down_(level_ring(p.piece, p.pieces), levels_, levels_.top(), setup, rings_at(p, levels_)),
+          direct_(p.direct) {
       if (!up_.at_top()) return;
       const Shape leaders = Hierarchy::part_shape(setup.shape, levels_.leaders());
       between_.reset(new OneShotAllreduce::Rank<Port>(
@@ -105,11 +114,17 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
 
     void operator()(Port& port, const Call& call) {
       const auto pieces = up_.pieces(call);
+      const bool direct = !up_.at_top() && up_.direct(port, call);
+      const bool stays = direct_(port, call.receive, call.bytes(), call.bytes());
       std::size_t sent = 0;
       for (std::size_t m = 0; m < pieces.count(); ++m) {
         if (!up_.at_top())
-          for (; sent < pieces.count() && sent <= m + up_.ahead(); ++sent)
-            up_.send(port, pieces[sent], sent, up_.above());
+          for (; sent < pieces.count() && sent <= m + up_.ahead(); ++sent) {
+            if (direct)
+              up_.send_direct(port, pieces[sent], sent);
+            else
+              up_.send(port, pieces[sent], sent, up_.above());
+          }
         Call piece = pieces[m];
         if (up_.at_top()) {
           piece.send = up_.gather(port, piece, m, piece.receive);
@@ -119,8 +134,10 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
         result.receive = piece.receive;
         result.count = piece.bytes();
         result.tag = call.tag;
-        down_.pass_down(port, down_.stages(), result);
+        down_.pass_down(port, down_.stages(), result, stays);
       }
+      down_.settle(port);
+      up_.settle(port);
       up_.next_call(pieces.count());
     }
 
@@ -128,6 +145,7 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
     Hierarchy levels_;
     LevelOperands<Port> up_;
     LevelRings<Port> down_;
+    Direct direct_;
     std::unique_ptr<OneShotAllreduce::Rank<Port>> between_;
   };
 };

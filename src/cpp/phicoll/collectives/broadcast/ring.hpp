@@ -86,6 +86,7 @@ struct RingBroadcast : AlgorithmDefaults {
           stores_(setup.shape),
           ring_bytes_(static_cast<std::size_t>(p.cells) * static_cast<std::size_t>(p.cell)),
           once_(p.once != 0),
+          together_(p.once != 0 || p.direct.from != 0),
           copy_(setup, copies_at(p, setup.size()), direct_piece, false),
           spread_(setup, spread_at(p, setup.size()), direct_piece) {}
 
@@ -112,6 +113,16 @@ struct RingBroadcast : AlgorithmDefaults {
       if (call.count == sizeof(std::uint64_t)) return take_small(port, call);
       (*this)(port, call);
     }
+
+    /// The root's part of a call of more than 8 bytes and at most a cell, whose message stays where it lies for the others to
+    /// copy: not before `settle` may the root overwrite it. Only with direct=0 and once=0.
+    void leave(Port& port, const Call& call) {
+      const std::uint64_t step = steps_++;
+      cells_.publish_direct(port, step, call.tag, call.receive);
+      cells_.finish(port, step);
+    }
+    /// Comes on all ranks after some calls, if the root may have left messages where they lie.
+    void settle(Port& port) { cells_.settle(port, steps_); }
 
    private:
     // Calls of their own, so that the small case saves few registers.
@@ -229,7 +240,7 @@ struct RingBroadcast : AlgorithmDefaults {
           cells_.offer(port, step, call.tag, call.receive + at, bytes, false);
         } else {
           const Data piece = cells_.await(port, call.root, step, call.tag, bytes);
-          if (at == 0 && cells_.taken()) return take(port, call, step);
+          if (together_ && at == 0 && cells_.taken()) return take(port, call, step);
           port.move(call.receive + at, piece, bytes, stores_(call.count));
         }
         cells_.finish(port, step);
@@ -279,6 +290,7 @@ struct RingBroadcast : AlgorithmDefaults {
     ResultStores stores_;
     std::size_t ring_bytes_;
     bool once_;
+    bool together_;  // whether the root, too, copies a message that stays where it lies
     CopyWays ways_;
     RootedCopy<Port> copy_;
     SpreadCopy<Port> spread_;

@@ -72,6 +72,8 @@ AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation oper
                           const std::string& text) {
   const std::size_t from = direct_at(shape, operation);
   if (from == 0 || text.find(":direct=") != std::string::npos) return spec;
+  for (const auto& value : spec.values)
+    if (value.first == "direct" && value.second != "0") return spec;  // by a rule of its own
   for (auto& value : spec.values) {
     if (value.first == "direct") value.second = std::to_string(from);
     if (value.first == "far") value.second = "copied";

@@ -95,7 +95,7 @@ AlgorithmChoice allreduce(const Choosing& at) {
     // Two ranks of a CPU combine in its caches, so half as much crosses: 1 MB takes 0.94 of the slices' time between near CPUs
     // and 0.83 between far ones, 2 MB 0.94 to 1 and 0.84, but 512 KB 0.98, and 4 MB 1.26 near.
     if (in_pairs(at.shape)) {
-      const Rule by_cpus = {1 << 20, "hierarchical:group=cpu:piece=524288:pieces=2", cpu_by_cpu};
+      const Rule by_cpus = {1 << 20, "hierarchical:group=cpu:piece=524288:pieces=2:direct=65536", cpu_by_cpu};
       Rule larger = slices;
       larger.from = From((2 << 20) + 1);
       AlgorithmChoice levels = at.by_size({once, combined, slices, by_cpus, larger});
@@ -105,12 +105,14 @@ AlgorithmChoice allreduce(const Choosing& at) {
   }
   // Ranks pinned to a few CPUs. With 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4 to 32 KB. In pieces of
   // 128 KB it takes 0.8 to 0.95 of the slices' time from 64 KB to 16 MB (1 MB 1.02), and 0.65 for 1 MB where a line takes 300 ns
-  // and more: each CPU reads from the other what one rank there has combined, not what each rank has.
+  // and more: each CPU reads from the other what one rank there has combined, not what each rank has. Slices read data that all
+  // reach in place; so does the hierarchy, from the beginning, since who reads it is on its writer's CPU.
   if (at.shape.oversubscribed()) {
-    AlgorithmChoice few = at.by_size(
-        {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
-         {at.host.at(&H::shared_levels), "hierarchical:group=cpu", cpu_by_cpu},
-         {at.host.at(&H::shared_levels_wide), "hierarchical:group=cpu:piece=131072:pieces=4", cpu_by_cpu}});
+    AlgorithmChoice few =
+        at.by_size({{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+                    {at.host.at(&H::shared_levels), "hierarchical:group=cpu", cpu_by_cpu},
+                    {at.host.at(&H::shared_levels_wide),
+                     "hierarchical:group=cpu:piece=131072:pieces=4:direct=65536", cpu_by_cpu}});
     if (at.fits(few)) return few;
   }
   // On two simulated packages the hierarchy takes 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks;

@@ -58,8 +58,10 @@ class LevelOperands {
     std::size_t count_;
   };
 
-  LevelOperands(const Hierarchy& levels, const Setup& setup, std::size_t offset, int cells, std::size_t bytes)
-      : mailbox_(setup, offset, cells, bytes) {
+  /// `direct`: from how many bytes on ranks that lead no part leave their operands in place, where all ranks reach them.
+  LevelOperands(const Hierarchy& levels, const Setup& setup, std::size_t offset, int cells, std::size_t bytes,
+                const DirectParameters& direct = DirectParameters())
+      : mailbox_(setup, offset, cells, bytes, direct) {
     const int last = levels.last_stage(setup.rank);
     for (int stage = 0; stage < last; ++stage)
       for (const int r : levels.part_around(stage, setup.rank))
@@ -90,6 +92,14 @@ class LevelOperands {
     }
     return left;
   }
+  /// Whether this rank's operand of a call stays in place. It is then sent by send_direct and must not be overwritten, piece by
+  /// piece, before the piece's result has come, and `settle`.
+  bool direct(Port& port, const Call& call) const {
+    return below_.empty() && mailbox_.direct(port, call.send, call.bytes(), mailbox_.bytes());
+  }
+  void send_direct(Port& port, const Call& piece, std::uint64_t m) {
+    mailbox_.send_direct(port, m, piece.tag, piece.send);
+  }
   /// Combines as `gather` does and sends the result to rank `to`.
   void send(Port& port, const Call& piece, std::uint64_t m, int to) {
     const std::size_t bytes = piece.bytes();
@@ -107,6 +117,8 @@ class LevelOperands {
     return mailbox_.await(port, from, m, piece.tag, piece.bytes());
   }
   void finish(Port& port, int from, std::uint64_t m) { mailbox_.finish(port, from, m); }
+  /// Comes before next_call, if operands may stay in place.
+  void settle(Port& port) { mailbox_.settle(port); }
   /// Ends a call of `pieces` pieces.
   void next_call(std::size_t pieces) { mailbox_.next_call(pieces); }
 

@@ -41,6 +41,7 @@ class LevelRings {
   LevelRings(const RingBroadcast::Parameters& ring, const Hierarchy& levels, int stages, const Setup& setup,
              std::size_t offset) {
     const int last = levels.last_stage(setup.rank);
+    led_ = last;
     for (int stage = 0; stage < stages; ++stage)
       for (const std::vector<int>& part : levels.parts(stage)) {
         if (stage <= last && &part == &levels.part_around(stage, setup.rank)) {
@@ -60,16 +61,29 @@ class LevelRings {
     RingBroadcast::Rank<Port>* const ring = rings_[static_cast<std::size_t>(stage)].get();
     if (ring != nullptr) (*ring)(port, piece);
   }
-  /// Broadcasts down the stages below `stages`, from their leaders; this rank may be one.
-  void pass_down(Port& port, int stages, Call piece) {
+  /// Broadcasts down the stages below `stages`, from their leaders; this rank may be one. `stays`: what this rank leads down is
+  /// copied from its memory, where it stays until `settle`.
+  void pass_down(Port& port, int stages, Call piece, bool stays = false) {
     piece.root = 0;
-    for (int stage = stages - 1; stage >= 0; --stage) pass(port, stage, piece);
+    for (int stage = stages - 1; stage >= 0; --stage) {
+      RingBroadcast::Rank<Port>* const ring = rings_[static_cast<std::size_t>(stage)].get();
+      if (ring != nullptr && stays && stage < led_ && piece.count > sizeof(std::uint64_t))
+        ring->leave(port, piece);
+      else
+        pass(port, stage, piece);
+    }
+  }
+  /// Ends a call in which what a leader sends may stay in its memory.
+  void settle(Port& port) {
+    for (const auto& ring : rings_)
+      if (ring != nullptr) ring->settle(port);
   }
   /// The number of stages that this rank is in.
   int stages() const { return static_cast<int>(rings_.size()); }
 
  private:
   std::vector<std::unique_ptr<RingBroadcast::Rank<Port>>> rings_;
+  int led_;  // stages, from the lowest, in which this rank leads its part
 };
 
 }  // namespace phicoll
