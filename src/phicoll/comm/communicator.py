@@ -17,6 +17,7 @@ from phicoll.comm.derived import Derived
 from phicoll.comm.matched import MatchedProbes
 from phicoll.comm.messages import PointToPoint
 from phicoll.comm.nonblocking import Nonblocking
+from phicoll.comm.not_offered import NO_NUMBERS, refuse
 from phicoll.comm.numbers import whole_count
 from phicoll.comm.operators import OPERATORS, called
 from phicoll.errors import ArgumentError, Error
@@ -36,6 +37,7 @@ NOT_OFFERED = {
     "Create_intercomm": "a communicator has one group; Create_group makes one of any ranks",
     "Psend": "messages are not sent in parts; Isend several",
     "Precv": "messages are not received in parts; Irecv several",
+    **NO_NUMBERS,
 }
 
 
@@ -146,15 +148,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         raise TypeError("a communicator belongs to its rank and cannot be pickled")
 
     def __getattr__(self, name: str) -> Any:
-        for beginning, instead in NOT_OFFERED.items():
-            if name.startswith(beginning):
-                raise AttributeError(f"{name} is not offered: {instead}")
-        from phicoll.foundations.nearest import nearest
-
-        words = f"{type(self).__name__!r} object has no attribute {name!r}"
-        public = [known for known in dir(type(self)) if not known.startswith("_")]
-        found = nearest(name, public)
-        raise AttributeError(words + (f"; nearest: {', '.join(found)}" if found else ""))
+        refuse(type(self), name, NOT_OFFERED)
 
     # Errors.
 

@@ -11,6 +11,7 @@ from phicoll.comm.errhandlers import HasErrhandler
 from phicoll.comm.groups import Group
 from phicoll.comm.info import Info
 from phicoll.comm.messages import PROC_NULL
+from phicoll.comm.not_offered import NO_NUMBERS, refuse
 from phicoll.comm.numbers import rank_or_tag, whole_count
 from phicoll.comm.worlds import COMM_SELF
 from phicoll.errors import ArgumentError, Error
@@ -38,7 +39,27 @@ LINE = 128  # bytes from one rank's lock to the next, and the alignment of what 
 PART_MEMORY = 1 << 20  # bytes for the window's own barriers
 
 
-class Win(HasErrhandler):
+# The beginnings of names of mpi4py's that are not offered, and what to use.
+OTHER_WINDOWS = "windows are shared memory; Allocate_shared makes one"
+AS_ARRAYS = "a segment is read and written as an array; np.frombuffer(win.Shared_query(rank)[0]) is one"
+BY_LOCKS = "Fence, or Lock and Unlock, order accesses"
+NOT_OFFERED = {
+    **dict.fromkeys(("Create", "Allocate", "Attach", "Detach"), OTHER_WINDOWS),
+    **dict.fromkeys(("Put", "Rput", "Get", "Rget", "Accumulate", "Raccumulate"), AS_ARRAYS),
+    **dict.fromkeys(("Fetch_and_op", "Compare_and_swap"), f"{AS_ARRAYS}, under a Lock"),
+    **dict.fromkeys(("Post", "Start", "Complete", "Wait", "Test"), BY_LOCKS),
+    **NO_NUMBERS,
+}
+
+
+class Explained(type):
+    """Explains what the class does not offer, too: mpi4py's windows are made by functions of the class."""
+
+    def __getattr__(cls, name: str) -> Any:
+        refuse(cls, name, NOT_OFFERED)
+
+
+class Win(HasErrhandler, metaclass=Explained):
     """A window of shared memory. Its segments lie one after the other, in the order of ranks.
 
     Ranks read and write it as arrays. ``Fence``, ``Lock`` and ``Sync`` order their accesses.
@@ -97,6 +118,9 @@ class Win(HasErrhandler):
         self._locked: set[int] = set()  # the segments that this rank has locked
         self._comm = own
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        refuse(type(self), name, NOT_OFFERED)
 
     @property
     def _own(self) -> Comm:
