@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -110,3 +111,21 @@ comm.Barrier()
     assert done.returncode == status
     assert "timeout of 200 ms" in done.stderr
     assert done.stderr.endswith(f"phicoll.launch: rank 0 did not end in time: {fate}\n")
+
+
+def test_ctrl_c_names_a_rank_thread_that_does_not_end():
+    code = """
+import time, phicoll
+comm = phicoll.COMM_WORLD
+if comm.rank == 0:
+    print("sleeps", flush=True)
+    time.sleep(20)
+comm.Barrier()
+"""
+    command = [*LAUNCHERS["module"], "-n", "2", "--mode", "threads", "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as launcher:
+        assert "sleeps" in launcher.stdout.readline()
+        launcher.send_signal(signal.SIGINT)
+        told = launcher.communicate(timeout=60)[1]
+    assert launcher.returncode == 130
+    assert told.endswith("phicoll.launch: rank 0 did not end in time: its thread goes on\n")

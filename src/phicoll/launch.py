@@ -122,19 +122,26 @@ def main(words: Sequence[str] | None = None, prog: str = "python -m phicoll.laun
         start = launch_threads if given.mode == "threads" else launch_processes
         path = [AS_MPI4PY] * given.as_mpi4py + [AS_SHMEM4PY] * given.as_shmem4py
         return start(options, program(given), path)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        say_notes(interrupt)
         return INTERRUPTED
     except ArgumentError as error:
         say(str(error))
         return BAD_INPUT
     except Error as error:
-        for text in (str(error), *getattr(error, "__notes__", ())):
-            say(text)
+        say(str(error))
+        say_notes(error)
         return BROKEN
 
 
 def say(text: str) -> None:
     tell(f"phicoll.launch: {text}")
+
+
+def say_notes(error: BaseException) -> None:
+    """What an exception says beside its message, such as which ranks did not end in time."""
+    for text in getattr(error, "__notes__", ()):
+        say(text)
 
 
 def exit_status(status: int) -> int:

@@ -138,9 +138,8 @@ class ThreadedRun:
     """One run on threads. The calling thread only waits, so that it can handle Ctrl-C."""
 
     SLICE_S = 0.1  # interval of checks for Ctrl-C, as a wait may not be interruptible
-    PATIENCE_S = (
-        1.0  # time that interrupted ranks get to end; those in C code, or in time.sleep, may take longer
-    )
+    # Time that interrupted ranks get to end. Those in C code, or in time.sleep, may take longer.
+    PATIENCE_S = 1.0
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], options: GroupOptions) -> None:
         self.function = function
