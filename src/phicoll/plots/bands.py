@@ -12,7 +12,7 @@ from phicoll.errors import ArgumentError
 from phicoll.plots.panels import Panels, size_of
 from phicoll.plots.series import MOST_TICKS
 from phicoll.plots.style import INK, SERIES, plain_log_ticks, tidy
-from phicoll.results.subject import Subject, size_text
+from phicoll.results.subject import Subject, ranks_text, size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -220,7 +220,7 @@ def title_of(rows: Sequence[Modelled], over: str) -> str:
     s = rows[0].subject
     words = [f"{s.operation} {rows[0].name}"]
     if over == "size_bytes":
-        words.append(f"{s.ranks} ranks")
+        words.append(ranks_text(s.ranks))
     elif s.data:
         words.append(size_text(s.size_bytes))
     where = f"simulated, {s.machine}" if s.simulated else f"measured, {s.mode}"

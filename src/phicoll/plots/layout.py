@@ -17,6 +17,7 @@ from phicoll.plots.ranks import draw_ranks
 from phicoll.plots.sizes import draw_sizes
 from phicoll.plots.style import MODE_MARKERS, ORIGIN_COLOURS
 from phicoll.results.compare import Row, compare
+from phicoll.results.subject import ranks_text
 
 if TYPE_CHECKING:
     from phicoll.results.recorded import Recorded
@@ -100,7 +101,7 @@ def panels(rows: Sequence[Row], of: Callable[[Row], tuple[Any, ...]]) -> dict[tu
 
 def panel_title(row: Row, mode: bool) -> str:
     s = row.subject
-    words = [f"{s.ranks} ranks" if not mode else s.mode, s.definition]
+    words = [ranks_text(s.ranks) if not mode else s.mode, s.definition]
     if s.data:
         words.insert(1, s.data)
     if s.oversubscribed and not mode:
@@ -256,9 +257,11 @@ def distributions(results: Recorded, asked: Asked) -> Panels:
         s = of[0].subject
         taken = unit_of(of, asked.unit, None)
         draw_distribution(ax, results.observations, of, taken)
-        title = f"{of[0].name}, {s.ranks} ranks, {s.definition}"
+        title = f"{of[0].name}, {ranks_text(s.ranks)}, {s.definition}"
         if s.simulated:
-            title = f"{of[0].name}\n{s.ranks} ranks, {s.definition}, simulated\n{s.machine}, {s.placement}"
+            title = (
+                f"{of[0].name}\n{ranks_text(s.ranks)}, {s.definition}, simulated\n{s.machine}, {s.placement}"
+            )
         ax.set_xlabel(taken or s.unit)
         drawn.entitle(ax, title)
     return drawn

@@ -12,6 +12,7 @@ from phicoll.plots.comparison import estimate_in
 from phicoll.plots.series import MOST_TICKS, draw_series, name_ends, write_none
 from phicoll.plots.style import INK, fitting_size, interval, plain_log_ticks, tidy
 from phicoll.results.compare import Row
+from phicoll.results.subject import ranks_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +47,7 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", most: int = 6
         ax,
         series,
         {name: [median for median, _, _ in by.values()] for name, by in series.items()},
-        lambda name, ranks: f"{name}, {ranks} ranks: {interval(series[name][ranks])} {unit}",
+        lambda name, ranks: f"{name}, {ranks_text(ranks)}: {interval(series[name][ranks])} {unit}",
         most=most,
         band=band,
     )

@@ -33,7 +33,7 @@ from phicoll.report.simulated import MACHINE, Simulated, times_of
 from phicoll.results import Results
 from phicoll.results.compare.best import Ratio
 from phicoll.results.names import short_name
-from phicoll.results.subject import size_text
+from phicoll.results.subject import ranks_text, size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +116,7 @@ def draw_fastest(ax: Axes, mains: Sequence[Part]) -> None:
     low, high = log_limits(values, 0.7, 20)
     plain_log_ticks(ax, "x", low, high)
     ax.set_xlim(low, high)
-    ax.set_yticks(range(len(mains)), [f"{part.ranks} ranks" for part in mains])
+    ax.set_yticks(range(len(mains)), [ranks_text(part.ranks) for part in mains])
     ax.set_ylim(len(mains) - 0.5, -0.5)
     ax.set_title("Barrier, back to back; ns", loc="left")
     tidy(ax)
@@ -229,7 +229,7 @@ def draw_barriers(mains: Sequence[Part]) -> Figure:
         plain_log_ticks(ax, "x", low, high)
         ax.set_xlim(low, high)
         start = {"loop": "back to back", "window": "common start"}.get(definition, definition)
-        ax.set_title(f"{part.ranks} ranks, {start}", loc="left")
+        ax.set_title(f"{ranks_text(part.ranks)}, {start}", loc="left")
         ax.set_xlabel("times the hand-written reference")
         tidy(ax)
         stripes(ax, len(names))
@@ -390,7 +390,7 @@ def draw_simulated_ranks(simulated: Simulated) -> Figure:
         at = sorted(by)
         middle = [float(np.mean(by[ranks])) / 1000 for ranks in at]
         (line,) = ax.plot(at, middle, color=colour, marker=marker, markersize=4, linewidth=1.4, label=name)
-        tell(line, [f"{name}, {ranks} ranks: {duration(float(np.mean(by[ranks])))}" for ranks in at])
+        tell(line, [f"{name}, {ranks_text(ranks)}: {duration(float(np.mean(by[ranks])))}" for ranks in at])
         ax.vlines(
             at,
             [min(by[r]) / 1000 for r in at],

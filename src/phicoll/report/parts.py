@@ -11,6 +11,7 @@ from phicoll.registry import moves_data
 from phicoll.report.ratios import Setting, settings_of
 from phicoll.results import Results
 from phicoll.results.compare import Comparison
+from phicoll.results.subject import ranks_text
 
 __all__ = [
     "BUDGET_S",
@@ -82,7 +83,7 @@ class Part:
     @property
     def title(self) -> str:
         return {
-            MAIN: f"all barriers and references, {self.ranks} ranks",
+            MAIN: f"all barriers and references, {ranks_text(self.ranks)}",
             PAPERS: f"the papers' variants, {self.ranks} threads",
             PLACES: f"{self.ranks} threads, the same places again and again",
             DATA: f"{self.operation} over sizes, up to {self.ranks} processes",

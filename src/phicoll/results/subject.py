@@ -8,7 +8,7 @@ from typing import Any
 
 from phicoll.registry import moves_data
 
-__all__ = ["Subject", "size_text"]
+__all__ = ["Subject", "ranks_text", "size_text"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Subject:
 
     def title(self, size: bool = True) -> str:
         """The setting in words, with its size or without: the title of a table or panel."""
-        ranks = f"{self.ranks} ranks, simulated" if self.simulated else f"{self.ranks} {self.mode}"
+        ranks = f"{ranks_text(self.ranks)}, simulated" if self.simulated else f"{self.ranks} {self.mode}"
         words = [f"{self.operation}, {ranks}"]
         if self.machine != "host":
             words.append(self.machine)
@@ -115,6 +115,11 @@ class Subject:
         if self.label:
             words.append(self.label)
         return ", ".join(words)
+
+
+def ranks_text(ranks: int) -> str:
+    """A number of ranks as text: ``1 rank``, ``2 ranks``."""
+    return f"{ranks} rank{'s' if ranks != 1 else ''}"
 
 
 def size_text(size_bytes: int) -> str:

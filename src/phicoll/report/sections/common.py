@@ -11,6 +11,7 @@ from phicoll.report.parts import Part
 from phicoll.report.ratios import HandWritten, hand_written_of, is_hand_written
 from phicoll.results.compare import Row
 from phicoll.results.compare.best import Ratio
+from phicoll.results.subject import ranks_text
 
 __all__ = ["barrier_table", "made", "names", "raw", "times", "where"]
 
@@ -19,7 +20,7 @@ def where(part: Part) -> str:
     """``8 ranks on 2 CPUs``."""
     assert part.results is not None
     cpus = {cpu for point in part.results.points for cpu in point.get("cpus") or []}
-    return f"{part.ranks} ranks on {len(cpus)} CPU{'s' if len(cpus) != 1 else ''}"
+    return f"{ranks_text(part.ranks)} on {len(cpus)} CPU{'s' if len(cpus) != 1 else ''}"
 
 
 def raw(evidence: Evidence) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from phicoll.registry import moves_data, short_spec
 from phicoll.results.records import Record
-from phicoll.results.subject import size_text
+from phicoll.results.subject import ranks_text, size_text
 
 __all__ = ["conditions", "left_out", "why_not_verified"]
 
@@ -58,7 +58,7 @@ def title(point: Record) -> str:
     operation = point.get("operation", "barrier")
     words: Sequence[str] = [
         short_spec(operation, str(point.get("spec") or point["algorithm"])),
-        f"{point['ranks']} ranks, simulated"
+        f"{ranks_text(point['ranks'])}, simulated"
         if point["mode"] == "simulated"
         else f"{point['ranks']} {point['mode']}",
     ]
