@@ -6,8 +6,8 @@
 
 namespace phicoll_preload {
 
-/// Waits for another thread that is at work on its CPU or will be soon. After some yields it sleeps: a yield of a thread of a real-time
-/// class gives the CPU to none of a lower one, and the awaited may be such.
+/// Waits for another thread that is at work, or will be soon. After some yields it sleeps: a yield by a thread of a real-time class
+/// never gives the CPU to a thread of a lower class, which may be the awaited one.
 class Patience {
  public:
   void wait() {
