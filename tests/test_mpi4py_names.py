@@ -1,6 +1,8 @@
 """Names that programs written for mpi4py use beside communicators: windows, Info, operators, grids, error handlers."""
 
 import pickle
+import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -245,3 +247,64 @@ def test_nothing_spawned_the_program():
     assert isinstance(parent, MPI.Intercomm)
     with pytest.raises(AttributeError, match="Create_cart is not offered: ranks have no topology"):
         phicoll.COMM_SELF.Create_cart([1])
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "instead"),
+    [
+        (MPI.Win, "Create", "Allocate_shared makes one"),
+        (MPI.Win, "Allocate", "Allocate_shared makes one"),
+        (MPI.WIN_NULL, "Put", "as an array"),
+        (MPI.WIN_NULL, "Get_accumulate", "as an array"),
+        (MPI.WIN_NULL, "Compare_and_swap", "under a Lock"),
+        (MPI.WIN_NULL, "Post", "Fence, or Lock and Unlock"),
+        (MPI.WIN_NULL, "py2f", "have no numbers"),
+        (phicoll.COMM_SELF, "py2f", "have no numbers"),
+        (phicoll.COMM_SELF, "Neighbor_alltoall", "ranks have no topology"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_not_offered_is_refused_in_words(of, name, instead):
+    with pytest.raises(AttributeError, match=f"{name} is not offered: .*{instead}"):
+        getattr(of, name)
+    assert not hasattr(MPI.Win, "Fences")
+    with pytest.raises(AttributeError, match="nearest: Fence"):
+        MPI.WIN_NULL.Fences()
+
+
+def a_rank_that_ends_with_a_lock(comm, left, wanted):
+    win = MPI.Win.Allocate_shared(8, comm=comm)
+    if comm.rank == 1:
+        win.Lock(0, left)
+        comm.Barrier()
+        return
+    comm.Barrier()
+    win.Lock(0, wanted)
+
+
+@pytest.mark.parametrize("left", [MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED], ids=["alone", "shared"])
+def test_a_rank_that_ends_with_a_window_s_lock_is_not_awaited(left, mode):
+    wanted = MPI.LOCK_SHARED if left == MPI.LOCK_EXCLUSIVE else MPI.LOCK_EXCLUSIVE
+    start = time.monotonic()
+    with pytest.raises(phicoll.BrokenGroupError, match="which a rank held when it left"):
+        run(partial(a_rank_that_ends_with_a_lock, left=left, wanted=wanted), 3, mode)
+    assert time.monotonic() - start < 15
+    if left == MPI.LOCK_SHARED:  # others may still share it
+        run(partial(a_rank_that_ends_with_a_lock, left=left, wanted=left), 3, mode)
+
+
+def a_rank_that_keeps_a_lock(comm):
+    win = MPI.Win.Allocate_shared(8, comm=comm)
+    if comm.rank == 1:
+        win.Lock(0)
+    comm.Barrier()
+    if comm.rank == 1:
+        time.sleep(3)
+        win.Unlock(0)
+    else:
+        win.Lock(0)
+
+
+def test_the_group_s_timeout_ends_a_wait_for_a_window_s_lock(mode):
+    with pytest.raises(phicoll.TimeoutError, match="longer than the group's timeout of 1000 ms"):
+        phicoll.run(a_rank_that_keeps_a_lock, 2, mode=mode, timeout=1)

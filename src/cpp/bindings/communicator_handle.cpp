@@ -14,6 +14,7 @@
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/nonblocking.hpp"
+#include "phicoll/os/clock.hpp"
 #include "phicoll/os/membarrier.hpp"
 
 namespace phicoll {
@@ -506,19 +507,47 @@ py::array_t<std::uint8_t> CommunicatorHandle::view_shared(std::uint64_t offset, 
 }
 
 // All bits if one rank has it alone, else the number of ranks that share it.
-bool CommunicatorHandle::try_lock(std::uintptr_t word, bool shared) {
-  std::atomic<std::uint64_t>& holders = reinterpret_cast<Word<std::uint64_t>*>(word)->atomic();
+namespace {
+
+// A window lock's word is the number of ranks that share it, and these bits: one rank holds it alone; a rank has left with it.
+constexpr std::uint64_t held_alone = std::uint64_t{1} << 62, left_locked = std::uint64_t{1} << 63;
+
+std::atomic<std::uint64_t>& holders_at(std::uintptr_t word) {
+  return reinterpret_cast<Word<std::uint64_t>*>(word)->atomic();
+}
+
+}  // namespace
+
+bool CommunicatorHandle::try_lock(std::uintptr_t word, bool shared, std::int64_t since_ns) {
+  std::atomic<std::uint64_t>& holders = holders_at(word);
   std::uint64_t seen = shared ? holders.load(std::memory_order_relaxed) : 0;
-  const std::uint64_t wanted = shared ? seen + 1 : UINT64_MAX;
-  return wanted != 0 && holders.compare_exchange_strong(seen, wanted, std::memory_order_acquire);
+  if ((seen & held_alone) == 0 &&
+      holders.compare_exchange_strong(seen, shared ? seen + 1 : held_alone, std::memory_order_acquire)) {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->locked.push_back(word);
+    return true;
+  }
+  Control& control = open().control();
+  const std::int64_t limit = control.timeout_ns();
+  if ((seen & left_locked) != 0 && (!shared || (seen & held_alone) != 0))
+    fail("waits for the lock of a window's segment, which a rank held when it left");
+  else if (limit > 0 && os::now_ns() - since_ns > limit)
+    control.break_group(
+        rank_,
+        ("waited longer than the group's timeout of " + std::to_string(limit / 1000000) + " ms").c_str(),
+        true);
+  return false;
 }
 
 void CommunicatorHandle::unlock(std::uintptr_t word) {
-  std::atomic<std::uint64_t>& holders = reinterpret_cast<Word<std::uint64_t>*>(word)->atomic();
-  if (holders.load(std::memory_order_relaxed) == UINT64_MAX)
-    holders.store(0, std::memory_order_release);
-  else
-    holders.fetch_sub(1, std::memory_order_release);
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    const auto it = std::find(state_->locked.begin(), state_->locked.end(), word);
+    if (it != state_->locked.end()) state_->locked.erase(it);
+  }
+  std::atomic<std::uint64_t>& holders = holders_at(word);
+  const bool alone = (holders.load(std::memory_order_relaxed) & held_alone) != 0;
+  holders.fetch_sub(alone ? held_alone : 1, std::memory_order_release);
 }
 
 void CommunicatorHandle::check() {
@@ -570,6 +599,9 @@ bool CommunicatorHandle::close_idle() {
     }
     for (const auto& handle : held) handle->communicator_ = nullptr;
     state_->open = false;
+    for (const std::uintptr_t word : state_->locked)
+      holders_at(word).fetch_or(left_locked, std::memory_order_relaxed);
+    state_->locked.clear();
     state_->parts.clear();
     dropped.swap(state_->dropped);
     membership.swap(state_->membership);

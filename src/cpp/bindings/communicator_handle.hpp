@@ -93,6 +93,7 @@ struct RankState {
   std::vector<std::unique_ptr<Communicator>> dropped;    // nothing refers to them; they end with the group
   std::vector<std::weak_ptr<CommunicatorHandle>> parts;  // of Split and Dup
   std::vector<void*> unused;                             // of the heap, to be given back by the rank's thread
+  std::vector<std::uintptr_t> locked;                    // words of window locks that the rank holds
   bool open = true;
 };
 
@@ -179,8 +180,10 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   void release_shared(std::uint64_t offset);
   /// This rank's view of them.
   py::array_t<std::uint8_t> view_shared(std::uint64_t offset, std::size_t bytes);
-  /// A window lock in one word of such memory, held by one rank or shared. Never waits.
-  bool try_lock(std::uintptr_t word, bool shared);
+  /// A window lock in one word of such memory, held by one rank or shared. Never waits. If it is not free, and never will be
+  /// because a rank has left that holds it, or the caller has waited for it since `since_ns`, longer than the group's timeout, the
+  /// group breaks, which check() tells.
+  bool try_lock(std::uintptr_t word, bool shared, std::int64_t since_ns);
   void unlock(std::uintptr_t word);
   /// Throws if the group is broken; goes on with what is under way.
   void check();

@@ -220,7 +220,7 @@ void register_group(py::module_& module) {
       .def("allocate_shared", &Handle::allocate_shared, py::arg("nbytes"))
       .def("release_shared", &Handle::release_shared, py::arg("offset"))
       .def("view_shared", &Handle::view_shared, py::arg("offset"), py::arg("nbytes"))
-      .def("try_lock", &Handle::try_lock, py::arg("word"), py::arg("shared"))
+      .def("try_lock", &Handle::try_lock, py::arg("word"), py::arg("shared"), py::arg("since_ns"))
       .def("unlock", &Handle::unlock, py::arg("word"))
       .def("check", &Handle::check)
       .def("barrier", prepared(&Handle::barrier))

@@ -130,6 +130,8 @@ class Win(HasErrhandler, metaclass=Explained):
 
     def Free(self) -> None:
         """End the window; its memory must not be used any more. Collective."""
+        for place in [*self._locked]:
+            self.Unlock(place)  # its word goes
         self._own.Barrier()
         if self._own.rank == 0:
             self._own._whole.release_shared(self._place)
@@ -179,7 +181,8 @@ class Win(HasErrhandler, metaclass=Explained):
         if place in self._locked:  # this rank would wait for itself
             raise ArgumentError("rank", f"{place}, which this rank has locked", "one that it has not locked")
         core = self._own._whole
-        while not core.try_lock(self._word(place), lock_type == LOCK_SHARED):
+        since = time.monotonic_ns()
+        while not core.try_lock(self._word(place), lock_type == LOCK_SHARED, since):
             core.check()
             time.sleep(0)
         self._locked.add(place)
