@@ -316,6 +316,14 @@ def test_an_unusable_tuning_table_is_one_line(plain: Compiled, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_a_barrier_leaves_errno_as_it_is(plain: Compiled, kind: str) -> None:
+    folder = "openmp" if kind == "omp" else kind
+    program = plain.program(f"{folder}/errno.c", name=f"{kind}-errno", openmp=kind == "omp")
+    for variables in ({}, {"OMP_WAIT_POLICY": "passive"}, {"PHICOLL_TUNING": "/no/such/table"}):
+        assert run(kind, program, **variables).stdout == "right\n"
+
+
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
 def test_without_a_standard_error_nothing_is_printed(plain: Compiled, kind: str, tmp_path: Path) -> None:
     source, own = tmp_path / f"own-{kind}.c", tmp_path / "own"
     source.write_text("""

@@ -44,10 +44,8 @@ int poll_word(const std::atomic<std::uint32_t>* word, std::uint32_t expected, st
   return 0;
 }
 
-}  // namespace
-
-int futex_wait(const std::atomic<std::uint32_t>* word, std::uint32_t expected, std::int64_t timeout_ns,
-               bool shared) {
+int wait(const std::atomic<std::uint32_t>* word, std::uint32_t expected, std::int64_t timeout_ns,
+         bool shared) {
 #ifdef SYS_futex
   if (!fallbacks_forced()) {
     const int operation = shared ? FUTEX_WAIT : FUTEX_WAIT | FUTEX_PRIVATE_FLAG;
@@ -60,6 +58,16 @@ int futex_wait(const std::atomic<std::uint32_t>* word, std::uint32_t expected, s
   }
 #endif
   return poll_word(word, expected, timeout_ns);
+}
+
+}  // namespace
+
+int futex_wait(const std::atomic<std::uint32_t>* word, std::uint32_t expected, std::int64_t timeout_ns,
+               bool shared) {
+  const int kept = errno;
+  const int result = wait(word, expected, timeout_ns, shared);
+  errno = kept;
+  return result;
 }
 
 int futex_wake(std::atomic<std::uint32_t>* word, int count, bool shared) {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "phicoll/preload/forks.hpp"
+#include "phicoll/preload/kept_errno.hpp"
 #include "phicoll/preload/patience.hpp"
 #include "phicoll/preload/uncancelled.hpp"
 
@@ -107,7 +108,9 @@ __attribute__((constructor)) void begin() {
 Places* make_places(int size) {
   const char* const text = getenv("PHICOLL_PTHREAD_BARRIER");
   PhicollThreads* threads = nullptr;
-  const phicoll_preload::Uncancelled uncancelled;  // a tuning table is read
+  // A tuning table is read.
+  const phicoll_preload::Uncancelled uncancelled;
+  const phicoll_preload::KeptErrno kept;
   if (phicoll_preload_threads(text != nullptr && text[0] != '\0' ? text : "auto", size, size > cpus ? 1 : 0,
                               1, &threads) != PHICOLL_DONE) {
     left_alone.set("%s", phicoll_preload_error());
