@@ -53,17 +53,17 @@ struct Guard {
   pthread_mutex_t& held;
 };
 
-/// The calling thread, and the places that it found last.
+/// The calling thread, and the places that it found lately: two for each `sets` barriers in a row.
 struct Self {
   struct Found {
     const Turns* barrier;
     Place* place;
     uint32_t generation;
   };
-  static constexpr std::size_t kept = 8;
+  static constexpr std::size_t sets = 8;
 
   Record* record;
-  Found found[kept];
+  Found found[sets][2];  // the later one first
 };
 thread_local Self self __attribute__((tls_model("initial-exec")));
 
@@ -198,8 +198,9 @@ bool Turns::has_places() {
 /// This thread's place: as noted, or as the barrier knows it, or, with `settle`, one whose owner has ended or that has none.
 Place* Turns::find(bool settle) {
   if (!know_this_thread()) return nullptr;
-  Self::Found& noted = self.found[(reinterpret_cast<uintptr_t>(this) / sizeof(Turns)) % Self::kept];
-  if (noted.barrier == this && noted.generation == generation_) return noted.place;
+  auto& noted = self.found[(reinterpret_cast<uintptr_t>(this) / sizeof(Turns)) % Self::sets];
+  for (const Self::Found& one : noted)
+    if (one.barrier == this && one.generation == generation_) return one.place;
   const Guard guard(lock_);
   if (!has_places()) return nullptr;
   const uint32_t own = self.record->generation.load(std::memory_order_relaxed);
@@ -217,7 +218,10 @@ Place* Turns::find(bool settle) {
     empty->owner_generation = own;
     found = empty;
   }
-  if (found != nullptr) noted = Self::Found{this, found, generation_};
+  if (found != nullptr) {
+    noted[1] = noted[0];
+    noted[0] = Self::Found{this, found, generation_};
+  }
   return found;
 }
 
