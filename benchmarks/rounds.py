@@ -82,12 +82,11 @@ class Systems:
         from phicoll import _core
 
         host, defaults = _core.host_numbers(), _core.default_numbers()
-        changed = [
-            f"{name}={value}"
-            for name, value in host["numbers"].items()
-            if value != defaults[name] and name != "numbers-seen"
-        ]
-        return "measured: " + ", ".join(changed) if changed else "the defaults"
+        changed: dict[str, list[str]] = {}
+        for name, origin in host["origins"].items():
+            if host["numbers"][name] != defaults[name]:
+                changed.setdefault(origin, []).append(f"{name}={host['numbers'][name]}")
+        return "; ".join(f"{origin}: {', '.join(of)}" for origin, of in changed.items()) or "the defaults"
 
     def start_phicoll(self, ranks: int, start_s: float) -> Any:
         return phicoll_peer.PhicollPeer(ranks, self.cpus, kind=self.kind, start_s=start_s)

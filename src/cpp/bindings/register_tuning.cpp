@@ -48,12 +48,13 @@ py::dict table_dict(const TuningTable& table) {
   return found;
 }
 
-/// The host's numbers, where each is from, and their file.
+/// The host's numbers, where those that decide are from, and their file.
 py::dict numbers_dict(const HostNumbers& host, const TuningTable* table = nullptr) {
   const HostNumbers usual;
   py::dict numbers, origins;
   for (const HostNumberField& field : host_number_fields) {
     numbers[field.name] = host.*field.value;
+    if (is_mark(field)) continue;
     origins[field.name] = table != nullptr && table->sets(field)             ? "from the table"
                           : (host.numbers_seen & seen_bit(field.value)) != 0 ? "measured here"
                           : host.*field.value != usual.*field.value          ? "from the file"

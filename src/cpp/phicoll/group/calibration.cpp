@@ -28,7 +28,7 @@ namespace phicoll {
 namespace {
 
 // Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a number
-// changes.
+// changes, or the order of host_number_fields, by which the file says which were measured.
 constexpr const char* version = "9";
 // How often a measurement is tried that the user asked for.
 constexpr int attempts = 3;
@@ -198,17 +198,16 @@ bool lacks_numbers(const HostNumbers& stored, const Shape& shape, int cpus) {
   const auto lacks = [&](std::int64_t state_seen, bool far) {
     return state_seen != 0 && (stored.sizes_seen & HostNumbers::seen_in(far, sharing)) == 0;
   };
-  // Numbers that a user wrote are left alone.
   const bool others = lacks(stored.near_seen, false) || lacks(stored.far_seen, true);
-  return stored.state != HostNumbers::measured || one || others || stored.disturbed != 0;
+  const bool none = stored.near_seen == 0 && stored.far_seen == 0;
+  // Numbers that a user wrote are left alone.
+  return stored.state != HostNumbers::measured || one || others || (none && stored.disturbed != 0);
 }
 
 std::string numbers_digest(HostNumbers numbers) {
   const HostNumbers usual;
-  for (std::int64_t HostNumbers::*const mark :
-       {&HostNumbers::near_seen, &HostNumbers::far_seen, &HostNumbers::sizes_seen, &HostNumbers::numbers_seen,
-        &HostNumbers::disturbed})
-    numbers.*mark = usual.*mark;
+  for (const HostNumberField& field : host_number_fields)
+    if (is_mark(field)) numbers.*field.value = usual.*field.value;
   const std::string lines = lines_of(numbers);
   return lines == lines_of(usual) ? std::string() : hexadecimal(text_hash(lines));
 }

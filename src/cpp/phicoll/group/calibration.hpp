@@ -4,10 +4,10 @@
 // ranks of a group.
 //
 // - The process that makes a group reads the file and passes the numbers on with the group.
-// - Without a file, the group's first large call measures. All ranks are in that call. Rank 0 and a rank on another CPU
-//   measure, then rank 0 tells all and writes the file.
+// - Where the file lacks numbers, or is none, the group's first large call measures. All ranks are in that call. Rank 0 and a
+//   rank on another CPU measure, then rank 0 tells all and writes the file.
 // - A file is written under a lock and gets its name once it is complete. If two groups come at once, one measures; the
-//   other has the defaults.
+//   other keeps what it has.
 
 #include <atomic>
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace phicoll {
 
 class Communicator;
 
-/// The time after which measuring stops; numbers that it did not reach keep their defaults.
+/// The time after which measuring stops; numbers that it did not reach stay as they are.
 constexpr std::int64_t calibrating_ns = 80 * 1000 * 1000;
 /// The part of it that a group whose ranks share CPUs leaves to the pair that measures how bytes are copied.
 constexpr std::int64_t calibrating_copies_ns = 25 * 1000 * 1000;

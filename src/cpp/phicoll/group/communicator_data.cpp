@@ -72,7 +72,10 @@ void Communicator::calibrate(bool anew) {
       measure(true, {false, sharing, true, calibrating_ns - calibrating_copies_ns});
   }
   if (shape_.tuning() != nullptr) shape_.tuning()->table.apply_numbers(&host);
-  shape_.set_host(host);
+  {
+    const RankWork::Hold work(*memory_.work);  // under which another thread of the rank may read the shape
+    shape_.set_host(host);
+  }
   hand_over_.set_host(host);
   if (collectives_) collectives_->choose_anew();
 }

@@ -184,8 +184,10 @@ Messages::~Messages() {
 
 void Messages::send_all() {
   const std::lock_guard<ThreadLock> own(lock);
-  endpoint.tell_of_sends();
-  endpoint.wait_for(port, [this] { return channels.broken() || !endpoint.sends(); });
+  call([this] {
+    endpoint.tell_of_sends();
+    endpoint.wait_for(port, [this] { return channels.broken() || !endpoint.sends(); });
+  });
 }
 
 SharedTransfer Messages::spare(const Transfer& wanted) {
@@ -418,11 +420,11 @@ std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, std:
 
 bool Communicator::test(const Transfer& transfer) {
   if (!transfer.done) on_messages([](Messages& own) { own.endpoint.progress(own.port); });
-  if (transfer.done)
-    check_taken(transfer);
-  else
-    memory_.work->looked_in_vain();
-  return transfer.done;
+  if (!transfer.done) memory_.work->looked_in_vain();
+  // Looking may have ended it, and another thread of the rank may end it at any time.
+  const bool done = transfer.done;
+  if (done) check_taken(transfer);
+  return done;
 }
 
 void Communicator::wait(Transfer& transfer) {

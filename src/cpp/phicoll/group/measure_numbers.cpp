@@ -118,6 +118,7 @@ class NumberTrials {
   NumberTrials(Communicator& ranks, const HostNumbers& from, const Calibrating& what)
       : ranks_(ranks),
         numbers_(from),
+        seen_before_(from.numbers_seen),
         what_(what),
         began_ns_(os::now_ns()),
         most_ns_(what.most_ns),
@@ -258,7 +259,7 @@ class NumberTrials {
             continue;
           }
           late = proof == Proof::late;
-          undo(operation, bytes, late ? unproved_ : usual_);
+          undo(operation, bytes, late ? unproved_ : usual_, late);
           undone = true;
         }
     }
@@ -291,9 +292,9 @@ class NumberTrials {
     facts.bytes = bytes;
     return {operation, phicoll::choose(shape, facts).spec.text(), of};
   }
-  // One number after another, until the choice is the usual one; if it never is, all numbers. What loses stays undone when the
-  // time is over.
-  void undo(Operation operation, std::size_t bytes, const H& usual) {
+  // One number after another, until the choice is the usual one; if it never is, all numbers. A later call that was not compared
+  // in time does not bring back what lost. What was not compared, `late`, counts as not measured.
+  void undo(Operation operation, std::size_t bytes, const H& usual, bool late) {
     const std::string wanted = chosen(operation, bytes, usual).name();
     for (const bool all : {false, true}) {
       const auto undo_one = [&](std::int64_t H::*number) {
@@ -303,6 +304,7 @@ class NumberTrials {
         if (now == wanted || (!all && chosen(operation, bytes, without).name() == now)) return;
         numbers_ = without;
         unproved_.*number = usual.*number;
+        if (late) numbers_.numbers_seen &= seen_before_ | ~seen_bit(number);
       };
       for (std::int64_t H::*const way : measured_ways) undo_one(way);
       for (std::int64_t H::*const size : measured_sizes) undo_one(size);
@@ -665,7 +667,8 @@ class NumberTrials {
   Communicator& ranks_;
   HostNumbers numbers_;
   HostNumbers usual_;     // with the values from which numbers were measured
-  HostNumbers unproved_;  // the same, but those that were measured before as they are now
+  HostNumbers unproved_;  // the same; of numbers that were measured before, what both measurements gave
+  const std::int64_t seen_before_;
   Calibrating what_;
   std::int64_t began_ns_;
   std::int64_t most_ns_;

@@ -98,6 +98,7 @@ void RankWork::end_communicator(Addressed& one) {
 
 void RankWork::take_back(const Transfer& transfer) {
   const Hold list(*this);
+  if (!list) return;  // a fork, which has copies of what its parent goes on with
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (all_[i] != nullptr) all_[i]->take_back(transfer);
 }

@@ -124,6 +124,13 @@ constexpr HostNumberField host_number_fields[] = {
     {"numbers-seen", &HostNumbers::numbers_seen, 0, (std::int64_t{1} << 32) - 1},
     {"disturbed", &HostNumbers::disturbed, 0, 1000000}};
 
+/// Whether it tells how others were measured, and decides nothing.
+constexpr bool is_mark(const HostNumberField& field) {
+  return field.value == &HostNumbers::near_seen || field.value == &HostNumbers::far_seen ||
+         field.value == &HostNumbers::sizes_seen || field.value == &HostNumbers::numbers_seen ||
+         field.value == &HostNumbers::disturbed;
+}
+
 /// A number's part of numbers_seen: 2 to the power of its place above.
 inline std::int64_t seen_bit(std::int64_t HostNumbers::*number) {
   std::int64_t bit = 1;
@@ -133,5 +140,6 @@ inline std::int64_t seen_bit(std::int64_t HostNumbers::*number) {
   }
   return bit;
 }
+static_assert(sizeof host_number_fields / sizeof *host_number_fields < 63, "seen_bit() has a bit for each");
 
 }  // namespace phicoll

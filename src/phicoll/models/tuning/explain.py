@@ -53,7 +53,7 @@ class Choice:
         Where each of these numbers is from: ``"measured here"``, ``"default"``, ``"from the table"``, or ``"from the
         file"`` for another value in the file of this kind of host.
     disturbed:
-        How many calibrations in a row were disturbed and dropped; the next group tries again.
+        How many calibrations in a row were disturbed and dropped; groups that lack numbers try again.
     tuned:
         Whether a row of the table decided.
     from_bytes, to_bytes:
@@ -123,7 +123,7 @@ class Choice:
             if "," in how:
                 how = ", ".join(f"{name} {origin}" for name, origin in self.origins.items())
             if self.disturbed:
-                how += "; the last calibration was disturbed by other programs and is tried again"
+                how += "; the last calibration was disturbed by other programs"
             lines.append(f"  decided by  {self.numbers} (host's numbers, {how})")
         lines.append(f"  memory      {self.shared_bytes:,} bytes of the group's")
         if self.table is None:
