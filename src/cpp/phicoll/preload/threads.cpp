@@ -20,6 +20,7 @@
 #include "phicoll/preload/engine.hpp"
 #include "phicoll/preload/guarded.hpp"
 #include "phicoll/preload/sleeping.hpp"
+#include "phicoll/preload/uncancelled.hpp"
 
 using phicoll::AlgorithmSpec;
 using phicoll::AnyCollective;
@@ -80,6 +81,7 @@ PhicollResult phicoll_preload_check_barrier(const char* barrier) {
 
 PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded, int sleepy,
                                       PhicollThreads** threads) {
+  const phicoll_preload::Uncancelled uncancelled;  // a tuning table is read
   return guarded([=] {
     Shape shape = Shape::unknown(size, crowded != 0);
     phicoll::tune(&shape, phicoll::load_tuning(phicoll::tuning_source(), phicoll::TuningMode::threads));
