@@ -1,7 +1,5 @@
 #include "phicoll/group/collectives.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <exception>
 
@@ -12,6 +10,7 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/liveness.hpp"
 #include "phicoll/os/membarrier.hpp"
+#include "phicoll/os/nap.hpp"
 
 namespace phicoll {
 
@@ -139,12 +138,8 @@ void Collectives::wait_for_readers(std::uint64_t call) {
   const int own = owner_->rank();
   board->done(own, call);
   constexpr std::int64_t shortest_ns = 100 * 1000;
-  const auto nap = [](std::int64_t ns) {
-    const timespec time = {0, static_cast<long>(ns)};
-    nanosleep(&time, nullptr);
-  };
   // Without such a barrier: any store is seen long before this.
-  if (!os::membarrier_all(control.shared())) nap(10 * shortest_ns);
+  if (!os::membarrier_all(control.shared())) os::nap(10 * shortest_ns);
   // Ends by the clock: on a busy machine a nap takes many times as long as asked.
   const std::int64_t end_ns = os::now_ns() + (control.shared() ? 200 : 10000) * std::int64_t{1000000};
   const auto has_ended = [&](int r) { return control.shared() && os::process_has_ended(control.pid(r)); };
@@ -153,7 +148,7 @@ void Collectives::wait_for_readers(std::uint64_t call) {
     // Naps grow: many ranks that nap here would keep those that they wait for from their CPUs.
     for (std::int64_t ns = shortest_ns; board->inside(r, call) && os::now_ns() < end_ns && !has_ended(r);
          ns = std::min(2 * ns, 20 * shortest_ns))
-      nap(ns);
+      os::nap(ns);
   }
 }
 

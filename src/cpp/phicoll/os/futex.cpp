@@ -10,6 +10,7 @@
 
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/fallbacks.hpp"
+#include "phicoll/os/kept_errno.hpp"
 
 namespace phicoll {
 namespace os {
@@ -64,10 +65,8 @@ int wait(const std::atomic<std::uint32_t>* word, std::uint32_t expected, std::in
 
 int futex_wait(const std::atomic<std::uint32_t>* word, std::uint32_t expected, std::int64_t timeout_ns,
                bool shared) {
-  const int kept = errno;
-  const int result = wait(word, expected, timeout_ns, shared);
-  errno = kept;
-  return result;
+  const KeptErrno kept;
+  return wait(word, expected, timeout_ns, shared);
 }
 
 int futex_wake(std::atomic<std::uint32_t>* word, int count, bool shared) {

@@ -2,7 +2,8 @@
 
 #include <errno.h>
 
-namespace phicoll_preload {
+namespace phicoll {
+namespace os {
 
 /// Leaves errno as it was: no barrier of pthread or OpenMP sets it, so a program may look at it after one.
 class KeptErrno {
@@ -16,4 +17,5 @@ class KeptErrno {
   const int before_ = errno;
 };
 
-}  // namespace phicoll_preload
+}  // namespace os
+}  // namespace phicoll

@@ -15,8 +15,8 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/process_group.hpp"
+#include "phicoll/os/kept_errno.hpp"
 #include "phicoll/preload/guarded.hpp"
-#include "phicoll/preload/kept_errno.hpp"
 #include "phicoll/preload/uncancelled.hpp"
 #include "phicoll/version.hpp"
 
@@ -87,7 +87,7 @@ const char* phicoll_preload_error(void) {
 void phicoll_preload_print(const char* format, ...) {
   if (!has_stderr) return;
   const phicoll_preload::Uncancelled uncancelled;
-  const phicoll_preload::KeptErrno kept;
+  const phicoll::os::KeptErrno kept;
   va_list values;
   va_start(values, format);
   std::vfprintf(stderr, format, values);

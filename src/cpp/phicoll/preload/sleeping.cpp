@@ -9,8 +9,8 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/futex.hpp"
+#include "phicoll/os/kept_errno.hpp"
 #include "phicoll/os/nap.hpp"
-#include "phicoll/preload/kept_errno.hpp"
 
 namespace phicoll_preload {
 
@@ -37,7 +37,7 @@ bool Bedroom::shares_cpu(int rank, unsigned& waits) {
   }
   ++waits;
   if (waits < waits_before_a_move || (waits & (waits - 1)) != 0) return true;
-  const KeptErrno kept;
+  const phicoll::os::KeptErrno kept;
   std::vector<int> taken(static_cast<std::size_t>(size_));
   for (int r = 0; r < size_; ++r) taken[static_cast<std::size_t>(r)] = control_.noted_cpu(r);
   const auto lower = taken.begin() + rank;

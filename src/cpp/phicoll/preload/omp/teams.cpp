@@ -6,8 +6,8 @@
 
 #include <new>
 
+#include "phicoll/os/kept_errno.hpp"
 #include "phicoll/preload/forks.hpp"
-#include "phicoll/preload/kept_errno.hpp"
 #include "phicoll/preload/patience.hpp"
 
 namespace phicoll_omp {
@@ -50,7 +50,7 @@ bool sleepy() {
 }
 
 Team* make(int size, int crowded) {
-  const phicoll_preload::KeptErrno kept;
+  const phicoll::os::KeptErrno kept;
   PhicollThreads* threads = nullptr;
   if (phicoll_preload_threads(barrier_name(), size, crowded, crowded != 0 || sleepy() ? 1 : 0, &threads) !=
       PHICOLL_DONE) {

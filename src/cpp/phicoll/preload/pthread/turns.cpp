@@ -5,10 +5,9 @@
 
 #include <new>
 
+#include "phicoll/os/kept_errno.hpp"
 #include "phicoll/preload/forks.hpp"
-#include "phicoll/preload/kept_errno.hpp"
 #include "phicoll/preload/patience.hpp"
-#include "phicoll/preload/uncancelled.hpp"
 
 namespace phicoll_pthread {
 
@@ -108,9 +107,7 @@ __attribute__((constructor)) void begin() {
 Places* make_places(int size) {
   const char* const text = getenv("PHICOLL_PTHREAD_BARRIER");
   PhicollThreads* threads = nullptr;
-  // A tuning table is read.
-  const phicoll_preload::Uncancelled uncancelled;
-  const phicoll_preload::KeptErrno kept;
+  const phicoll::os::KeptErrno kept;
   if (phicoll_preload_threads(text != nullptr && text[0] != '\0' ? text : "auto", size, size > cpus ? 1 : 0,
                               1, &threads) != PHICOLL_DONE) {
     left_alone.set("%s", phicoll_preload_error());
@@ -322,7 +319,8 @@ void Turns::give_back() {
   free_barriers = this;
 }
 
-// The barriers' own locks may have been held. Places in use are left to nobody: their seats may have been passed unequally often.
+// The barriers' own locks may have been held. Nobody gets the places in use: some of their seats may have been passed more often than
+// others.
 void Turns::begin_anew() {
   Turns* const all = barriers.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < begun; ++i) {
