@@ -506,7 +506,6 @@ py::array_t<std::uint8_t> CommunicatorHandle::view_shared(std::uint64_t offset, 
   return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes), memory, owner);
 }
 
-// All bits if one rank has it alone, else the number of ranks that share it.
 namespace {
 
 // A window lock's word is the number of ranks that share it, and these bits: one rank holds it alone; a rank has left with it.

@@ -131,7 +131,7 @@ class Win(HasErrhandler, metaclass=Explained):
     def Free(self) -> None:
         """End the window; its memory must not be used any more. Collective."""
         for place in [*self._locked]:
-            self.Unlock(place)  # its word goes
+            self.Unlock(place)  # before its word is given back
         self._own.Barrier()
         if self._own.rank == 0:
             self._own._whole.release_shared(self._place)

@@ -28,8 +28,7 @@ struct Division {
   std::size_t most_at_once;  ///< bytes of a message that are sent before its receive has matched it
 
   std::size_t pool() const { return 4 * quarter; }
-  /// The bytes of a larger one that are. They are copied twice, one time after the other, so there are few if both ranks may copy the
-  /// rest once.
+  /// Those of a larger message. They are copied twice, in turn, so there are few if both ranks may copy the rest, which is copied once.
   std::size_t first_part(std::size_t bytes) const {
     return bytes < CopyWays::least_bytes ? most_at_once / 2 : std::min(least_piece * 2, most_at_once / 2);
   }

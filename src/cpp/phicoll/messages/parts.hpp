@@ -26,8 +26,8 @@ class Parts {
 
  private:
   static constexpr std::size_t part = 65536;
-  static constexpr std::uint64_t most =
-      32;  // at once: the peer of a rank that loses its CPU copies the others
+  // At once: if a rank loses its CPU, its peer copies the rest.
+  static constexpr std::uint64_t most = 32;
   std::size_t from_;
   std::size_t to_;
 };

@@ -41,9 +41,9 @@ bool leads(const Nodes& nodes) {
   return nodes.place == 0;
 }
 
-/// A call within a node, which is one of those that a call of the program's consists of. An algorithm that a variable names and that
-/// cannot serve it gives way to `auto`, in the operation's later calls among these ranks too. The call cannot be left to the MPI: the
-/// node's ranks get the same answer, but other nodes' ranks may get another.
+/// One of the calls within a node that make up a call of the program's. If the algorithm that a variable names cannot serve it, `auto`
+/// does, and serves the operation's later calls among these ranks too. The call cannot be left to the MPI: the node's ranks get the
+/// same answer, but other nodes' ranks may get another.
 template <class Call>
 PhicollResult within(const Nodes& nodes, const char* operation, Call call) {
   const PhicollResult result = call();

@@ -137,7 +137,7 @@ bool chars_are_integers() {
 
 constexpr size_t most_packed = size_t{1} << 30;
 
-// The MPI packs or unpacks some elements, of `bytes` in all. Return whether it did.
+// Packs or unpacks some elements, of `bytes` in all, by the MPI. Returns whether it did.
 #if MPI_VERSION >= 4
 bool pack_some(const void* from, size_t count, MPI_Datatype type, unsigned char* to, size_t bytes) {
   MPI_Count at = 0;
