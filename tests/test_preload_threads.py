@@ -264,8 +264,13 @@ def test_a_constructor_waits_for_threads_that_use_a_barrier(plain: Compiled) -> 
 
 
 def test_a_program_without_a_free_key_has_its_barriers(plain: Compiled) -> None:
-    done = run("pthread", plain.program("pthread/no_key.c", openmp=False))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "right\n", "")
+    program = plain.program("pthread/no_key.c", openmp=False)
+    done = run("pthread", program, options=("--report",))
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    why = "it has taken all keys of threads (pthread_key_create)"
+    assert done.stderr.startswith(f"phicoll: pthread: the program's barriers stay with glibc: {why}\n")
+    assert done.stderr.endswith(f"\n1 barriers stayed with glibc: {why}\n")
+    assert calls(done.stderr) == {}
 
 
 def test_a_program_without_pthread_barriers_is_told_so() -> None:
@@ -313,6 +318,12 @@ def test_an_unusable_tuning_table_is_one_line(plain: Compiled, kind: str) -> Non
     assert done.stderr.count("\n") == 1
     assert "barriers stay with " in done.stderr
     assert "/no/such/table" in done.stderr
+    done = run(kind, compare(plain, kind), 12, options=("--report",), PHICOLL_TUNING="/no/such/table")
+    theirs = {
+        "omp": "barriers of the runtime, by thread +[0-9]+   ",
+        "pthread": "[0-9] barriers stayed with glibc: ",
+    }
+    assert re.search(f"{theirs[kind]}tuning: got '/no/such/table'", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])

@@ -103,14 +103,17 @@ __attribute__((destructor)) void end() {
     phicoll_preload_print("phicoll: pthread: %lu barriers made\n%-24s%12s%14s\n",
                           static_cast<unsigned long>(barriers_made.load(std::memory_order_relaxed)),
                           "rounds in phicoll", "threads", "rounds");
-    const uint64_t elsewhere = for_each_size(
+    const Elsewhere elsewhere = for_each_size(
         [](void*, int threads, uint64_t rounds) {
           phicoll_preload_print("%-24s%12d%14lu\n", "", threads, static_cast<unsigned long>(rounds));
         },
         nullptr);
-    if (elsewhere != 0)
+    if (elsewhere.crowded != 0)
       phicoll_preload_print("%lu barriers went on in glibc: more threads came than they have places\n",
-                            static_cast<unsigned long>(elsewhere));
+                            static_cast<unsigned long>(elsewhere.crowded));
+    if (elsewhere.stayed != 0)
+      phicoll_preload_print("%lu barriers stayed with glibc: %s\n",
+                            static_cast<unsigned long>(elsewhere.stayed), left_alone.text());
   }
   if (!used && speaks_for_the_command("PHICOLL_PTHREAD_PROCESS"))
     phicoll_preload_print("phicoll: pthread: the program made no pthread barrier\n");
@@ -136,10 +139,8 @@ PHICOLL_EXPORT int pthread_barrier_init(pthread_barrier_t* __restrict barrier,
   phicoll_pthread::barriers_made.fetch_add(1, std::memory_order_relaxed);
   if (count < 2 || count > static_cast<unsigned>(phicoll_preload_most_threads())) return 0;
   if (phicoll_pthread::second) return 0;
-  if (phicoll_pthread::left_alone)
-    phicoll_pthread::left_alone.say();
-  else
-    phicoll_pthread::note(barrier, Turns::take(barrier, static_cast<int>(count)));
+  phicoll_pthread::note(barrier, Turns::take(barrier, static_cast<int>(count)));
+  phicoll_pthread::left_alone.say();
   return 0;
 }
 

@@ -40,7 +40,7 @@ Turns* free_barriers;
 Record* free_records;
 Places* free_places;
 Places* all_places;
-uint64_t went_elsewhere;
+Elsewhere went_elsewhere;
 pthread_key_t at_exit;
 bool has_key;
 
@@ -80,7 +80,10 @@ bool know_this_thread() {
   if (self.record != nullptr) return true;
   const Guard guard(shared_lock);
   if (!has_key) has_key = pthread_key_create(&at_exit, end_of_thread) == 0;
-  if (!has_key) return false;
+  if (!has_key) {
+    left_alone.set("it has taken all keys of threads (pthread_key_create)");
+    return false;
+  }
   Record* record = free_records;
   if (record != nullptr)
     free_records = record->next;
@@ -148,6 +151,10 @@ Places* take_places(int size) {
 
 Turns* Turns::take(const void* object, int size) {
   const Guard guard(shared_lock);
+  if (left_alone) {
+    ++went_elsewhere.stayed;
+    return nullptr;
+  }
   Turns* all = barriers.load(std::memory_order_relaxed);
   if (all == nullptr) {
     void* const space = mmap(nullptr, most_barriers * sizeof(Turns), PROT_READ | PROT_WRITE,
@@ -188,8 +195,11 @@ bool Turns::has_places() {
   if (places_ != nullptr) return true;
   if (elsewhere_.load(std::memory_order_relaxed) != 0) return false;
   places_ = take_places(size_);
-  if (places_ == nullptr) elsewhere_.store(1, std::memory_order_release);
-  return places_ != nullptr;
+  if (places_ != nullptr) return true;
+  elsewhere_.store(1, std::memory_order_release);
+  const Guard shared(shared_lock);
+  ++went_elsewhere.stayed;
+  return false;
 }
 
 /// This thread's place: as noted, or as the barrier knows it, or, with `settle`, one whose owner has ended or that has none.
@@ -270,7 +280,7 @@ Turns::Outcome Turns::wait_without_place(Place* own) {
     if (taken == nullptr) {
       elsewhere_.store(1, std::memory_order_release);
       const Guard shared(shared_lock);
-      ++went_elsewhere;
+      ++went_elsewhere.crowded;
       return Outcome::elsewhere;
     }
     taken->entered.store(round * one_round + lock_bit, std::memory_order_relaxed);
@@ -333,10 +343,10 @@ void Turns::begin_anew() {
     places->rounds = 0;
     places->first[0].left.store(0, std::memory_order_relaxed);
   }
-  went_elsewhere = 0;
+  went_elsewhere = Elsewhere{};
 }
 
-uint64_t for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context) {
+Elsewhere for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context) {
   const Guard guard(shared_lock);
   for (int size = 2; size <= phicoll_preload_most_threads(); ++size) {
     uint64_t rounds = 0;

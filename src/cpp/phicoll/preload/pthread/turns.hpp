@@ -45,7 +45,7 @@ class Turns {
     elsewhere  ///< nothing was done: the program's own barrier serves this call
   };
 
-  /// Takes places for the object, with `size` threads (2 or more); null if there is no room.
+  /// Takes places for the object, with `size` threads (2 or more); null if there is no room, or barriers stay with glibc.
   static Turns* take(const void* object, int size);
   /// The places taken for the object, if `pointer` is that; else null. `pointer` may be anything.
   static Turns* of(const void* object, const void* pointer);
@@ -77,7 +77,13 @@ class Turns {
   pthread_mutex_t lock_;
 };
 
-/// For the report of this process alone: calls `tell(context, threads, rounds)` for each number of threads, and returns the barriers that went elsewhere.
-uint64_t for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context);
+/// Barriers that glibc serves after their threads came, or from the beginning.
+struct Elsewhere {
+  uint64_t crowded;  ///< more threads came than they have places
+  uint64_t stayed;   ///< there were no places to be had: see `left_alone`
+};
+
+/// For the report of this process alone: calls `tell(context, threads, rounds)` for each number of threads.
+Elsewhere for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context);
 
 }  // namespace phicoll_pthread
