@@ -183,6 +183,23 @@ def test_a_region_begins_in_a_constructor_beside_the_program_s_first(openmp: Com
     assert calls(done.stderr) == {2: 2}
 
 
+def test_a_constructor_waits_for_a_thread_that_begins_its_object_s_first_region(openmp: Compiled) -> None:
+    if openmp.runtime:
+        pytest.skip("this runtime asks the dynamic linker, and hangs without phicoll, too")
+    host = openmp.program("openmp/host.c", openmp=False)
+    done = run("omp", host, plugin(openmp, "-DWAITS", name="waits.so"), options=("--report",))
+    assert done.stdout == "0 wrong in a constructor\n0 wrong\n", done.stderr
+    assert calls(done.stderr) == {3: 2 * 398}
+
+
+def test_an_object_may_be_closed_and_loaded_again(openmp: Compiled) -> None:
+    host = openmp.program("openmp/host.c", "-DCLOSES", name="closes", openmp=False)
+    loaded = plugin(openmp, name="plugin.so")
+    done = run("omp", host, loaded, loaded, loaded, options=("--report",))
+    assert done.stdout == 3 * "0 wrong\n", done.stderr
+    assert calls(done.stderr) == {3: 3 * 398}
+
+
 def test_deep_regions_of_llvm_s_compilers_need_little_stack(openmp: Compiled) -> None:
     if openmp.runtime == []:
         pytest.skip("libgomp has no such regions")

@@ -1,7 +1,8 @@
 // Replaces a program's calls of its OpenMP runtime: the beginnings of parallel regions and the barriers in them. Forks,
-// joins, work sharing and all else stay the runtime's.
+// joins, work sharing and all else stay the runtime's. dlclose() is replaced too, so that no runtime goes.
 
 #include <alloca.h>
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,11 @@ inline const Runtime& open(const void* address) {
 PHICOLL_EXPORT void GOMP_parallel(Outlined f, void* data, unsigned threads, unsigned flags) {
   parallel(HERE, f, data,
            [=](const Runtime& r, Outlined work, void* region) { r.parallel(work, region, threads, flags); });
+}
+
+PHICOLL_EXPORT int dlclose(void* object) {
+  phicoll_omp::keep_runtimes();
+  return reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"))(object);
 }
 
 PHICOLL_EXPORT unsigned GOMP_parallel_reductions(Outlined f, void* data, unsigned threads, unsigned flags) {

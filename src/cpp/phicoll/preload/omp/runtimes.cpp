@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
+#include "phicoll/os/kept_errno.hpp"
 #include "phicoll/preload/engine.hpp"
 #include "phicoll/preload/forks.hpp"
 
@@ -36,6 +38,7 @@ Caller callers[most_callers];
 std::atomic<int> caller_count{0};
 Runtime runtimes[most_runtimes];
 std::atomic<int> runtime_count{0};
+std::atomic<bool> stays[most_runtimes];  // each runtime, until the process ends
 std::atomic<const Caller*> last_caller{nullptr};
 
 __attribute__((constructor)) void begin() {
@@ -78,6 +81,8 @@ struct Dynamic {
   };
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
+  const std::uint32_t* gnu_hash = nullptr;
+  const std::uint32_t* hash = nullptr;  // the older table
   // Data's and calls'. On x86-64 and aarch64 all have an addend.
   Relocations data{}, calls{};
 
@@ -92,6 +97,34 @@ struct Dynamic {
     }
     return end;
   }
+
+  bool defines(std::size_t i, const char* name) const {
+    return symbols[i].st_shndx != SHN_UNDEF && strcmp(names + symbols[i].st_name, name) == 0;
+  }
+
+  /// The symbol of this name that the object defines; null if there is none.
+  const ElfW(Sym) * definition(const char* name) const {
+    if (symbols == nullptr || names == nullptr) return nullptr;
+    if (gnu_hash == nullptr) {
+      const std::uint32_t count = hash != nullptr ? hash[1] : 0;
+      for (std::uint32_t i = 1; i < count; ++i)
+        if (defines(i, name)) return &symbols[i];
+      return nullptr;
+    }
+    // Four numbers, words of a filter, the first symbol of each bucket, and each symbol's hash, whose lowest bit ends a bucket.
+    const std::uint32_t buckets = gnu_hash[0], first_hashed = gnu_hash[1], filter_words = gnu_hash[2];
+    const std::uint32_t* const firsts = gnu_hash + 4 + filter_words * (sizeof(ElfW(Addr)) / 4);
+    const std::uint32_t* const hashes = firsts + buckets;
+    std::uint32_t wanted = 5381;
+    for (const char* at = name; *at != '\0'; ++at) wanted = wanted * 33 + static_cast<unsigned char>(*at);
+    std::uint32_t i = buckets != 0 ? firsts[wanted % buckets] : 0;
+    if (i < first_hashed) return nullptr;
+    for (;; ++i) {
+      const std::uint32_t here = hashes[i - first_hashed];
+      if ((here | 1) == (wanted | 1) && defines(i, name)) return &symbols[i];
+      if ((here & 1) != 0) return nullptr;
+    }
+  }
 };
 
 Dynamic dynamic_of(const dl_phdr_info& object) {
@@ -105,6 +138,8 @@ Dynamic dynamic_of(const dl_phdr_info& object) {
       const ElfW(Addr) at = value < object.dlpi_addr ? value + object.dlpi_addr : value;
       if (entry->d_tag == DT_SYMTAB) found.symbols = reinterpret_cast<const ElfW(Sym)*>(at);
       if (entry->d_tag == DT_STRTAB) found.names = reinterpret_cast<const char*>(at);
+      if (entry->d_tag == DT_GNU_HASH) found.gnu_hash = reinterpret_cast<const std::uint32_t*>(at);
+      if (entry->d_tag == DT_HASH) found.hash = reinterpret_cast<const std::uint32_t*>(at);
       if (entry->d_tag == DT_RELA) found.data.first = reinterpret_cast<const ElfW(Rela)*>(at);
       if (entry->d_tag == DT_RELASZ) found.data.bytes = value;
       if (entry->d_tag == DT_RELACOUNT) found.data.without_symbol = value;
@@ -134,82 +169,85 @@ int look_at_imports(dl_phdr_info* object, std::size_t, void*) {
 
 // --- Which runtime
 
-void* base_of(const void* address) {
-  Dl_info info;
-  return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+/// `find(symbol)` is what the runtime's object has; `num_threads` is null if that is no runtime.
+template <class Find>
+Runtime runtime_of(Find find) {
+  Runtime made{};
+#define X(member, symbol, type) made.member = reinterpret_cast<type>(find(symbol));
+  PHICOLL_OMP_FUNCTIONS(X)
+#undef X
+  return made.thread_num != nullptr && made.num_threads != nullptr && made.num_procs != nullptr ? made
+                                                                                                : Runtime{};
+}
+
+/// The objects that define a function, without libraries of this kind.
+struct Definers {
+  const char* symbol;
+  int count;
+  const void* first;  ///< the function of the first of them
+  Runtime runtime;    ///< that object's
+};
+
+int look_for_definer(dl_phdr_info* object, std::size_t, void* definers) {
+  auto& all = *static_cast<Definers*>(definers);
+  const Dynamic dynamic = dynamic_of(*object);
+  const auto find = [&](const char* symbol) -> const void* {
+    const ElfW(Sym)* const found = dynamic.definition(symbol);
+    return found != nullptr ? reinterpret_cast<const void*>(object->dlpi_addr + found->st_value) : nullptr;
+  };
+  const void* const function = find(all.symbol);
+  if (function == nullptr || find(mark) != nullptr) return 0;
+  if (all.count++ != 0) return 0;
+  all.first = function;
+  all.runtime = runtime_of([&](const char* symbol) { return const_cast<void*>(find(symbol)); });
+  return 0;
 }
 
 /// Whether the address is in a library of this kind.
 bool is_ours(const void* address) {
   Dl_info info;
+  Dl_info marked;
   if (dladdr(address, &info) == 0) return false;
   void* const object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (object == nullptr) return false;
-  const void* const marked = dlsym(object, mark);
-  const bool ours = marked != nullptr && base_of(marked) == info.dli_fbase;
+  const void* const found = dlsym(object, mark);
   dlclose(object);
-  return ours;
+  return found != nullptr && dladdr(found, &marked) != 0 && marked.dli_fbase == info.dli_fbase;
 }
 
-// Names first, since the loader's locks must not be taken within dl_iterate_phdr.
-struct Names {
-  char* of[most_callers];
-  int count;
-};
-
-int note_name(dl_phdr_info* object, std::size_t, void* names) {
-  auto& all = *static_cast<Names*>(names);
-  if (object->dlpi_name != nullptr && object->dlpi_name[0] != '\0' && all.count < most_callers)
-    all.of[all.count++] = strdup(object->dlpi_name);
-  return 0;
-}
-
-void* definition_anywhere(const char* symbol) {
-  auto* const names = static_cast<Names*>(calloc(1, sizeof(Names)));
-  if (names == nullptr) return nullptr;
-  dl_iterate_phdr(note_name, names);
-  void* found = nullptr;
-  for (int i = 0; i < names->count; ++i) {
-    void* const object = found == nullptr ? dlopen(names->of[i], RTLD_LAZY | RTLD_NOLOAD) : nullptr;
-    free(names->of[i]);
-    if (object == nullptr) continue;
-    found = dlsym(object, symbol);
-    dlclose(object);
-    if (found != nullptr && is_ours(found)) found = nullptr;
-  }
-  free(names);
-  return found;
-}
-
-/// What `symbol` would have resolved to in the object of this address: in the first object of the global scope that has
-/// it, else in those that the object was loaded with, else in any.
-void* definition_for(const void* address, const char* symbol) {
-  void* found = dlsym(RTLD_NEXT, symbol);
+/// What `symbol` would have resolved to in the object of this address: in the first object of the global scope that has it, else in
+/// those that the object was loaded with, else in `any`. Waits while another thread loads an object, until its constructors have
+/// ended.
+const void* definition_for(const void* address, const char* symbol, const void* any) {
+  const void* found = dlsym(RTLD_NEXT, symbol);
   if (found != nullptr && !is_ours(found)) return found;
   Dl_info info;
-  if (dladdr(address, &info) != 0 && info.dli_fname != nullptr) {
-    if (void* const object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
-      found = dlsym(object, symbol);
-      dlclose(object);
-      if (found != nullptr && !is_ours(found)) return found;
-    }
-  }
-  return definition_anywhere(symbol);
+  if (dladdr(address, &info) == 0) return any;
+  void* const object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (object == nullptr) return any;
+  found = dlsym(object, symbol);
+  dlclose(object);
+  return found != nullptr && !is_ours(found) ? found : any;
 }
 
-/// The runtime that has this function, or without a base if there is none.
-Runtime runtime_with(const void* function) {
-  Runtime made{};
-  Dl_info info;
-  if (function == nullptr || dladdr(function, &info) == 0) return made;
-  made.handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);  // never closed
-  if (made.handle == nullptr) return made;
-#define X(member, symbol, type) made.member = reinterpret_cast<type>(dlsym(made.handle, symbol));
-  PHICOLL_OMP_FUNCTIONS(X)
-#undef X
-  if (made.thread_num == nullptr || made.num_threads == nullptr || made.num_procs == nullptr) return made;
-  made.cpus = made.num_procs();
-  made.base = info.dli_fbase;
+/// The runtime that the object with this address reaches by `symbol`; without functions if there is none. If one object alone defines it,
+/// and that is GNU's runtime, the dynamic linker is not asked: the calling thread may be one that a constructor waits for. (LLVM's and
+/// Intel's runtimes ask it in their first call, with a lock of theirs held, which a constructor's region may want. So there the linker is
+/// asked before that call.)
+Runtime runtime_for(const void* address, const char* symbol) {
+  Definers definers{symbol, 0, nullptr, {}};
+  dl_iterate_phdr(look_for_definer, &definers);
+  Runtime made = definers.runtime;
+  if (definers.count > 1 || made.num_threads == nullptr || made.kmp_fork_call != nullptr) {
+    Dl_info info;
+    const void* const function = definition_for(address, symbol, definers.first);
+    if (function == nullptr || dladdr(function, &info) == 0) return Runtime{};
+    void* const object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (object == nullptr) return Runtime{};
+    made = runtime_of([=](const char* name) { return dlsym(object, name); });
+    dlclose(object);
+  }
+  if (made.num_procs != nullptr) made.cpus = made.num_procs();
   return made;
 }
 
@@ -217,7 +255,8 @@ Runtime runtime_with(const void* function) {
 const Runtime* entry_of(const Runtime& runtime) {
   const int known = runtime_count.load(std::memory_order_relaxed);
   for (int i = 0; i < known; ++i)
-    if (runtimes[i].base == runtime.base) return &runtimes[i];
+    if (runtimes[i].parallel == runtime.parallel && runtimes[i].kmp_fork_call == runtime.kmp_fork_call)
+      return &runtimes[i];
   if (known == most_runtimes) return nullptr;
   runtimes[known] = runtime;
   runtime_count.store(known + 1, std::memory_order_release);
@@ -253,18 +292,19 @@ const Caller* find(const void* address, bool kmp) {
 }
 
 // Asks the dynamic linker and the runtime before it takes the lock: a thread may hold their locks while another, which it waits for,
-// wants this one, as where an object's constructor begins a region.
+// wants this one, as where an object's constructor begins a region. (What dl_iterate_phdr locks, no constructor holds.)
 const Caller& meet(const void* address, bool kmp) {
+  const phicoll::os::KeptErrno kept;
   dl_iterate_phdr(look_at_imports, nullptr);
   Extent extent{static_cast<const char*>(address), static_cast<const char*>(address),
                 static_cast<const char*>(address) + 1};
   dl_iterate_phdr(look_for_extent, &extent);
   const char* const symbol = kmp ? "__kmpc_fork_call" : "GOMP_parallel";
-  const Runtime found = runtime_with(definition_for(address, symbol));
+  const Runtime found = runtime_for(address, symbol);
   pthread_mutex_lock(&lock);
   const Caller* met = find(address, kmp);
   if (met == nullptr) {
-    const Runtime* const runtime = found.base != nullptr ? entry_of(found) : nullptr;
+    const Runtime* const runtime = found.num_threads != nullptr ? entry_of(found) : nullptr;
     if (runtime == nullptr) end_without(symbol);
     const int known = caller_count.load(std::memory_order_relaxed);
     static thread_local Caller unlisted;  // where thousands of objects were loaded and unloaded
@@ -288,6 +328,18 @@ const Caller& caller(const void* address, bool kmp) {
   if (known == nullptr) known = &meet(address, kmp);
   if (known >= callers && known < callers + most_callers) last_caller.store(known, std::memory_order_release);
   return *known;
+}
+
+void keep_runtimes() {
+  const int known = runtime_count.load(std::memory_order_acquire);
+  for (int i = 0; i < known; ++i) {
+    Dl_info info;
+    if (stays[i].load(std::memory_order_relaxed)) continue;
+    if (dladdr(reinterpret_cast<const void*>(runtimes[i].num_threads), &info) != 0)
+      dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);  // never closed
+    stays[i].store(true,
+                   std::memory_order_relaxed);  // where another thread has done the same, there is no harm
+  }
 }
 
 bool several_runtimes() {
