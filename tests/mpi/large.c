@@ -1,4 +1,5 @@
-// A broadcast and allgathers of derived types of more than 2 GB, with gaps, as one element and as several. Takes 9 GB for two ranks.
+// A broadcast and allgathers of derived types of more than 2 GB, with gaps, as one element and as several. Takes 9 GB for two ranks. No
+// call may duplicate MPI_COMM_SELF, whose attributes the program would hear of.
 // Prints "right"; a wrong element ends the program with status 1.
 
 #include <mpi.h>
@@ -41,8 +42,18 @@ static void clear(long from, long blocks) {
   for (long i = from * stride; i < (from + blocks) * stride; ++i) data[i] = -7;
 }
 
+static int duplicated(MPI_Comm of, int key, void* extra, void* attribute, void* copy, int* is_copied) {
+  (void)of, (void)key, (void)extra, (void)attribute, (void)copy;
+  printf("rank %d: MPI_COMM_SELF was duplicated\n", rank);
+  *is_copied = 0;
+  return MPI_SUCCESS;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  int key;
+  MPI_Comm_create_keyval(duplicated, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const long blocks = 272000;  // 2.2 GB
@@ -76,6 +87,8 @@ int main(int argc, char** argv) {
   MPI_Allgather(MPI_IN_PLACE, 0, MPI_LONG, data, 1, half, MPI_COMM_WORLD);
   for (int r = 0; r < size; ++r) expect(data + r * own * stride, own, r, "allgather");
 
+  MPI_Comm_delete_attr(MPI_COMM_SELF, key);
+  MPI_Comm_free_keyval(&key);
   if (rank == 0) printf("right\n");
   MPI_Type_free(&one), MPI_Type_free(&half), MPI_Type_free(&small);
   free(data);

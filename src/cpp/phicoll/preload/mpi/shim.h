@@ -173,6 +173,7 @@ struct TypeFacts {
   MPI_Aint extent;  ///< from an element to the next
 };
 void start_types();
+void end_types();
 /// Returns false for a datatype that the MPI will refuse.
 bool facts_of(MPI_Datatype type, TypeFacts* facts);
 /// Finds phicoll's operator. Returns false, and leaves `reducing` as it was, where it has none.

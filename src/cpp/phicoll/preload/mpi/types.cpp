@@ -151,15 +151,26 @@ bool unpack_some(const unsigned char* from, size_t bytes, void* to, size_t count
                        MPI_COMM_SELF) == MPI_SUCCESS;
 }
 #else
-/// Sends elements of one type to this rank itself, as elements of another.
+/// This rank alone, where the program awaits no message. Made in MPI_Init, when no thread of the program's uses MPI_COMM_SELF; and no
+/// duplicate of that, whose attributes may have functions of the program's.
+MPI_Comm own_comm = MPI_COMM_NULL;
+
+void make_own_comm() {
+  MPI_Group alone;
+  PMPI_Comm_group(MPI_COMM_SELF, &alone);
+  PMPI_Comm_create(MPI_COMM_SELF, alone, &own_comm);
+  PMPI_Group_free(&alone);
+  PMPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
+}
+
+/// Sends elements of one type to this rank itself, as elements of another. Each message has a tag of its own among those of threads that
+/// do this at the same time; all tags to 32767 are allowed.
 bool send_to_self(const void* from, size_t count, MPI_Datatype type, void* to, size_t to_count,
                   MPI_Datatype to_type) {
-  MPI_Comm own;  // on which the program awaits no message
-  if (PMPI_Comm_dup(MPI_COMM_SELF, &own) != MPI_SUCCESS) return false;
-  const int result = PMPI_Sendrecv(from, static_cast<int>(count), type, 0, 0, to, static_cast<int>(to_count),
-                                   to_type, 0, 0, own, MPI_STATUS_IGNORE);
-  PMPI_Comm_free(&own);
-  return result == MPI_SUCCESS;
+  static unsigned messages = 0;
+  const int tag = static_cast<int>(__atomic_fetch_add(&messages, 1, __ATOMIC_RELAXED) % 32768);
+  return PMPI_Sendrecv(from, static_cast<int>(count), type, 0, tag, to, static_cast<int>(to_count), to_type,
+                       0, tag, own_comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
 /// Bytes as one element, as they may be more than an int counts.
@@ -268,6 +279,15 @@ void start_types() {
     }
   }
   packs_plainly = packing_is_plain();
+#if MPI_VERSION < 4
+  make_own_comm();
+#endif
+}
+
+void end_types() {
+#if MPI_VERSION < 4
+  PMPI_Comm_free(&own_comm);
+#endif
 }
 
 bool facts_of(MPI_Datatype type, TypeFacts* facts) {

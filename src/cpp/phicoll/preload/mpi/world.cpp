@@ -282,6 +282,7 @@ void leave() {
   if (!world.joined) return;
   end_report();
   end_communicators();
+  end_types();
   world.joined = false;
   latest = nullptr;
   if (world.group != nullptr) phicoll_preload_leave(world.group);
