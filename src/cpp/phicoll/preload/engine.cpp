@@ -147,9 +147,9 @@ PhicollResult phicoll_preload_choose_auto(PhicollComm* comm, const char* operati
 }
 
 PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason) {
-  const std::runtime_error error(reason);
+  const std::runtime_error error(reason);  // a copy: `reason` may be the last error, which the next replaces
   if (comm != nullptr) guarded([&] { of(comm).fail(error); });
-  return failed(PHICOLL_BROKEN, reason);
+  return failed(PHICOLL_BROKEN, error.what());
 }
 
 const PhicollOperator* phicoll_preload_operator(const char* type, const char* op) {

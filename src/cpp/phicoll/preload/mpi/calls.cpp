@@ -30,7 +30,7 @@ int fail(const Comm& comm, Row row) {
 /// The communicator if its calls are phicoll's, or null.
 [[gnu::always_inline]] inline Comm* ours(MPI_Comm handle, Row row) {
   Comm* const comm = find(handle);
-  __atomic_store_n(&calls_begun, calls_begun + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&calls_begun, __atomic_load_n(&calls_begun, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
   if (__builtin_expect(comm != nullptr && comm->ranks != nullptr, 1)) return comm;
   return ours_otherwise(comm, row);
 }
@@ -50,10 +50,9 @@ bool whole(const Comm& comm) {
 
 /// The algorithm that a variable names cannot serve the call, which is the MPI's then, on all ranks alike.
 void stays(const Comm& comm, Row row) {
-  static bool told[rows] = {};
-  if (comm.rank == 0 && !told[static_cast<int>(row)])
+  static bool told[rows] = {};  // for all threads
+  if (comm.rank == 0 && !__atomic_exchange_n(&told[static_cast<int>(row)], true, __ATOMIC_RELAXED))
     say("MPI_%s stays with the MPI: %s", row_names[static_cast<int>(row)], phicoll_preload_error());
-  told[static_cast<int>(row)] = true;
   note_passed(row, Why::algorithm);
 }
 

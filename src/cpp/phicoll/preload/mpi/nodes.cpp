@@ -7,6 +7,7 @@
 // leader's call, the leader breaks its node's group, so that no rank there waits for it.
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,13 +47,17 @@ bool leads(const Nodes& nodes) {
 /// same answer, but other nodes' ranks may get another.
 template <class Call>
 PhicollResult within(const Nodes& nodes, const char* operation, Call call) {
-  const PhicollResult result = call();
+  PhicollResult result = call();
   if (__builtin_expect(result != PHICOLL_UNFIT, 1)) return result;
-  static bool told = false;  // each kind of call has one
-  if (leads(nodes) && !told) say("auto serves a %s within a node: %s", operation, phicoll_preload_error());
-  told = true;
-  phicoll_preload_choose_auto(nodes.local, operation);
-  return call();
+  char why[512];  // of the first call
+  snprintf(why, sizeof why, "%s", phicoll_preload_error());
+  if (phicoll_preload_choose_auto(nodes.local, operation) != PHICOLL_DONE)
+    return phicoll_preload_fail(nodes.local, phicoll_preload_error());
+  result = call();
+  static bool told = false;  // each kind of call has one, for all threads
+  if (result == PHICOLL_DONE && leads(nodes) && !__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+    say("auto serves a %s within a node: %s", operation, why);
+  return result;
 }
 
 // Calls within a node. With one rank they only copy.
