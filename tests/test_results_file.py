@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import gzip
 import json
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +21,7 @@ import phicoll
 from made_up import MadeUp
 from phicoll import bench
 from phicoll.foundations.files import Appended, check_writable
+from phicoll.measuring import plan
 from phicoll.results import frames
 from phicoll.results.records import verified_calls
 
@@ -48,6 +52,124 @@ def test_a_file_that_another_run_is_writing_is_refused(path, options):
     ):
         phicoll.sweep(save=path, **options)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("options", [NATIVE, SIMULATED])
+def test_a_file_to_resume_is_locked_before_it_is_read(path, options):
+    """Otherwise a point that another run adds in between is measured twice."""
+    path.write_text(path.read_text() + '{"cut": ')  # which a program that reads the file tells
+    words = [word for name, value in options.items() for word in (f"--{name.removesuffix('_s')}", str(value))]
+    command = [str(bench.find()), "run", "barrier", *words, "--resume", "-o", str(path)]
+    with Appended(path, "save"):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "another run is writing" in done.stderr
+
+
+def test_two_simulated_sweeps_that_resume_a_file_add_each_point_once(tmp_path):
+    options = {**SIMULATED, "save": tmp_path / "r.jsonl"}
+    phicoll.sweep(**{**options, "ranks": 8})
+    cut = "".join(options["save"].read_text().splitlines(keepends=True)[:1])
+    options["save"].write_text(cut)
+    both = [plan(resume=True, **options) for _ in range(2)]
+    for one in both:
+        assert one.run().reason == "complete"
+    assert len(phicoll.load(options["save"]).points) == 1
+
+
+@pytest.mark.parametrize("options", [NATIVE, SIMULATED])
+def test_an_empty_file_is_begun_by_resuming(tmp_path, options):
+    path = tmp_path / "r.jsonl"
+    path.touch()
+    assert phicoll.sweep(save=path, resume=True, **options).reason == "complete"
+
+
+def test_a_file_that_phicoll_bench_writes_is_refused(tmp_path):
+    path = tmp_path / "r.jsonl"
+    command = [str(bench.find()), "run", "barrier", "--ranks", "2", "--algorithm", "dissemination"]
+    command += ["--budget", "none", "--progress-ack", "-o", str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        while not running.stderr.readline().startswith(b"progress:"):  # then it waits for an answer
+            assert running.poll() is None
+        with pytest.raises(phicoll.ArgumentError, match="another run is writing"):
+            Appended(path, "save")
+        running.kill()
+    Appended(path, "save").close()
+
+
+def test_the_file_at_the_path_is_locked_though_another_was_opened(tmp_path, monkeypatch):
+    path, flock = tmp_path / "r.jsonl", fcntl.flock
+
+    def after_it_was_removed(descriptor, how):
+        monkeypatch.undo()
+        path.unlink()
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", after_it_was_removed)
+    with Appended(path, "save") as file:
+        with pytest.raises(phicoll.ArgumentError, match="another run is writing"):
+            Appended(path, "save")
+        file.write(["a line"])
+    assert path.read_text() == "a line\n"
+
+
+def test_a_check_takes_no_file_from_a_run_that_begins_meanwhile(tmp_path, monkeypatch):
+    path, unlink, begun = tmp_path / "r.jsonl", Path.unlink, []
+
+    def after_a_run_began(self, missing_ok=False):
+        monkeypatch.undo()
+        with contextlib.suppress(phicoll.ArgumentError):
+            begun.append(Appended(path, "save"))
+        unlink(self, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", after_a_run_began)
+    check_writable(path)
+    for run in begun:
+        run.write(["a line"])
+        run.close()
+    assert path.exists() == bool(begun)
+    Appended(path, "save").close()
+
+
+def test_a_check_leaves_a_link_and_takes_what_it_made(tmp_path):
+    link, target = tmp_path / "link", tmp_path / "target"
+    link.symlink_to(target)
+    check_writable(link)
+    assert link.is_symlink()
+    assert not target.exists()
+
+
+#: Simulates by forked workers, which say that they run, and is killed then.
+KILLED = """
+import multiprocessing, os, sys, time
+from concurrent.futures import ProcessPoolExecutor
+import phicoll
+
+def say():
+    print(os.getpid(), flush=True)
+
+with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), say) as pool:
+    phicoll.sweep(algorithm="tree", machine="xeon-phi-5110p", ranks=240, calls=50, rounds=1000,
+                  save=sys.argv[1], executor=pool)
+"""
+
+
+def test_workers_that_outlive_a_killed_run_keep_no_lock(tmp_path):
+    path = tmp_path / "r.jsonl"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE, text=True
+    ) as running:
+        worker = int(running.stdout.readline())
+        try:
+            with pytest.raises(phicoll.ArgumentError, match="another run is writing"):
+                Appended(path, "save")
+            running.kill()
+            running.wait()
+            os.kill(worker, 0)  # it lives on
+            Appended(path, "save").close()
+        finally:
+            os.kill(worker, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("fault", [errno.ENOLCK, errno.EOPNOTSUPP])

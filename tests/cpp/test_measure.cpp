@@ -4,14 +4,19 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -31,6 +36,18 @@
 
 using namespace phicoll;
 using namespace phicoll::measure;
+
+namespace {
+
+/// Called once, before a file that is open is locked.
+std::function<void()> before_flock;
+
+}  // namespace
+
+extern "C" int flock(int descriptor, int operation) noexcept {
+  if (before_flock) std::exchange(before_flock, nullptr)();
+  return static_cast<int>(syscall(SYS_flock, descriptor, operation));
+}
 
 namespace {
 
@@ -568,6 +585,16 @@ TEST(Records, AFileIsOneRunsAtATime) {
   { RecordWriter next(path); }
   EXPECT_EQ(size(), before);  // one that writes nothing changes nothing
   RecordWriter one("/dev/null"), other("/dev/null");
+}
+
+TEST(Records, TheFileAtThePathIsLockedThoughAnotherWasOpened) {
+  const Folder folder;
+  const std::string path = folder.file("r.jsonl");
+  before_flock = [&] { std::remove(path.c_str()); };
+  RecordWriter writer(path);
+  EXPECT_NE(refusal_of([&] { RecordWriter other(path); }).find("another run is writing"), std::string::npos);
+  writer.write("context", "0123456789abcdef", JsonObject().add("phicoll", "results"));
+  EXPECT_EQ(read_records(path, "file").records.size(), 1u);
 }
 
 TEST(Records, WhatIsNotOursOrNewerIsRefused) {

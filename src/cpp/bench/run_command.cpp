@@ -54,16 +54,15 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
 
   std::string run = measure::new_run_id();
   std::vector<JsonValue> earlier;
-  bool continuing = false;
-  if (settings.resume && access(settings.output.c_str(), F_OK) == 0) {
+  measure::RecordWriter writer(settings.output, settings.resume);  // before what other runs wrote is read
+  const bool continuing = settings.resume && writer.begun();
+  if (continuing) {
     measure::RecordLines file = measure::read_records(settings.output, "resume");
     if (file.damaged > 0)
       std::fprintf(stderr, "phicoll-bench: %s: %s\n", settings.output.c_str(), file.loss().c_str());
     run = measure::run_to_resume(file, settings.json(), &settings.seed, values.has("seed"));
     earlier = std::move(file.records);
-    continuing = true;
   }
-  measure::RecordWriter writer(settings.output);
 
   std::vector<int> cpus;
   for (const int ranks : settings.ranks) {

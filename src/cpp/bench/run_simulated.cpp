@@ -1,7 +1,5 @@
 #include "bench/run_simulated.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -140,15 +138,14 @@ int run_simulated(const measure::SweepValues& values, const std::vector<std::str
   std::string run = measure::new_run_id();
   sim::EarlierPoints earlier;
   std::vector<sim::SimulatedPoint> points = sim::plan_points(settings);
-  bool continuing = false;
-  if (resume && access(output.c_str(), F_OK) == 0) {
+  measure::RecordWriter writer(output, resume);  // before what other runs wrote is read
+  const bool continuing = resume && writer.begun();
+  if (continuing) {
     const measure::RecordLines file = measure::read_records(output, "resume");
     if (file.damaged > 0) say(output + ": " + file.loss(), false);
     run = measure::run_to_resume(file, settings.json(), &settings.seed, values.has("seed"));
     earlier = sim::drop_done(&points, file.records, run);
-    continuing = true;
   }
-  measure::RecordWriter writer(output);
   const std::atomic<bool>& interrupted = catch_interrupts(true);
   const std::int64_t start_ns = os::now_ns();
   const auto elapsed_s = [&] { return static_cast<double>(os::now_ns() - start_ns) * 1e-9; };

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, ClassVar
 
 from phicoll.errors import ArgumentError, ResourceError
 
@@ -141,14 +141,15 @@ def check_writable(path: str | os.PathLike[str], argument: str = "path") -> Path
             argument, f"{str(path)!r}, which is not a regular file", "a file that can be written"
         )
     try:
-        with path.open("ab"):
-            pass
+        if existed:
+            path.open("ab").close()
+        else:
+            with suppress(ArgumentError):  # another run is writing it meanwhile, so it can be written
+                Appended(path, argument).close()
     except OSError as error:
         raise ArgumentError(
             argument, repr(str(path)), f"a file that can be written ({error.strerror})"
         ) from error
-    if not existed:
-        Path(os.path.realpath(path)).unlink(missing_ok=True)  # not a link to it
     return path
 
 
@@ -163,22 +164,32 @@ class Appended:
         Another run is writing it.
     """
 
+    #: Those that this process has open.
+    opened: ClassVar[set[Appended]] = set()
+
     def __init__(self, path: Path, argument: str) -> None:
         self.path = path
         self.new = not path.exists()
-        self.stream = path.open("ab+", buffering=0)
-        try:
-            fcntl.flock(self.stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ArgumentError(
-                argument,
-                f"{str(path)!r}, which another run is writing",
-                "a file of its own, or this one after that run",
-            ) from None
-        except OSError:  # a file system without locks
-            pass
+        while True:
+            self.stream = path.open("ab+", buffering=0)
+            try:
+                fcntl.flock(self.stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.stream.close()
+                raise ArgumentError(
+                    argument,
+                    f"{str(path)!r}, which another run is writing",
+                    "a file of its own, or this one after that run",
+                ) from None
+            except OSError:  # a file system without locks
+                break
+            if self.in_place():
+                break
+            self.stream.close()  # removed or replaced before it was locked: others lock the one at the path
         size = os.fstat(self.stream.fileno()).st_size
+        self.begun = size > 0  #: whether there was something in it
         self.before = b"\n" if size and os.pread(self.stream.fileno(), 1, size - 1) != b"\n" else b""
+        Appended.opened.add(self)
 
     def __enter__(self) -> Appended:
         return self
@@ -186,16 +197,39 @@ class Appended:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def in_place(self) -> bool:
+        """Whether the path still leads to this file."""
+        try:
+            return os.path.samestat(os.fstat(self.stream.fileno()), self.path.stat())
+        except FileNotFoundError:
+            return False
+
     def close(self) -> None:
         """A new file that nothing was written to is removed."""
-        if self.new and os.fstat(self.stream.fileno()).st_size == 0:
-            self.path.unlink(missing_ok=True)
+        Appended.opened.discard(self)
+        if self.new and os.fstat(self.stream.fileno()).st_size == 0 and self.in_place():
+            Path(os.path.realpath(self.path)).unlink()  # not a link to it
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(self.stream, fcntl.LOCK_UN)  # processes that were forked meanwhile hold it, too
+            fcntl.flock(self.stream, fcntl.LOCK_UN)  # a process that is just being forked has it, too
         self.stream.close()
+
+    def clear(self) -> None:
+        """Remove what is in it."""
+        os.ftruncate(self.stream.fileno(), 0)
+        self.before = b""
 
     def write(self, lines: Iterable[str]) -> None:
         left = memoryview(self.before + "".join(f"{line}\n" for line in lines).encode())
         self.before = b""
         while left:
             left = left[os.write(self.stream.fileno(), left) :]
+
+
+def leave_to_parent() -> None:
+    """In a forked process, which may outlive the run: the lock ends when the run's own descriptor is the last."""
+    for file in Appended.opened:
+        file.stream.close()
+    Appended.opened.clear()
+
+
+os.register_at_fork(after_in_child=leave_to_parent)

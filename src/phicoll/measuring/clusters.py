@@ -174,11 +174,11 @@ class ClusterPlan:
         A host that fails does not stop the others. Its error is raised when all have ended. Ctrl-C returns what hosts
         that have ended measured, as interrupted.
         """
-        if self.output is not None and self.output.exists() and self.output.stat().st_size:
-            load(self.output)  # refuses to append to a file that is not phicoll's
         if self.output is None:
             return self.gathered(None, progress)
         with Appended(self.output, "save") as file:
+            if file.begun:
+                load(self.output)  # refuses to append to a file that is not phicoll's
             return self.gathered(file, progress)
 
     def gathered(self, file: Appended | None, progress: bench.Progress | None) -> Results:

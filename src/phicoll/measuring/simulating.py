@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,21 +49,43 @@ class SimulatedPlan:
     """A simulated sweep with checked arguments."""
 
     def __init__(
-        self, planned: dict[str, Any], output: Path | None, executor: Executor | str | None, jobs: int
+        self,
+        plan: Callable[[str], dict[str, Any]],
+        output: Path | None,
+        resume: bool,
+        executor: Executor | str | None,
+        jobs: str | None,
     ) -> None:
+        """``plan`` checks all arguments. It takes the file to continue, or "" for all points."""
+        self.plan = plan
+        self.take(plan(""))
+        self.output = output
+        self.resume = resume
+        self.executor = executor
+        self.jobs = _core.allowed_cpu_count() if jobs is None else int(jobs)
+
+    def take(self, planned: dict[str, Any]) -> None:
         self.planned = planned
         self.specs: list[str] = planned["specs"]
         self.tasks = [Task(*task) for task in planned["tasks"]]
         self.budget: _core.PointBudget = planned["budget"]
-        self.output = output
-        self.executor = executor
-        self.jobs = jobs
 
     def run(self, progress: bench.Progress | None = None) -> Results:
         """Simulate the points that the budget allows. Ctrl-C keeps the finished points. A point that fails is marked;
         the others go on.
         """
-        with opened(self.executor) as theirs, Records(self.output, self.planned) as records:
+        if self.output is None:
+            return self.simulated(None, progress)
+        with Appended(self.output, "save") as file:
+            if file.begun and self.resume:
+                self.take(self.plan(str(self.output)))  # no other run adds points to it any more
+            elif file.begun:
+                load(self.output)  # refuses to append to a file that is not phicoll's
+            return self.simulated(file, progress)
+
+    def simulated(self, file: Appended | None, progress: bench.Progress | None) -> Results:
+        with opened(self.executor) as theirs:
+            records = Records(file, self.planned)
             own = ThreadPoolExecutor(self.jobs) if theirs is None else None
             futures: list[Future[Point]] = []
             try:
@@ -162,8 +184,8 @@ def describe(error: Exception) -> Error:
 class Records:
     """The lines of a run, kept and written as they arrive."""
 
-    def __init__(self, output: Path | None, planned: dict[str, Any]) -> None:
-        self.output = output
+    def __init__(self, file: Appended | None, planned: dict[str, Any]) -> None:
+        self.file = file
         self.run: str = planned["run"]
         self.resumed = planned["context"] is None
         self.lines: list[str] = [] if self.resumed else [planned["context"]]
@@ -172,21 +194,7 @@ class Records:
         self.earlier_s: float = planned["elapsed_s"]
         self.taken = 0
         self.start = time.monotonic()
-        self.file: Appended | None = None
-
-    def __enter__(self) -> Records:
-        if self.output is not None:
-            self.file = Appended(self.output, "save")
-            try:
-                self.write(self.lines)
-            except BaseException:
-                self.file.close()
-                raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.file is not None:
-            self.file.close()
+        self.write(self.lines)
 
     def elapsed_s(self) -> float:
         return time.monotonic() - self.start
@@ -223,11 +231,11 @@ class Records:
         self.write([line])
 
     def results(self) -> Results:
-        if self.resumed and self.output is not None:
-            whole = load(self.output)
+        if self.resumed and self.file is not None:
+            whole = load(self.file.path)
             mine = [record for record in whole.records if record.get("run") == self.run]
             return Results(mine, damaged_lines=whole.damaged_lines, source=whole.source)
-        return Results(list(self.parsed()), source=str(self.output or ""))
+        return Results(list(self.parsed()), source="" if self.file is None else str(self.file.path))
 
     def parsed(self) -> Iterator[Record]:
         for line in self.lines:

@@ -94,8 +94,8 @@ def plan(
             raise ArgumentError(
                 "resume", f"True with executor {executor!r}", "only with a machine to simulate"
             )
-        output, _ = check_output(save, False)
-        return ClusterPlan(functools.partial(measure_here, operation, options), output, executor)
+        task = functools.partial(measure_here, operation, options)
+        return ClusterPlan(task, check_output(save, False), executor)
     if executor is not None:
         raise ArgumentError("executor", repr(executor), "only with a machine to simulate")
     with python_names():
@@ -103,9 +103,8 @@ def plan(
     values["algorithm"] = ",".join(planned["specs"])
     values["ranks"] = ",".join(map(str, planned["ranks"]))
     values["definition"] = ",".join(planned["definitions"])
-    output, go_on = check_output(save, resume)
     words = ["run", operation, *option_words(values)]
-    return Plan([*words, "--resume"] if go_on else words, planned["specs"], output)
+    return Plan([*words, "--resume"] if resume else words, planned["specs"], check_output(save, resume))
 
 
 def plan_simulated(
@@ -122,24 +121,25 @@ def plan_simulated(
             "jobs", f"{values['jobs']} with an executor", "one of the two: an executor has its own workers"
         )
     values = {"machine": machine, **values}
-    output, go_on = check_output(save, resume)
-    with python_names():
-        planned = _core.plan_simulation(
-            operation=operation,
-            values=values,
-            resume=str(output) if go_on else "",
-            command=["phicoll-bench", "run", operation, *option_words(values)],
-        )
-    if planned["left_out"]:
+    output = check_output(save, resume)
+
+    def planned(continued: str) -> dict[str, Any]:
+        with python_names():
+            return _core.plan_simulation(
+                operation=operation,
+                values=values,
+                resume=continued,
+                command=["phicoll-bench", "run", operation, *option_words(values)],
+            )
+
+    made = SimulatedPlan(planned, output, resume, executor, values.get("jobs"))
+    if made.planned["left_out"]:
         warnings.warn(
             "references are left out: barriers of other systems have no simulated form",
             PhicollWarning,
             stacklevel=5,
         )
-    if output is not None and not go_on and output.exists() and output.stat().st_size:
-        load(output)  # refuses to append to a file that is not phicoll's
-    jobs = int(values["jobs"]) if "jobs" in values else _core.allowed_cpu_count()
-    return SimulatedPlan(planned, output, executor, jobs)
+    return made
 
 
 def option_words(values: dict[str, str]) -> list[str]:
@@ -222,12 +222,12 @@ def refuse(options: dict[str, Any], allowed: str) -> None:
             raise ArgumentError(name, repr(value), allowed)
 
 
-def check_output(save: str | Path | None, resume: bool) -> tuple[Path | None, bool]:
-    """Where the records go, and whether there is a run to continue."""
+def check_output(save: str | Path | None, resume: bool) -> Path | None:
+    """Where the records go."""
     if save is None:
         if resume:
             raise ArgumentError("resume", "True without save", "save= with the file to continue")
-        return None, False
+        return None
     output = check_writable(save, "save")
     if output.suffix in (".parquet", ".csv", ".gz"):
         raise ArgumentError(
@@ -237,8 +237,7 @@ def check_output(save: str | Path | None, resume: bool) -> tuple[Path | None, bo
         )
     if resume and output.exists() and output.stat().st_size:
         load(output)  # refuses a file that is not phicoll's
-        return output, True
-    return output, False
+    return output
 
 
 @argument_names

@@ -40,15 +40,40 @@ void check_first(const JsonValue& first, const std::string& path, const std::str
   if (first["phicoll"].string != "results") throw not_ours(argument, path, "its first line is not phicoll's");
 }
 
+// Opens `path` for appending, and locks a regular file. Another run's lock is its end. A file system without locks
+// serves, too.
+int open_alone(const std::string& path) {
+  for (;;) {
+    const int descriptor = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0)
+      throw ArgumentError("output", "'" + path + "' (" + std::strerror(errno) + ")",
+                          "a file that can be written");
+    struct stat mine;
+    if (fstat(descriptor, &mine) != 0 || !S_ISREG(mine.st_mode)) return descriptor;
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return descriptor;
+      close(descriptor);
+      throw ArgumentError("output", "'" + path + "', which another run is writing",
+                          "a file of its own, or this one after that run");
+    }
+    struct stat there;
+    if (stat(path.c_str(), &there) == 0 && there.st_dev == mine.st_dev && there.st_ino == mine.st_ino)
+      return descriptor;
+    close(descriptor);  // removed or replaced before it was locked: others lock the one at the path
+  }
+}
+
 }  // namespace
 
-RecordWriter::RecordWriter(const std::string& path) : descriptor_(STDOUT_FILENO), path_(path) {
+RecordWriter::RecordWriter(const std::string& path, bool resume) : descriptor_(STDOUT_FILENO), path_(path) {
   if (path == "-") return;
   struct stat status;
-  const bool exists = stat(path.c_str(), &status) == 0;
-  if (exists && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))
+  const bool other = stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  if (other && (resume || (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))))
     throw ArgumentError("output", "'" + path + "', which is not a file", "a file that can be written");
-  if (exists && S_ISREG(status.st_mode) && status.st_size > 0) {
+  descriptor_ = open_alone(path);
+  if (other || fstat(descriptor_, &status) != 0 || status.st_size == 0) return;
+  try {
     os::InputFile file(path);
     std::string line;
     JsonValue first;
@@ -56,19 +81,12 @@ RecordWriter::RecordWriter(const std::string& path) : descriptor_(STDOUT_FILENO)
     if (!JsonValue::parse(line, &first)) throw not_ours("output", path, "its first line is not JSON");
     check_first(first, path, "output");
     check_schema(first, path, "output");
-  }
-  descriptor_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0)
-    throw ArgumentError("output", "'" + path + "' (" + std::strerror(errno) + ")",
-                        "a file that can be written");
-  if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  // Another run's lock is its end. A file system without locks serves, too.
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (!os::InputFile(path).ends_with_line()) before_ = "\n";
+  } catch (...) {
     close(descriptor_);
-    throw ArgumentError("output", "'" + path + "', which another run is writing",
-                        "a file of its own, or this one after that run");
+    throw;
   }
-  if (status.st_size > 0 && !os::InputFile(path).ends_with_line()) before_ = "\n";
+  begun_ = true;
 }
 
 RecordWriter::~RecordWriter() {

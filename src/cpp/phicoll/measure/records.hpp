@@ -41,12 +41,14 @@ class RecordWriter {
  public:
   /// Opens `path` ("-": standard output) for appending. An existing file must be a results file of phicoll, which
   /// no other run is writing (flock). An unfinished last line is ended before the first record, which is then whole.
-  /// Throws ArgumentError("output").
-  explicit RecordWriter(const std::string& path);
+  /// Throws ArgumentError("output"), for a device or FIFO only with `resume`.
+  explicit RecordWriter(const std::string& path, bool resume = false);
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;
   RecordWriter& operator=(const RecordWriter&) = delete;
 
+  /// Whether the file had lines when it was opened. From then on no other run adds any.
+  bool begun() const { return begun_; }
   /// Writes a record of `kind`. `fields` is an object without schema, kind and run. Throws ResourceError if
   /// it can't be written (a full disk).
   void write(const char* kind, const std::string& run, const JsonObject& fields);
@@ -56,6 +58,7 @@ class RecordWriter {
  private:
   int descriptor_;
   std::string path_;
+  bool begun_ = false;
   std::string before_;  ///< what the first record is preceded by
 };
 
