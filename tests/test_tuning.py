@@ -13,6 +13,7 @@ from made_up import MadeUpSubject
 from phicoll import _core, tuning
 from phicoll.cli import main
 from phicoll.errors import ArgumentError, PhicollWarning
+from phicoll.foundations.files import Appended
 from phicoll.models.tuning.decision import Decision, Gain, Point, decide
 from phicoll.models.tuning.prediction import ModelChoice
 from phicoll.models.tuning.result import Tuned, rows_of
@@ -509,6 +510,27 @@ def test_a_decision_that_cannot_be_read_is_named_by_its_line(tmp_path: Path):
         tune_barrier(save=path, resume=True)
 
 
+def test_a_table_that_another_run_tunes_is_refused(tmp_path: Path):
+    path, journal = tmp_path / "phi.tuning", tmp_path / "phi.tuning.jsonl"
+    tune_barrier(save=path)
+    before = path.read_bytes(), journal.read_bytes()
+    with Appended(journal, "save"):
+        for resume in (False, True):
+            with pytest.raises(
+                ArgumentError, match=r"save: got '.*phi\.tuning\.jsonl', which another run is"
+            ):
+                tune_barrier(save=path, resume=resume)
+    assert (path.read_bytes(), journal.read_bytes()) == before
+    tune_barrier(save=path, resume=True)
+
+
+def test_a_run_that_is_refused_leaves_no_journal(tmp_path: Path):
+    (tmp_path / "phi.tuning").write_text(HEAD + "machine xeon-phi-se10p\n")
+    with pytest.raises(ArgumentError, match="save: got"):
+        tune_barrier(save=tmp_path / "phi.tuning")
+    assert [one.name for one in tmp_path.iterdir()] == ["phi.tuning"]
+
+
 def test_costs_that_a_table_has_stay_where_no_model_gives_others(tmp_path: Path):
     path = tmp_path / "here.tuning"
     path.write_text(
@@ -519,7 +541,7 @@ def test_costs_that_a_table_has_stay_where_no_model_gives_others(tmp_path: Path)
     here = Setting(
         "", "host", _core.host_fingerprint(), 2, "compact", "loop", ["threads"], None, None, None, None
     )
-    run = Run(here, "measure", {}, path, False)
+    run = Run(here, "measure", {}, path, None, False)
     assert run.costs == {"local": 77}
     run.write()
     assert "cost local 77\nnumber rotate 4096\n" in path.read_text()

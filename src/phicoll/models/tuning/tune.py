@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -13,7 +14,7 @@ import phicoll._core as _core
 from phicoll.comm.group_options import MEMORY_LIMIT
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.checks import argument_names, check_number, check_whole
-from phicoll.foundations.files import check_writable
+from phicoll.foundations.files import Appended, check_writable
 from phicoll.foundations.progress import display
 from phicoll.measuring.clusters import check_executor, opened
 from phicoll.measuring.sweeps import (
@@ -176,8 +177,17 @@ def tune(
     if executor is not None and loaded is None:
         raise ArgumentError("executor", repr(executor), "only with a machine to simulate")
     check_executor(executor)
-    run = Run(setting, by, tried, save, resume)
-    with opened(executor) as run.executor, display(progress) as shown, only_costs(run.costs):
+    with contextlib.ExitStack() as stack:
+        table: Path | None = None
+        journal: Appended | None = None
+        if save is not None:
+            table = check_writable(save, "save")
+            beside = check_writable(table.with_name(table.name + ".jsonl"), "save")
+            journal = stack.enter_context(Appended(beside, "save"))
+        run = Run(setting, by, tried, table, journal, resume)
+        run.executor = stack.enter_context(opened(executor))
+        shown = stack.enter_context(display(progress))
+        stack.enter_context(only_costs(run.costs))
         run.all(points, seconds, shown.update if shown else None)
     if not run.decisions and run.failures:
         raise run.failures[0]
@@ -192,7 +202,8 @@ class Run:
         setting: Setting,
         by: str,
         tried: dict[str, list[str]],
-        save: str | os.PathLike[str] | None,
+        table: Path | None,
+        journal: Appended | None,
         resume: bool,
     ) -> None:
         self.setting = setting
@@ -203,22 +214,17 @@ class Run:
         self.undecided: dict[Point, str] = {}
         self.failures: list[Error] = []
         self.interrupted = False
-        self.file: TableFile | None = None
-        self.journal: Path | None = None
+        self.file = None if table is None else TableFile(table, setting.name, setting.host)
+        self.journal = journal
         self.text = ""
         self.costs = setting.costs()
-        if save is None:
-            return
-        path = check_writable(save, "save")
-        self.file = TableFile(path, setting.name, setting.host)
-        self.costs = self.costs or self.file.costs
-        self.journal = path.with_name(path.name + ".jsonl")
-        if resume:
-            self.decisions = read_journal(self.journal, self.head())
-        with self.journal.open("w", encoding="utf-8") as stream:
-            stream.write(json.dumps(self.head()) + "\n")
-            for decision in self.decisions:
-                stream.write(json.dumps(decision.to_dict()) + "\n")
+        if self.file is not None:
+            self.costs = self.costs or self.file.costs
+        if journal is not None:
+            if resume and journal.begun:
+                self.decisions = read_journal(journal.path, self.head())
+            journal.clear()
+            journal.write(map(json.dumps, [self.head(), *(one.to_dict() for one in self.decisions)]))
 
     def head(self) -> dict[str, Any]:
         """What the decisions of two runs must share to go into one table."""
@@ -376,8 +382,7 @@ class Run:
     def add(self, decision: Decision) -> None:
         self.decisions.append(decision)
         if self.journal is not None:
-            with self.journal.open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps(decision.to_dict()) + "\n")
+            self.journal.write([json.dumps(decision.to_dict())])
         self.write()
 
     def write(self) -> None:
