@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
+
+from phicoll.foundations.programs import environment_before_python
 
 LONG_S = 60  # no test waits so long for anything that works
 WHOLE = """
@@ -152,6 +156,15 @@ def test_a_program_finds_the_signals_as_a_shell_leaves_them(starter):
 def test_a_program_finds_the_locale_that_was_set(starter, given):
     found = [line for line in program_of(starter, ["env"], **given) if line.startswith("LC_")]
     assert found == [f"{name}={value}" for name, value in given.items()]
+
+
+def test_the_locale_stays_as_it_is_where_nothing_shows_what_was_set(monkeypatch):
+    def absent(self):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
+
+    monkeypatch.setattr(Path, "read_bytes", absent)
+    monkeypatch.setenv("LC_CTYPE", "C.UTF-8")
+    assert environment_before_python() == dict(os.environ)
 
 
 @pytest.mark.parametrize("starter", PROGRAM_STARTERS)

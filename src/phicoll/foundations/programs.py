@@ -22,11 +22,15 @@ IGNORED = ("SIGPIPE", "SIGXFSZ")
 def environment_before_python() -> dict[str, str]:
     """A copy of the environment, with the LC_CTYPE that this process was started with.
 
-    In the C locale Python sets one of its own. The process's first variables stay where the kernel shows them.
+    In the C locale Python sets one of its own. The process's first variables stay where the kernel shows them. Where
+    /proc is not mounted, Python's value stays: it may have been given.
     """
     environment = dict(os.environ)
     if environment.get("LC_CTYPE") in COERCED:
-        first = Path("/proc/self/environ").read_bytes().split(b"\0")
+        try:
+            first = Path("/proc/self/environ").read_bytes().split(b"\0")
+        except OSError:
+            return environment
         given = next((one.partition(b"=")[2] for one in first if one.startswith(b"LC_CTYPE=")), None)
         del environment["LC_CTYPE"]
         if given is not None:
