@@ -25,12 +25,17 @@ class Program:
     arguments: list[str]
 
     def command(self) -> list[str]:
-        """The command line of a process that runs it: this interpreter, unless it is an executable."""
+        """The command line of a process that runs it: this interpreter, unless it is an executable.
+
+        ArgumentError if it is a script that cannot be read.
+        """
         if self.kind != "program":
             return [sys.executable, f"-{self.kind[0]}", self.name, *self.arguments]
         script = self.name.endswith(".py") or (
             Path(self.name).is_file() and not os.access(self.name, os.X_OK)
         )
+        if script and not os.access(self.name, os.R_OK):
+            raise ArgumentError("program", repr(self.name), "a Python script that can be read")
         return [*([sys.executable] if script else []), self.name, *self.arguments]
 
     def loaded(self) -> tuple[CodeType, dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from typing import Any, NoReturn
 
 from phicoll.errors import ArgumentError
@@ -20,6 +21,11 @@ class Parser(argparse.ArgumentParser):
         if rest:
             raise self.unknown(rest[0], getattr(found, "command", None))
         return found
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        words = sys.argv[1:] if args is None else list(args)
+        self.first = words[0] if words else ""
+        return super().parse_known_args(args, namespace)
 
     def unknown(self, word: str, command: str | None) -> ArgumentError:
         """The error for a word that neither this parser nor that of ``command`` takes."""
@@ -49,11 +55,19 @@ class Parser(argparse.ArgumentParser):
         if found := re.fullmatch(r"argument (.+?): expected (.+)", message):
             return ArgumentError(bare(found[1]), "no value", found[2].replace(" argument", ""))
         if found := re.fullmatch(r"the following arguments are required: (.+)", message):
+            if self.first.startswith("-") and not self.known(self.first):  # argparse looks for these last
+                return self.unknown(self.first, None)
             first = found[1].split(", ")[0]
             return ArgumentError(
                 bare(first), "none", ", ".join(self.choices(first)) or f"{first}, see {self.prog} --help"
             )
         return ArgumentError("arguments", message, f"what {self.prog} --help lists")
+
+    def known(self, word: str) -> bool:
+        """Whether a word is an option, or the beginning of one, perhaps with its value."""
+        name = word.partition("=")[0]
+        options = [option for action in self._actions for option in action.option_strings]
+        return word[:2] in options or any(option.startswith(name) for option in options)
 
     def choices(self, name: str) -> list[str]:
         """The choices of an argument; empty if it has none."""

@@ -170,6 +170,8 @@ def tune(
         raise ArgumentError(
             "ranks", str(max(counts)), f"1 to {loaded.contexts}, the contexts of {loaded.name}"
         )
+    if sizes is not None and not any(map(moves_data, chosen)):
+        raise ArgumentError("sizes", repr(sizes), "only where data moves")
     points = plan(chosen, setting, counts, check_sizes(chosen, SIZES if sizes is None else sizes))
     seconds = check_number("budget_s", BUDGET_S if budget_s is None else budget_s, above=0)
     if resume and save is None:
