@@ -77,10 +77,11 @@ class Installed:
         *program: object,
         phicoll: bool = True,
         options: tuple[str, ...] = (),
+        launching: tuple[str, ...] = (),
         **variables: str,
     ) -> subprocess.CompletedProcess[str]:
         before = [sys.executable, "-m", "phicoll", "mpi", *options, "--"] if phicoll else []
-        command = [*before, *self.launcher(ranks), *map(str, program)]
+        command = [*before, *self.launcher(ranks), *launching, *map(str, program)]
         environment = {**self.environment, **variables}
         return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
 
@@ -223,7 +224,12 @@ def test_displacements_of_one_rank_may_be_addresses(installed: Installed) -> Non
 
 
 def run_on_nodes(
-    installed: Installed, nodes: str, *program: object, options: tuple[str, ...] = (), **variables: str
+    installed: Installed,
+    nodes: str,
+    *program: object,
+    options: tuple[str, ...] = (),
+    launching: tuple[str, ...] = (),
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run a rank on each of the named nodes."""
     script = installed.folder / "on-a-node"
@@ -232,7 +238,9 @@ def run_on_nodes(
         'PHICOLL_NODE=${nodes[${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}}]} exec "$@"\n'
     )
     script.chmod(0o755)
-    return installed.run(len(nodes.split()), script, *program, options=options, NODES=nodes, **variables)
+    return installed.run(
+        len(nodes.split()), script, *program, options=options, launching=launching, NODES=nodes, **variables
+    )
 
 
 def test_a_rank_on_each_node_leaves_calls_to_the_mpi(installed: Installed) -> None:
@@ -303,6 +311,15 @@ def test_what_the_mpi_refuses_between_nodes_leaves_no_rank_waiting(installed: In
         "rank 1",
         "rank 2",
     ], done.stdout + done.stderr
+
+
+def test_a_node_that_loses_a_rank_ends_the_program(installed: Installed) -> None:
+    goes_on = {"openmpi": "--enable-recovery", "intelmpi": "-disable-auto-cleanup"}
+    if installed.name not in goes_on:
+        pytest.skip("this launcher ends the other ranks")
+    done = run_on_nodes(installed, "a a b", installed.compile("lost"), launching=(goes_on[installed.name],))
+    assert (done.returncode != 0, done.stdout) == (True, ""), done.stderr
+    assert "its process died; the program ends, as other nodes wait for this rank\n" in done.stderr
 
 
 @pytest.mark.parametrize(

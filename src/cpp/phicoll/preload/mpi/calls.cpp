@@ -9,9 +9,15 @@
 namespace phicoll_mpi {
 namespace {
 
-/// phicoll could not end a call. Its group is broken then, for all its ranks.
+/// phicoll could not end a call. Its group is broken then, for all its ranks. Over nodes it is so everywhere if the MPI refused the call;
+/// else other nodes' leaders would wait for this one. A rank that does not lead supposes the former, as else its leader ends the program.
 int fail(const Comm& comm, Row row) {
-  say("MPI_%s: %s", row_names[static_cast<int>(row)], phicoll_preload_error());
+  const bool awaited = comm.nodes != nullptr &&
+                       !__atomic_exchange_n(&refused_between_nodes, true, __ATOMIC_RELAXED) &&
+                       comm.nodes->place == 0;
+  say("MPI_%s: %s%s", row_names[static_cast<int>(row)], phicoll_preload_error(),
+      awaited ? "; the program ends, as other nodes wait for this rank" : "");
+  if (awaited) PMPI_Abort(comm.handle, MPI_ERR_OTHER);
   PMPI_Comm_call_errhandler(comm.handle, MPI_ERR_OTHER);
   return MPI_ERR_OTHER;
 }

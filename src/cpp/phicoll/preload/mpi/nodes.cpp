@@ -4,7 +4,8 @@
 //
 // All ranks make the same calls of phicoll's and all leaders the same of the MPI's, in the same order. A choice that leaders must share
 // rests only on the communicator, the bytes, the root and the operator. `nodes.here` decides only how a node sums. Where the MPI refuses a
-// leader's call, the leader breaks its node's group, so that no rank there waits for it.
+// leader's call, as it then does other leaders', the leader breaks its node's group, so that no rank there waits for it. Where a node's
+// group breaks for another reason, its leader ends the program (fail() of calls.cpp): other leaders would wait for it in the MPI.
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,6 +15,9 @@
 #include "shim.h"
 
 namespace phicoll_mpi {
+
+bool refused_between_nodes = false;
+
 namespace {
 
 constexpr size_t piece_bytes = size_t{256} << 10;
@@ -25,6 +29,7 @@ constexpr int under_way = 2;  ///< pieces that the MPI has at once
 /// Ends a leader's call of the MPI. Its error breaks the node's group, so that the node's other ranks get an error too.
 PhicollResult of_mpi(const Nodes& nodes, int result) {
   if (result == MPI_SUCCESS) return PHICOLL_DONE;
+  __atomic_store_n(&refused_between_nodes, true, __ATOMIC_RELAXED);
   char words[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   PMPI_Error_string(result, words, &length);

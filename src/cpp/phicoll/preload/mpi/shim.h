@@ -136,6 +136,8 @@ void end_communicators();
 
 // --- nodes.cpp
 
+/// A call over several nodes has failed, on other nodes too: the MPI refused it.
+extern bool refused_between_nodes;
 /// The calls that run over several nodes. The others are the MPI's there.
 bool spreads(Row row);
 /// Prepares a communicator for them; collective. `in_world`: the rank in MPI_COMM_WORLD of each rank. Returns false, on all ranks alike, if each rank
