@@ -1023,3 +1023,34 @@ def test_two_threads_of_a_rank_use_two_communicators_at_once(mode):
         return wrong
 
     assert run(work, 2, mode) == [[], []]
+
+
+SHARED = {
+    "overlapping": lambda b: (b[:5], b[3:]),
+    "the same": lambda b: (b, b),
+    "by counts": lambda b: ([b, 5, phicoll.DOUBLE], [b, (5, 4), phicoll.DOUBLE]),
+    "every other": lambda b: (b, b[::2]),
+}
+
+
+@pytest.mark.parametrize("buffers", SHARED.values(), ids=SHARED)
+def test_sendrecv_refuses_buffers_that_share_memory(buffers, mode):
+    words = "recvbuf: got memory that overlaps sendbuf; allowed: .*Sendrecv_replace"
+
+    def work(comm):
+        b = np.arange(10.0)
+        sent, received = buffers(b)
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        with pytest.raises(phicoll.ArgumentError, match=words):
+            comm.Sendrecv(sent, right, 0, received, left, 0)
+        with pytest.raises(phicoll.ArgumentError, match=words):
+            comm.Isendrecv(sent, right, 0, received, left, 0)
+        # Nothing was sent, and buffers side by side are apart.
+        comm.Sendrecv([b, 5], right, 0, [b, (5, 5)], left, 0)
+        comm.Sendrecv(b[1::2], right, 0, b[::2], left, 0)
+        comm.Sendrecv_replace(b, right, 0, left, 0)
+        comm.Isendrecv_replace(b, right, 0, left, 0).Wait()
+        return b.tolist()
+
+    # b[5:] becomes 0 to 4, then b[::2] what b[1::2] is.
+    assert run(work, 2, mode) == [[1, 1, 3, 3, 0, 0, 2, 2, 4, 4]] * 2

@@ -6,6 +6,7 @@ import re
 import signal
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -445,3 +446,50 @@ def test_an_operator_may_not_free_its_own_communicator(mode):
 
     with pytest.raises((phicoll.Error, BrokenGroupError), match=r"in a call already|an operator of a call"):
         run(work, 2, mode)
+
+
+ONE_BUFFER = ["Allreduce", "Scan", "Exscan", "Reduce_scatter_block", "Alltoall", "Alltoallv", "Alltoallw"]
+FORMS = {
+    "blocking": lambda comm, name, *given: getattr(comm, name)(*given),
+    "nonblocking": lambda comm, name, *given: getattr(comm, f"I{name.lower()}")(*given).Wait(),
+    "persistent": lambda comm, name, *given: again(getattr(comm, f"{name}_init")(*given)),
+}
+
+
+def again(request):
+    request.Start()
+    request.Wait()
+
+
+def as_blocks(comm, name, buffer):
+    """The whole buffer, as the call takes it."""
+    each = buffer.size // comm.size
+    if name == "Alltoallv":
+        return [buffer, [each] * comm.size]
+    if name == "Alltoallw":
+        places = [8 * each * rank for rank in range(comm.size)]
+        return [buffer, [each] * comm.size, places, [phicoll.DOUBLE] * comm.size]
+    return buffer
+
+
+@pytest.mark.parametrize("name", ONE_BUFFER)
+def test_the_same_memory_twice_is_in_place_and_other_overlap_is_refused(name):
+    def in_place(comm):
+        for call in FORMS.values():
+            buffer = np.arange(6.0) + 10 * comm.rank
+            expected = buffer.copy()
+            getattr(comm, name)(phicoll.IN_PLACE, as_blocks(comm, name, expected))
+            part = buffer[:3] if name == "Reduce_scatter_block" else buffer
+            call(comm, name, as_blocks(comm, name, buffer), as_blocks(comm, name, part))
+            assert (buffer == expected).all()
+
+    run(in_place, 2, "threads")
+
+    def overlapping(comm, form):
+        buffer = np.arange(9.0)
+        part = buffer[3:6] if name == "Reduce_scatter_block" else buffer[3:]
+        FORMS[form](comm, name, as_blocks(comm, name, buffer[:6]), as_blocks(comm, name, part))
+
+    for form in FORMS:
+        with pytest.raises(ArgumentError, match=r"recvbuf: got memory that overlaps sendbuf; .*IN_PLACE"):
+            run(partial(overlapping, form=form), 2, "threads")

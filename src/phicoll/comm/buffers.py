@@ -420,11 +420,9 @@ def same_order(
     )
 
 
-def refuse_overlap(send: tuple[int, int], receive: tuple[int, int], argument: str = "recvbuf") -> None:
-    """Raise ArgumentError if the two address ranges overlap."""
+def refuse_overlap(
+    send: tuple[int, int], receive: tuple[int, int], otherwise: str = "IN_PLACE as sendbuf"
+) -> None:
+    """Raise ArgumentError if the two address ranges overlap. ``otherwise``: what takes one buffer for both."""
     if max(send[0], receive[0]) < min(send[1], receive[1]):
-        raise ArgumentError(
-            argument,
-            "memory that overlaps sendbuf",
-            "memory of its own, or IN_PLACE as sendbuf",
-        )
+        raise ArgumentError("recvbuf", "memory that overlaps sendbuf", f"memory of its own, or {otherwise}")

@@ -328,7 +328,7 @@ def alltoall(core: Any, sendbuf: Any, recvbuf: Any, algorithm: str | None) -> Ca
             send = block(sendbuf, "sendbuf", writable=False, blocks=size)
             same_kind(receive, send)
             same_bytes("sendbuf", send.nbytes, receive.nbytes)
-            refuse_overlap(span(send, size), span(receive, size))
+            send = apart_or_in_place(send, receive, size)
     kind = receive.type_number
     arguments = (address_of(send), receive.address, receive.nbytes, algorithm or "", kind)
     return Call("alltoall", arguments, receive, send)
@@ -430,7 +430,7 @@ def alltoallv(core: Any, sendbuf: Any, recvbuf: Any, algorithm: str | None) -> C
         if not is_in_place(sendbuf):
             send = blocks_of(sendbuf, "sendbuf", size, writable=False)
             same_kind(receive, send)
-            refuse_overlap(send.extent(), receive.extent())
+            send = blocks_apart_or_in_place(send, receive)
     return exchange(send, receive, algorithm, (send or receive).type_number or receive.type_number)
 
 
@@ -440,7 +440,7 @@ def alltoallw(core: Any, sendbuf: Any, recvbuf: Any, algorithm: str | None = Non
         send: Blocks | None = None
         if not is_in_place(sendbuf):
             send = typed_blocks(sendbuf, "sendbuf", core.size, writable=False)
-            refuse_overlap(send.extent(), receive.extent())
+            send = blocks_apart_or_in_place(send, receive)
     return exchange(send, receive, algorithm, 0)
 
 
@@ -464,6 +464,7 @@ def exchange(send: Blocks | None, receive: Blocks, algorithm: str | None, kind: 
 
 
 def span(message: Message, blocks: int = 1) -> tuple[int, int]:
+    """The addresses where its memory begins and ends."""
     return message.address, message.address + message.nbytes * blocks
 
 
@@ -488,11 +489,23 @@ def same_bytes(argument: str, got: int, wanted: int) -> None:
         raise ArgumentError(argument, f"{got} bytes", f"{wanted}, this rank's block")
 
 
-def apart_or_in_place(send: Message, receive: Message) -> Message | None:
-    """``send``, or None if it is the same memory as ``receive``."""
+def apart_or_in_place(send: Message, receive: Message, blocks: int = 1) -> Message | None:
+    """``send``, or None if it is the same memory as ``receive``, which has as many bytes."""
     if send.address == receive.address:
         return None
-    refuse_overlap(span(send), span(receive))
+    refuse_overlap(span(send, blocks), span(receive, blocks))
+    return send
+
+
+def blocks_apart_or_in_place(send: Blocks, receive: Blocks) -> Blocks | None:
+    """``send``, or None if its blocks are those of ``receive``."""
+    if (send.address, send.counts, send.displacements) == (
+        receive.address,
+        receive.counts,
+        receive.displacements,
+    ):
+        return None
+    refuse_overlap(send.extent(), receive.extent())
     return send
 
 

@@ -6,10 +6,14 @@ import warnings
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import phicoll._core as _core
-from phicoll.comm.buffers import Message, block
+from phicoll.comm.buffers import Message, block, refuse_overlap
+from phicoll.comm.calls import span
 from phicoll.comm.numbers import rank_or_tag
 from phicoll.comm.requests import ANY_SOURCE, ANY_TAG, Prequest, Request, Status, check_status
+from phicoll.errors import ArgumentError
 
 __all__ = ["PROC_NULL", "PointToPoint"]
 
@@ -75,7 +79,9 @@ class PointToPoint:
 
     def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
         """As :meth:`Send`, but never waits for the receiver: the message is copied."""
-        message = message_of(buf, writable=False)
+        self._bsend(message_of(buf, writable=False), dest, tag)
+
+    def _bsend(self, message: Message, dest: int, tag: int) -> None:
         self.Isend([bytearray(message_bytes(message)), message.count, message.dtype], dest, tag).Free()
 
     def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
@@ -126,9 +132,16 @@ class PointToPoint:
         recvtag: int = ANY_TAG,
         status: Status | None = None,
     ) -> None:
-        """Send one message and receive another, in whichever order the others do. Arguments as in Send and Recv."""
+        """Send one message and receive another, in whichever order the others do. Arguments as in Send and Recv.
+
+        Raises
+        ------
+        ArgumentError
+            ``sendbuf`` and ``recvbuf`` share memory; :meth:`Sendrecv_replace` takes one buffer for both.
+        """
         check_status(status)
         sending, receiving = message_of(sendbuf, writable=False), message_of(recvbuf, writable=True)
+        refuse_shared(sending, receiving)
         to = rank_or_tag("dest", dest), rank_or_tag("sendtag", sendtag)
         origin = rank_or_tag("source", source), rank_or_tag("recvtag", recvtag)
         # The send first, as it is the one that may be refused; what is begun goes on by itself.
@@ -161,16 +174,23 @@ class PointToPoint:
         recvtag: int = ANY_TAG,
     ) -> Request:
         """Begin what :meth:`Sendrecv` does; return the request. ``sendbuf`` is copied."""
+        sending, receiving = message_of(sendbuf, writable=False), message_of(recvbuf, writable=True)
+        refuse_shared(sending, receiving)
+        return self._isendrecv(sending, dest, sendtag, receiving, source, recvtag)
+
+    def _isendrecv(
+        self, sending: Message, dest: int, sendtag: int, receiving: Message, source: int, recvtag: int
+    ) -> Request:
         origin = source_and_tag(source, recvtag)
-        receiving = message_of(recvbuf, writable=True)
-        self.Bsend(sendbuf, dest, sendtag)
+        self._bsend(sending, dest, sendtag)
         return self._begin_receive(receiving, origin)
 
     def Isendrecv_replace(
         self, buf: Any, dest: int, sendtag: int = 0, source: int = ANY_SOURCE, recvtag: int = ANY_TAG
     ) -> Request:
         """Begin what :meth:`Sendrecv_replace` does; return the request."""
-        return self.Isendrecv(buf, dest, sendtag, buf, source, recvtag)
+        sending, receiving = message_of(buf, writable=False), message_of(buf, writable=True)
+        return self._isendrecv(sending, dest, sendtag, receiving, source, recvtag)
 
     def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send ``buf``; return the request. Do not change the buffer until the request has ended."""
@@ -323,6 +343,16 @@ def source_and_tag(source: Any, tag: Any) -> tuple[int, int]:
 def message_of(buf: Any, *, writable: bool) -> Message:
     """Describe what a buffer holds. None is an empty buffer."""
     return block([None, 0, "B"] if buf is None else buf, "buf", writable=writable)
+
+
+def refuse_shared(sending: Message, receiving: Message) -> None:
+    """Raise ArgumentError if what is received would change what is being sent."""
+    other = "Sendrecv_replace with one buffer"
+    refuse_overlap(span(sending), span(receiving), other)
+    # What went through a packed copy goes back into the whole array.
+    back = receiving.packed
+    if back is not None and sending.memory is not None and np.shares_memory(sending.memory, back):
+        raise ArgumentError("recvbuf", "memory that overlaps sendbuf", f"memory of its own, or {other}")
 
 
 def message_bytes(message: Message) -> bytes:
