@@ -245,6 +245,59 @@ void from_both_sides(Communicator& comm) {
   comm.release(heap_all);
 }
 
+// Blocks that lie in reach are stored where they go, if that is in reach, too; any rank's buffers may be beyond it.
+void put_where_they_go(Communicator& comm) {
+  const AlgorithmSpec specs[] = {
+      family(Operation::gather).parse("mailbox:cell=65536:cells=16:once=1:direct=400000:put=1000"),
+      family(Operation::allgather).parse("one-shot:cell=65536:cells=2:direct=1000:put=1000"),
+      family(Operation::alltoall).parse("one-shot:cell=262144:cells=2:direct=1000:put=1000"),
+      family(Operation::allgather).parse("one-shot:cell=262144:cells=1:direct=1000:put=1000"),
+      family(Operation::alltoall).parse("one-shot:cell=262144:cells=1:direct=1000:put=1000")};
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const auto me = static_cast<std::size_t>(comm.rank());
+  const std::size_t bytes = (std::size_t{300} << 10) + 13;
+  std::vector<unsigned char> own_send(ranks * bytes), own_receive(ranks * bytes);
+  auto* const heap_send = static_cast<unsigned char*>(comm.allocate(ranks * bytes));
+  auto* const heap_receive = static_cast<unsigned char*>(comm.allocate(ranks * bytes));
+  for (unsigned turn = 0; turn < 64; ++turn) {
+    const std::string what = "turn " + std::to_string(turn) + ", rank " + std::to_string(me);
+    // Each of the first three ranks takes its buffers from two of the turn's bits.
+    const unsigned bits = turn >> 2 * std::min<std::size_t>(me, 2);
+    unsigned char* const send = (bits & 1) != 0 ? heap_send : own_send.data();
+    unsigned char* const receive = (bits & 2) != 0 ? heap_receive : own_receive.data();
+    const std::size_t count = turn % 3 == 0 ? 999 : bytes;
+    for (const AlgorithmSpec& spec : specs) {
+      const std::size_t which = static_cast<std::size_t>(&spec - specs);
+      const bool each = which == 2 || which == 4;
+      for (std::size_t r = 0; r < (each ? ranks : 1); ++r)
+        fill(send + r * count, count, comm.rank(), static_cast<int>(turn + 100 * r + 1000 * which));
+      std::memset(receive, 0, ranks * count);
+      const int root = static_cast<int>(turn) % comm.size();
+      if (which == 0)
+        comm.gather(send, comm.rank() == root ? receive : nullptr, count, root, &spec);
+      else if (each)
+        comm.alltoall(send, receive, count, &spec);
+      else
+        comm.allgather(send, receive, count, &spec);
+      for (std::size_t r = 0; r < ranks && (which != 0 || comm.rank() == root); ++r)
+        check(receive + r * count, count, static_cast<int>(r),
+              static_cast<int>(turn + (each ? 100 * me : 0) + 1000 * which), spec.text() + ", " + what);
+    }
+  }
+  comm.release(heap_send);
+  comm.release(heap_receive);
+}
+
+TEST(LargeCalls, BlocksInReachArePutWhereTheyGo) {
+  for (const int ranks : {2, 3, 5}) {
+    GroupOptions options;
+    fork_and_run(ranks, options, put_where_they_go);
+    ThreadGroup(ranks, options).run(put_where_they_go);
+    options.cross_copies = false;
+    fork_and_run(ranks, options, put_where_they_go);
+  }
+}
+
 TEST(LargeCalls, TwoRanksCopyReachableBlocksFromBothSides) {
   GroupOptions options;
   fork_and_run(2, options, from_both_sides);

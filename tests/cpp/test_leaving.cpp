@@ -149,10 +149,13 @@ TEST(Leaving, BuffersAreThereUntilTheirReadersStop) {
        {"single-copy", "tree-copy", "root-copies", "piece-per-rank", "ring:direct=1024"})
     until_broken(Operation::broadcast, text);
   until_broken(Operation::gather, "mailbox:direct=1024");
+  until_broken(Operation::gather, "mailbox:once=1:direct=1024:put=1024");
   until_broken(Operation::scatter, "mailbox:direct=1024");
   until_broken(Operation::alltoall, "mailbox:direct=1024");
   until_broken(Operation::alltoall, "one-shot:direct=1024");
+  until_broken(Operation::alltoall, "one-shot:direct=1024:put=1024");
   until_broken(Operation::allgather, "one-shot:direct=1024");
+  until_broken(Operation::allgather, "one-shot:direct=1024:put=1024");
   until_broken(Operation::reduce, "mailbox:direct=1024");
   until_broken(Operation::allreduce, "sliced:direct=1024");
   until_broken(Operation::allreduce, "sliced:direct=1024:whole=512");

@@ -203,9 +203,10 @@ TEST(Automatic, ARowThatIsSilentIsServedAsByTheRules) {
   CallFacts facts;
   facts.operation = Operation::allgather;
   EXPECT_EQ(automatic_choice(shape, facts).spec.text(),
-            "one-shot:cell=4096:cells=128:direct=1048576:far=copied");
+            "one-shot:cell=4096:cells=128:direct=1048576:far=copied:put=65536");
   facts.bytes = 65536;
-  EXPECT_EQ(automatic_choice(shape, facts).spec.text(), "one-shot:cell=4096:cells=128:direct=0:far=direct");
+  EXPECT_EQ(automatic_choice(shape, facts).spec.text(),
+            "one-shot:cell=4096:cells=128:direct=0:far=direct:put=0");
   EXPECT_EQ(automatic_choice(shape, CallFacts()).spec.text(),
             family(Operation::barrier).parse("tree:degree=3").text());
 }

@@ -20,6 +20,7 @@ struct OneShotAllgather : AlgorithmDefaults {
     int cell = 16384;
     int cells = 128;
     DirectParameters direct;
+    int put = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -31,6 +32,7 @@ struct OneShotAllgather : AlgorithmDefaults {
     visitor.integer("cell", p.cell, 64, 1 << 20, "bytes of a piece");
     describe_cells(visitor, p.cells);
     describe_direct(visitor, p.direct);
+    describe_put(visitor, p.put);
   }
 
   static void limit(Parameters& p, const Shape& shape) { limit_cells(shape.size(), p.cells, p.cell, 256); }
@@ -51,6 +53,7 @@ struct OneShotAllgather : AlgorithmDefaults {
                  static_cast<std::size_t>(p.cell), Credit::implied, p.direct),
           order_(setup),
           stores_(setup.shape),
+          put_(p.put),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -105,22 +108,36 @@ struct OneShotAllgather : AlgorithmDefaults {
     [[gnu::noinline]] Started start_piece(Port& port, const Call& call) {
       if (call.count > cells_.bytes()) return Started::no;  // one piece of each
       const bool direct = cells_.direct(port, call.send, call.count);
-      if (direct && call.receive + call.block_at(rank_) != call.send) return Started::no;
-      publish(port, call, 0, stores_.exchanged(call.count), direct);
+      if (put_ != 0 ? direct || room(port, call) : direct && call.receive + call.block_at(rank_) != call.send)
+        return Started::no;
+      publish(port, call, 0, stores_.exchanged(call.count), direct, Exposed{0, 0, 0});
       return Started::half;
     }
     [[gnu::noinline]] void complete_piece(Port& port, const Call& call) {
-      take(port, call, 0, stores_.exchanged(call.count));
+      take(port, call, 0, stores_.exchanged(call.count), false);
       cells_.through(port, steps_);
       cells_.settle(port, steps_);
     }
     [[gnu::noinline]] void pieces(Port& port, const Call& call, std::size_t most) {
-      const bool direct = cells_.direct(port, call.send, call.count);
+      const Exposed room = this->room(port, call);
+      const bool direct = room || cells_.direct(port, call.send, call.count);
       const Stores stores = stores_.exchanged(most);
-      for (std::size_t at = 0; at < most; at += cells_.bytes()) exchange(port, call, at, stores, direct);
+      for (std::size_t at = 0; at < most; at += cells_.bytes()) {
+        publish(port, call, at, stores, direct, room);
+        take(port, call, at, stores, static_cast<bool>(room));
+      }
       cells_.through(port, steps_);
       if (direct) keep_own(port, call, 0, call.count, stores);
       cells_.settle(port, steps_);
+    }
+    // Of two ranks that have room for each other's pieces, each puts its own into the other's `receive`. Then nobody reads the
+    // sender's lines, so it need not take them back when it writes to them again. The writer of such a piece has stored it before
+    // it says that it is through, which its reader acquires before it returns; it has acquired the reader's handle, which that
+    // rank stored after it was done with what `receive` held before.
+    Exposed room(Port& port, const Call& call) const {
+      if (call.vector) return Exposed{0, 0, 0};
+      return room_for(port, put_, call.count, call.send, call.count, call.receive,
+                      call.count * static_cast<std::size_t>(ranks_));
     }
     std::size_t piece(const Call& call, int r, std::size_t at) const {
       return at >= call.block_count(r) ? 0 : std::min(cells_.bytes(), call.block_count(r) - at);
@@ -131,14 +148,13 @@ struct OneShotAllgather : AlgorithmDefaults {
       const Data own = call.receive + call.block_at(rank_);
       if (bytes != 0 && own != call.send) port.move(own + at, call.send + at, bytes, stores);
     }
-    void exchange(Port& port, const Call& call, std::size_t at, Stores stores, bool direct) {
-      publish(port, call, at, stores, direct);
-      take(port, call, at, stores);
-    }
-    void publish(Port& port, const Call& call, std::size_t at, Stores stores, bool direct) {
+    void publish(Port& port, const Call& call, std::size_t at, Stores stores, bool direct,
+                 const Exposed& room) {
       const std::uint64_t step = steps_;
       const std::size_t own = piece(call, rank_, at);
-      if (own != 0) {
+      if (own != 0 && direct && put_ != 0) {
+        cells_.publish_direct(port, step, call.tag, call.send + at, room);
+      } else if (own != 0) {
         cells_.offer(port, step, call.tag, call.send + at, own, direct);
       } else {
         cells_.open(port, step, own);
@@ -146,11 +162,18 @@ struct OneShotAllgather : AlgorithmDefaults {
       }
       if (!direct) keep_own(port, call, at, own, stores);
     }
-    void take(Port& port, const Call& call, std::size_t at, Stores stores) {
+    void take(Port& port, const Call& call, std::size_t at, Stores stores, bool room) {
       const std::uint64_t step = steps_++;
       for (const int r : order_) {
         const std::size_t bytes = piece(call, r, at);
+        const unsigned taken = cells_.taken();
         const Data theirs = cells_.await(port, r, step, call.tag, bytes);
+        if (room && cells_.taken() != taken) {
+          if (const Exposed to = cells_.taken_room(port)) {
+            port.move(port.view(to, call.block_at(rank_) + at), call.send + at, bytes, handed(stores));
+            continue;
+          }
+        }
         if (bytes != 0) port.move(call.receive + (call.block_at(r) + at), theirs, bytes, stores);
       }
     }
@@ -159,6 +182,7 @@ struct OneShotAllgather : AlgorithmDefaults {
     Cells<Port> cells_;
     PeerOrder order_;
     ResultStores stores_;
+    int put_;
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

@@ -20,6 +20,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
     int cell = 16384;
     int cells = 128;
     DirectParameters direct;
+    int put = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -31,6 +32,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
     visitor.integer("cell", p.cell, 1024, 1 << 20, "bytes of a cell, for a part of each block");
     describe_cells(visitor, p.cells);
     describe_direct(visitor, p.direct);
+    describe_put(visitor, p.put);
   }
 
   template <class Parameters>
@@ -56,6 +58,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
                  static_cast<std::size_t>(p.cell), Credit::implied, p.direct),
           order_(setup),
           stores_(setup.shape),
+          put_(p.put),
           rank_(setup.rank),
           ranks_(setup.size()),
           part_(lines_within(cells_.bytes() / others())) {}
@@ -105,27 +108,35 @@ struct OneShotAlltoall : AlgorithmDefaults {
     [[gnu::noinline]] Started start_part(Port& port, const Call& call) {
       if (call.count > part_) return Started::no;  // one part of each block
       if (call.count == 0) return Started::whole;
-      if (is_direct(port, call)) return Started::no;
-      publish(port, call, 0, call.count, false);
+      if (is_direct(port, call) || room(port, call)) return Started::no;
+      publish(port, call, 0, call.count, false, Exposed{0, 0, 0});
       return Started::half;
     }
     [[gnu::noinline]] void complete_part(Port& port, const Call& call) {
-      take(port, call, 0, call.count);
+      take(port, call, 0, call.count, false);
       cells_.through(port, steps_);
       cells_.settle(port, steps_);
     }
     [[gnu::noinline]] void parts(Port& port, const Call& call) {
-      const bool direct = is_direct(port, call);
-      for (std::size_t at = 0; at < call.count; at += part_)
-        exchange(port, call, at, std::min(part_, call.count - at), direct);
+      const Exposed room = this->room(port, call);
+      const bool direct = room || is_direct(port, call);
+      for (std::size_t at = 0; at < call.count; at += part_) {
+        const std::size_t bytes = std::min(part_, call.count - at);
+        publish(port, call, at, bytes, direct, room);
+        take(port, call, at, bytes, static_cast<bool>(room));
+      }
       cells_.through(port, steps_);
       if (direct) keep_own(port, call, 0, call.count);
       cells_.settle(port, steps_);
     }
     bool is_direct(Port& port, const Call& call) const {
-      const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
-      return port.reachable(call.send, all) && cells_.direct(port, call.send, call.count);
+      return port.reachable(call.send, all(call)) && cells_.direct(port, call.send, call.count);
     }
+    // As in allgather/one_shot.hpp.
+    Exposed room(Port& port, const Call& call) const {
+      return room_for(port, put_, call.count, call.send, all(call), call.receive, all(call));
+    }
+    std::size_t all(const Call& call) const { return call.count * static_cast<std::size_t>(ranks_); }
     static std::size_t lines_within(std::size_t bytes) {
       return bytes > arch::line_bytes ? bytes / arch::line_bytes * arch::line_bytes : bytes;
     }
@@ -147,26 +158,34 @@ struct OneShotAlltoall : AlgorithmDefaults {
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
                 bytes, stores_.exchanged(call.count));
     }
-    void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct) {
-      publish(port, call, at, bytes, direct);
-      take(port, call, at, bytes);
-    }
-    void publish(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct) {
+    void publish(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct,
+                 const Exposed& room) {
       if (direct) {
-        cells_.publish_direct(port, steps_, call.tag, call.send + at);
+        if (put_ != 0)
+          cells_.publish_direct(port, steps_, call.tag, call.send + at, room);
+        else
+          cells_.publish_direct(port, steps_, call.tag, call.send + at);
       } else {
         fill(port, call, at, bytes, steps_);
         keep_own(port, call, at, bytes);
       }
     }
-    void take(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
+    void take(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool room) {
       const std::uint64_t step = steps_++;
       const Stores stores = stores_.exchanged(call.count);
-      for (const int r : order_)
-        port.move(call.receive + (call.block_at(r) + at),
-                  cells_.await(port, r, step, call.tag, bytes * others(), place(r, rank_) * bytes,
-                               call.send_block_at(rank_)),
-                  bytes, stores);
+      for (const int r : order_) {
+        const unsigned taken = cells_.taken();
+        const Data theirs = cells_.await(port, r, step, call.tag, bytes * others(), place(r, rank_) * bytes,
+                                         call.send_block_at(rank_));
+        if (room && cells_.taken() != taken) {
+          if (const Exposed to = cells_.taken_room(port)) {
+            port.move(port.view(to, call.block_at(rank_) + at), call.send + (call.send_block_at(r) + at),
+                      bytes, handed(stores));
+            continue;
+          }
+        }
+        port.move(call.receive + (call.block_at(r) + at), theirs, bytes, stores);
+      }
     }
 
     Words<Port> words_;
@@ -174,6 +193,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
     PeerOrder order_;
     ResultStores stores_;
     std::uint64_t steps_ = 0;
+    int put_;
     int rank_;
     int ranks_;
     std::size_t part_;  // of a block, in a cell

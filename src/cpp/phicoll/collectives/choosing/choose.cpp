@@ -26,22 +26,24 @@ struct InPlace {
   int sharing;         ///< among ranks that share CPUs
   bool part = false;   ///< the size is that of a rank's part, and at least 64 KB
   bool early = false;  ///< from 1 KB on among many ranks (are_many)
+  int put = 0;  ///< from how many bytes on two ranks with a CPU each put blocks where they go; 0: never
+  int put_sharing = 0;  ///< the same of ranks that share CPUs
 };
 
 /// By operation, in the order of its enumerators. Reading in place pays about as soon as a rank's data for the others no
 /// longer stays in its L2 (1 MB on the measured host). Measured between two processes, and among four and eight on two
 /// CPUs, with buffers in the group's heap that were written anew for each call (docs/collectives.md).
 constexpr InPlace in_place[operations] = {
-    {0, 0, 0},              // barrier
-    {1, 2, 4},              // broadcast, whose root is ahead of its readers otherwise
-    {0, 0, 0},              // reduce
-    {1, 1, 1},              // allreduce
-    {1, 1, 1},              // gather
-    {4, 4, 1, true},        // scatter
-    {1, 1, 1},              // allgather
-    {1, 1, 1, true, true},  // alltoall
-    {0, 0, 0},              // scan
-    {2, 2, 1, true, true},  // reduce_scatter
+    {0, 0, 0},                                    // barrier
+    {1, 2, 4},                                    // broadcast, whose root is ahead of its readers otherwise
+    {0, 0, 0},                                    // reduce
+    {1, 1, 1},                                    // allreduce
+    {1, 1, 1, false, false, 128 << 10, 1 << 20},  // gather
+    {4, 4, 1, true},                              // scatter
+    {1, 1, 1, false, false, 64 << 10},            // allgather
+    {1, 1, 1, true, true, 64 << 10},              // alltoall
+    {0, 0, 0},                                    // scan
+    {2, 2, 1, true, true},                        // reduce_scatter
 };
 
 /// The size of a message or block, in bytes, from which data that all ranks reach is best read in place; 0: never.
@@ -52,6 +54,14 @@ std::size_t direct_at(const Shape& shape, Operation operation) {
   const auto times = static_cast<std::size_t>(sharing ? row.sharing : shape.size() == 2 ? row.two : row.more);
   const std::size_t all = times * static_cast<std::size_t>(shape.host().direct);
   return row.part ? std::max(std::size_t{64} << 10, all / static_cast<std::size_t>(shape.size())) : all;
+}
+
+/// From how many bytes on a block is best put where it goes, if all reach both ranks' buffers; 0: never. In an exchange a rank then
+/// waits for the others before it copies, which costs ranks that share CPUs more than it saves.
+int put_at(const Shape& shape, Operation operation) {
+  const InPlace& row = in_place[static_cast<int>(operation)];
+  if (shape.sharing()) return row.put_sharing;
+  return shape.size() == 2 ? row.put : 0;
 }
 
 }  // namespace
@@ -74,9 +84,11 @@ AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation oper
   if (from == 0 || text.find(":direct=") != std::string::npos) return spec;
   for (const auto& value : spec.values)
     if (value.first == "direct" && value.second != "0") return spec;  // by a rule of its own
+  const int put = text.find(":put=") == std::string::npos ? put_at(shape, operation) : 0;
   for (auto& value : spec.values) {
     if (value.first == "direct") value.second = std::to_string(from);
     if (value.first == "far") value.second = "copied";
+    if (value.first == "put" && put != 0) value.second = std::to_string(put);
   }
   return spec;
 }

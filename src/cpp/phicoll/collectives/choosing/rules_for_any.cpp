@@ -142,13 +142,15 @@ AlgorithmChoice gather(const Choosing& at) {
   // to 0.97: the root's cache holds them. Cells of 256 KB take 0.7 to 0.9 of the time of those of 64 KB for 128 and 256 KB, and
   // 0.95 for 512 KB and 1 MB.
   if (at.sharing)
-    return at.by_size({{0, "mailbox:cell=960:cells=256", ahead},
-                       {961, "mailbox:cell=4096:cells=64", ahead},
-                       {4097, "mailbox:cell=8192:cells=32", ahead},
-                       {8193, "mailbox", root_waits},
-                       {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", at.ring / 4), seldom},
-                       {128 << 10, at.wide_cells("mailbox:cell=", at.ring / 2), seldom},
-                       {at.host.at(&H::single), "single-copy", single}});
+    return at.by_size(
+        {{0, "mailbox:cell=960:cells=256", ahead},
+         {961, "mailbox:cell=4096:cells=64", ahead},
+         {4097, "mailbox:cell=8192:cells=32", ahead},
+         {8193, "mailbox", root_waits},
+         {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", at.ring / 4), seldom},
+         {128 << 10, at.wide_cells(at.ranks == 2 ? "mailbox:cell=" : "mailbox:once=1:cell=", at.ring / 2),
+          seldom},
+         {at.host.at(&H::single), "single-copy", single}});
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_waits}, {at.host.at(&H::single), "single-copy", single}});
   // In cells that they fill, blocks of 4 KB take 0.83 of the time, and those of 8 KB 0.95; between far CPUs 0.7.

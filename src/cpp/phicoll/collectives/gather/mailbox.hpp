@@ -1,8 +1,8 @@
 #pragma once
 
 // phicoll's gather for small and middle messages, regular and vector: every rank sends its block to the root in pieces.
-// The others wait only when their own ring is full, or for the root to read a large block in place, or, of two ranks,
-// to copy one together with it.
+// The others wait only when their own ring is full, or for the root to read a large block in place or to copy it together
+// with them.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "phicoll/collectives/transport/faster_copy.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 
@@ -21,6 +22,7 @@ struct MailboxGather : AlgorithmDefaults {
     int cells = 128;
     int once = 0;
     DirectParameters direct;
+    int put = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -33,10 +35,10 @@ struct MailboxGather : AlgorithmDefaults {
     visitor.integer("cells", p.cells, 2, 4096, "pieces that a rank may be ahead of the root");
     describe_once(visitor, p.once);
     describe_direct(visitor, p.direct);
+    describe_put(visitor, p.put);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    if (shape.size() != 2) p.once = 0;
     limit_mailbox(shape.size(), p.cells, p.cell, 2, rings_most);
   }
 
@@ -55,7 +57,8 @@ struct MailboxGather : AlgorithmDefaults {
           order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()),
-          faster_(setup, copies_at(p, setup.size()), p.once, true) {}
+          faster_(setup, copies_at(p, setup.size()), p.once, true, p.put),
+          copied_(static_cast<std::size_t>(setup.size())) {}
 
     void operator()(Port& port, const Call& call) {
       if (!call.vector && call.count <= sizeof(std::uint64_t)) {
@@ -74,7 +77,7 @@ struct MailboxGather : AlgorithmDefaults {
           if (r != rank_) mailbox_.expect(port, r, 0);
         return Started::half;
       }
-      if (call.count > mailbox_.bytes() || faster_.chooses(call.count) || !mailbox_.opens(port, 0) ||
+      if (call.count > mailbox_.bytes() || faster_.begins(call.count) || !mailbox_.opens(port, 0) ||
           (!word && mailbox_.direct(port, call.send, call.count, call.count)))
         return Started::no;
       (*this)(port, call);
@@ -107,12 +110,7 @@ struct MailboxGather : AlgorithmDefaults {
     void send(Port& port, const Call& call) {
       const std::uint64_t tag = counted(call, call.count);
       const bool direct = mailbox_.direct(port, call.send, call.count, call.count);
-      if (faster_.together(port, call.send, call.count, direct)) {
-        mailbox_.send_direct(port, 0, tag, call.send);
-        faster_.exchange(port, call.tag, call.root, call.send, call.count);
-        return mailbox_.settle(port);
-      }
-      if (faster_.chooses(call.count)) faster_.skip();
+      if (begins(call, call.count) && send_together(port, call, tag, direct)) return;
       std::uint64_t m = 0;
       std::size_t at = 0;
       do {
@@ -121,6 +119,24 @@ struct MailboxGather : AlgorithmDefaults {
         at += bytes;
       } while (at < call.count);
       mailbox_.settle(port);
+    }
+
+    // Returns whether this rank and the root have copied the block together.
+    [[gnu::noinline]] bool send_together(Port& port, const Call& call, std::uint64_t tag, bool direct) {
+      // Of a block in reach, the root's buffer decides: the root has begun the call, or this rank waits for it.
+      const bool offered = faster_.joins(call.count) && port.reachable(call.send, call.count);
+      Exposed to{0, 0, 0};
+      if (offered) to = faster_.begin(port, call.tag, call.root, call.send, call.count);
+      if (!(to && Port::direct(to)) && !faster_.together(port, call.send, call.count, direct)) {
+        if (!offered) faster_.skip();
+        return false;
+      }
+      mailbox_.send_direct(port, 0, tag, call.send);
+      if (!offered) to = faster_.begin(port, call.tag, call.root, call.send, call.count);
+      // The root of two began with this rank's block, which lies where the root of a vector call alone knows.
+      faster_.copy(port, call.root, to, call.send, ranks_ == 2 ? 0 : call.block_at(rank_), call.count);
+      mailbox_.settle(port);
+      return true;
     }
 
     void take_own(Port& port, const Call& call) {
@@ -139,13 +155,51 @@ struct MailboxGather : AlgorithmDefaults {
       if (place == MessagePlace::cell) {
         take_pieces(port, call, count);
       } else {
-        faster_.end_root(port, block, count);
+        if (serves(port, block, count)) faster_.serve(port, from, block, 0, count);
+        faster_.finish_root(port);
+        faster_.await_end(port, from);
         mailbox_.finish(port, from, 0);
       }
-      faster_.took(port, place, count, port.now() - begun);
+      if (faster_.chooses(count)) faster_.took(port, place, count, port.now() - begun);
+    }
+    /// Whether the root copies some of a block that another rank copies to `to`. If they are far, that rank stores it sooner than
+    /// this one reads it from there.
+    static bool serves(Port& port, Data to, std::size_t bytes) {
+      return !port.reachable(to, bytes) || port.near(bytes);
+    }
+    /// Whether a call with such a block may be copied together, as all ranks know.
+    bool begins(const Call& call, std::size_t bytes) const {
+      return (ranks_ == 2 || !call.vector) && faster_.begins(bytes);
+    }
+    // Each rank stores its block into `receive` while this one copies what is left of one after the other.
+    [[gnu::noinline]] void collect_together(Port& port, const Call& call) {
+      const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
+      faster_.begin_root(port, call.tag, call.receive, port.reachable(call.receive, all) ? all : 0);
+      take_own(port, call);
+      bool other = false;
+      for (const int r : order_) {
+        MessagePlace place;
+        mailbox_.await(port, r, 0, counted(call, call.count), std::min(mailbox_.bytes(), call.count), place);
+        if (place == MessagePlace::cell) {
+          other = true;
+          continue;
+        }
+        copied_[static_cast<std::size_t>(r)] = 1;
+        if (serves(port, call.receive, all))
+          faster_.serve(port, r, call.receive, call.block_at(r), call.count);
+      }
+      faster_.finish_root(port);
+      for (const int r : order_) {
+        if (!copied_[static_cast<std::size_t>(r)]) continue;
+        faster_.await_end(port, r);
+        mailbox_.finish(port, r, 0);
+      }
+      if (other) take_pieces(port, call, call.count);
+      std::fill(copied_.begin(), copied_.end(), static_cast<unsigned char>(0));
     }
     void collect(Port& port, const Call& call) {
-      if (ranks_ == 2 && faster_.chooses(call.block_count(1 - rank_))) return collect_large(port, call);
+      if (ranks_ == 2 && faster_.begins(call.block_count(1 - rank_))) return collect_large(port, call);
+      if (ranks_ != 2 && begins(call, call.count)) return collect_together(port, call);
       take_own(port, call);
       std::size_t most = 0;
       for (int r = 0; r < ranks_; ++r)
@@ -159,7 +213,7 @@ struct MailboxGather : AlgorithmDefaults {
       do {
         for (const int r : order_) {
           const std::size_t count = call.block_count(r);
-          if (at >= count && at != 0) continue;
+          if ((at >= count && at != 0) || copied_[static_cast<std::size_t>(r)]) continue;
           const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
           const Data cell = mailbox_.await(port, r, m, counted(call, count), bytes);
           move_some(port, call.receive + (call.block_at(r) + at), cell, bytes, Stores::taken);
@@ -175,6 +229,7 @@ struct MailboxGather : AlgorithmDefaults {
     int rank_;
     int ranks_;
     FasterCopy<Port> faster_;
+    AlignedVector<unsigned char> copied_;  // whether a rank's block was copied together in this call
   };
 };
 

@@ -94,10 +94,11 @@ struct CellHead {
   Word<std::uint64_t> tag;  ///< Call::tag
 };
 
-/// A cell whose piece stays in its writer's memory.
+/// A cell whose piece stays in its writer's memory. `room`: where the others may put theirs, if the algorithm asks.
 struct DirectCell {
   CellHead head;
   ExposedWords payload;
+  ExposedWords room;
 };
 
 /// Payloads of at least this many bytes begin at a line, because only whole lines can bypass the caches. The number is
@@ -234,6 +235,12 @@ class Cells {
     publish(port, step, tag | direct_bit);
     given_ = true;
   }
+  /// The same, and says where the others may put their pieces; nothing: nowhere.
+  void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece, const Exposed& room) {
+    if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
+    reinterpret_cast<DirectCell*>(cell(rank_, step))->room.store(port, room);
+    publish_direct(port, step, tag, piece);
+  }
   /// Publishes a piece that all others read, in place or through a cell.
   [[gnu::always_inline]] void offer(Port& port, std::uint64_t step, std::uint64_t tag, Data from,
                                     std::size_t piece, bool direct) {
@@ -263,20 +270,22 @@ class Cells {
     }
     return payload(port, writer, step, piece) + at;
   }
-  /// Whether this rank has awaited a piece that stays in place in this call.
-  bool taken() const { return taken_; }
+  /// How many pieces that stay in place this rank has awaited in this call.
+  unsigned taken() const { return taken_; }
   /// The last such piece.
   const Exposed& taken_piece() const { return taken_piece_; }
+  /// Where its writer has room for pieces of this rank's, if it says so.
+  Exposed taken_room(Port& port) const { return taken_cell_->room.load(port); }
   /// Says that nobody reads this rank's piece in place any more, so `settle` need not wait.
   void take_back() { given_ = false; }
   /// Ends a call whose last step is `steps` - 1: this rank reads nothing more of it.
   void through(Port& port, std::uint64_t steps) {
-    if (__builtin_expect(taken_, 0)) port.signal(finished_[rank_].value.word, steps);
-    taken_ = false;
+    if (__builtin_expect(taken_ != 0, 0)) port.signal(finished_[rank_].value.word, steps);
+    taken_ = 0;
   }
   /// Ends a call as `through` does, and waits until no other rank reads this rank's memory any more.
   void settle(Port& port, std::uint64_t steps) {
-    if (__builtin_expect(given_ || taken_, 0)) settle_direct(port, steps);
+    if (__builtin_expect(given_ || taken_ != 0, 0)) settle_direct(port, steps);
   }
   /// Ends a step: this rank reads nothing more of it or of earlier ones.
   void finish(Port& port, std::uint64_t step) {
@@ -288,8 +297,9 @@ class Cells {
 
  private:
   [[gnu::noinline]] Data take_direct(Port& port, int writer, std::uint64_t step, std::size_t at) {
-    taken_ = true;
-    taken_piece_ = reinterpret_cast<DirectCell*>(cell(writer, step))->payload.load(port);
+    ++taken_;
+    taken_cell_ = reinterpret_cast<DirectCell*>(cell(writer, step));
+    taken_piece_ = taken_cell_->payload.load(port);
     return port.view(taken_piece_, at);
   }
   [[gnu::noinline]] void settle_direct(Port& port, std::uint64_t steps) {
@@ -342,7 +352,8 @@ class Cells {
   Credit credit_;
   std::uint64_t swaps_;  // 1: two ranks that swap cells at every step, else 0
   bool given_ = false;   // whether a piece of this call stays in this rank's memory
-  bool taken_ = false;   // whether this rank read a piece in another rank's memory
+  unsigned taken_ = 0;   // pieces in other ranks' memory that this rank awaited
+  const DirectCell* taken_cell_ = nullptr;
   Exposed taken_piece_{0, 0, 0};
   Direct direct_;
   Stores stores_;

@@ -39,6 +39,23 @@ void describe_direct(Visitor& visitor, DirectParameters& direct) {
                  "whether that is so, too, where CPUs share no cache, as far as a rank knows");
 }
 
+/// The parameter of exchanges in which ranks may put their blocks where they go.
+template <class Visitor>
+void describe_put(Visitor& visitor, int& put) {
+  visitor.integer("put", put, 0, 1 << 30,
+                  "bytes from which a block goes into its reader's buffer at once, if all ranks reach both "
+                  "ranks' buffers; 0: never");
+}
+/// The same for a call: where a rank's blocks of `bytes` may be put, `send_bytes` and `receive_bytes` being all its data; nothing
+/// if they may not.
+template <class Port>
+Exposed room_for(Port& port, int put, std::size_t bytes, Data send, std::size_t send_bytes, Data receive,
+                 std::size_t receive_bytes) {
+  const bool puts = put != 0 && bytes >= static_cast<std::size_t>(put) && port.reachable(send, send_bytes) &&
+                    port.reachable(receive, receive_bytes);
+  return puts ? port.expose(receive) : Exposed{0, 0, 0};
+}
+
 /// Decides whether data is read in place.
 class Direct {
  public:

@@ -50,5 +50,13 @@ void take_exposed(Port& port, Data to, const Exposed& from, std::size_t at, std:
   else
     port.fetch(to, from, at, bytes);
 }
+/// Copies `bytes` to a peer's buffer, from `at` on, by stores where they reach it.
+template <class Port>
+void put_exposed(Port& port, const Exposed& to, std::size_t at, Data from, std::size_t bytes) {
+  if (port.direct(to))
+    port.move(port.view(to, at), from, bytes, Stores::handed_over);
+  else
+    port.put(to, at, from, bytes);
+}
 
 }  // namespace phicoll

@@ -5,6 +5,10 @@
 // that was faster lately. The reader times each way (copy_ways.hpp), from the first message on, and says for each size which
 // it wants, in a word of its own. The sender reads the word when it begins a call, and its first message says which way it
 // takes, so an old word does no harm.
+//
+// Blocks on their way to a root, of one size that all know, may be copied together by any number of ranks, where loads and
+// stores reach both them and the root's buffer (`joins`). A sender with such a block first sees where the root's buffer is, and
+// its first message says what it does. The root publishes its buffer in every call with such blocks, so both count calls alike.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +28,7 @@ void describe_once(Visitor& visitor, int& once) {
   visitor.integer("once", once, 0, 1,
                   "whether two ranks copy blocks of 1 MB and more together: those that `direct` leaves in "
                   "place, and by the "
-                  "kernel others where that was faster lately");
+                  "kernel others where that was faster lately; and whether `put` counts");
 }
 inline std::size_t faster_copy_footprint(int ranks, int once) {
   return once == 0
@@ -35,19 +39,25 @@ inline std::size_t faster_copy_footprint(int ranks, int once) {
 template <class Port>
 class FasterCopy {
  public:
-  /// `to_root`: whether blocks go to the root or from it.
-  FasterCopy(const Setup& setup, std::size_t offset, int once, bool to_root)
+  /// `to_root`: whether blocks go to the root or from it. `joins`: from how many bytes on any ranks' blocks may be copied together; 0:
+  /// never, but see `chooses`.
+  FasterCopy(const Setup& setup, std::size_t offset, int once, bool to_root, int joins = 0)
       : copy_(setup, offset, piece, to_root),
         wanted_(setup.at<Strided<CounterLine>>(offset + exposures_footprint(setup.size()))),
         chooses_(once != 0 && setup.size() == 2),
+        joins_(once == 0 || joins == 0 ? SIZE_MAX : static_cast<std::size_t>(joins)),
         rank_(setup.rank) {}
 
   /// Whether data of this size goes either way.
   bool chooses(std::size_t bytes) const { return chooses_ && bytes >= CopyWays::least_block; }
+  /// Whether the root begins a call with blocks of this size by `begin_root`.
+  bool begins(std::size_t bytes) const { return chooses(bytes) || joins(bytes); }
+  /// Whether blocks of this size are copied together if both buffers are in reach.
+  bool joins(std::size_t bytes) const { return bytes >= joins_; }
   /// On the sender: whether both copy it. `direct`: whether loads reach it, and it is best left in place.
   bool together(Port& port, Data data, std::size_t bytes, bool direct) const {
-    if (!chooses(bytes)) return false;
-    return direct || (!port.reachable(data, bytes) && port.exposable(data, bytes) &&
+    if (!begins(bytes)) return false;
+    return direct || (chooses(bytes) && !port.reachable(data, bytes) && port.exposable(data, bytes) &&
                       (port.load_relaxed(wanted_[1 - rank_].value.word) & bit_of(bytes)) != 0);
   }
   /// On the reader: how long it took from the first message on, by where that was. Data in reach has one way only.
@@ -76,6 +86,21 @@ class FasterCopy {
     copy_.exchange(port, tag, root, block, 0, bytes);
   }
   void skip() { copy_.skip(); }
+  /// @name The parts of `end_root` and `exchange`, for ranks that decide between them, and blocks that are parts of what the root
+  /// began with.
+  /// @{
+  void serve(Port& port, int r, Data buffer, std::size_t offset, std::size_t bytes) {
+    copy_.serve(port, r, buffer, offset, bytes);
+  }
+  void finish_root(Port& port) { copy_.finish_root(port); }
+  void await_end(Port& port, int r) { copy_.await_end(port, r); }
+  Exposed begin(Port& port, std::uint64_t tag, int root, Data block, std::size_t bytes) {
+    return copy_.begin(port, tag, root, block, bytes);
+  }
+  void copy(Port& port, int root, const Exposed& theirs, Data block, std::size_t offset, std::size_t bytes) {
+    copy_.copy(port, root, theirs, block, offset, bytes);
+  }
+  /// @}
 
  private:
   /// Bytes that one side copies at a time.
@@ -88,6 +113,7 @@ class FasterCopy {
   std::uint64_t wants_ = 0;       // this one
   CopyWays ways_{8};              // a group may be short, and one copy takes up to three times as long
   bool chooses_;
+  std::size_t joins_;
   int rank_;
 };
 

@@ -10,6 +10,11 @@
 
 namespace phicoll {
 
+/// How a result is stored by another rank than its owner, instead of `stores`.
+inline Stores handed(Stores stores) {
+  return stores == Stores::streaming ? stores : Stores::handed_over;
+}
+
 /// Chooses how results are stored. Large ones (HostNumbers::streamed) bypass the caches, where they would not stay;
 /// their lines are then not read before they are overwritten.
 class ResultStores {

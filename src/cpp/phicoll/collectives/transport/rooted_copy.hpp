@@ -44,33 +44,44 @@ class RootedCopy {
       if (to_root_)
         port.fetch(buffer + (offset + at), theirs, at, part);
       else
-        port.put(theirs, at, buffer + (offset + at), part);
+        put_exposed(port, theirs, at, buffer + (offset + at), part);
     });
   }
   void end_root(Port& port) {
-    exposures_.finish(port);
-    for (const int r : others_) exposures_.await_finish(port, r);
+    finish_root(port);
+    for (const int r : others_) await_end(port, r);
   }
+  /// The same in two steps, where some ranks `skip` the call.
+  void finish_root(Port& port) { exposures_.finish(port); }
+  void await_end(Port& port, int r) { exposures_.await_finish(port, r); }
 
   /// On another rank: copies its block, which is at `offset` of the root's buffer. Returns false if the root's buffer
   /// cannot be reached.
   bool exchange(Port& port, std::uint64_t tag, int root, Data block, std::size_t offset, std::size_t bytes) {
+    const Exposed theirs = begin(port, tag, root, block, bytes);
+    copy(port, root, theirs, block, offset, bytes);
+    return static_cast<bool>(theirs);
+  }
+  /// The same in two steps, the first of which returns where the root's buffer is. The second may be left out, if the root does
+  /// not serve this rank.
+  Exposed begin(Port& port, std::uint64_t tag, int root, Data block, std::size_t bytes) {
     port.store_relaxed(exposures_.claim(rank_), (exposures_.call() + 1) << 32);
     exposures_.publish(port, tag, to_root_ ? block : Data(), to_root_ ? bytes : 0, to_root_ ? Data() : block,
                        to_root_ ? 0 : bytes);
     const typename Exposures<Port>::Seen seen = exposures_.await(port, root);
-    const Exposed theirs = to_root_ ? seen.receive : seen.send;
+    return to_root_ ? seen.receive : seen.send;
+  }
+  void copy(Port& port, int root, const Exposed& theirs, Data block, std::size_t offset, std::size_t bytes) {
     if (theirs && bytes != 0) {
       pieces(port, rank_, bytes, [&](std::size_t at, std::size_t part) {
         if (to_root_)
-          port.put(theirs, offset + at, block + at, part);
+          put_exposed(port, theirs, offset + at, block + at, part);
         else
           port.fetch(block + at, theirs, offset + at, part);
       });
     }
     exposures_.finish(port);
     exposures_.await_finish(port, root);
-    return static_cast<bool>(theirs);
   }
 
  private:
