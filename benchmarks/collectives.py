@@ -219,7 +219,8 @@ def main() -> int:
     parser.add_argument("--mode", help="loop, window or both (default: loop; a report: its grid)")
     parser.add_argument(
         "--buffers",
-        help="fresh, reused or both (default: fresh; a report: its grid); with --mode a report has these points alone",
+        help="fresh, reused, both or, without MPIs, heap (default: fresh; a report: its grid); with --mode a report "
+        "has these points alone",
     )
     parser.add_argument(
         "--kind", default="processes", choices=["processes", "threads"], help="what phicoll's ranks are"

@@ -18,6 +18,7 @@
 #include "phicoll/measure/probes.hpp"
 #include "phicoll/measure/round_probe.hpp"
 #include "phicoll/measure/sample.hpp"
+#include "phicoll/measure/settings.hpp"
 #include "phicoll/measure/verification.hpp"
 #include "phicoll/os/cpu_lock.hpp"
 #include "phicoll/support/random.hpp"
@@ -93,7 +94,7 @@ class Peer {
   }
 
   static measure::Work read_work(const std::string& operation, const std::string& size,
-                                 const std::string& buffers, const Options& options) {
+                                 const std::string& buffers, const Options& options, int ranks) {
     measure::Work work = measure::parse_call(operation);
     if (!work.moves_data()) return work;
     work.bytes = measure::parse_sizes(size).at(0);
@@ -101,17 +102,19 @@ class Peer {
     work.type = parse_type(options.text("type", "float32"));
     work.op = parse_op(options.text("op", "sum"));
     measure::check_work(work);
+    measure::check_heap(work, ranks);
     return work;
   }
 
   JsonObject sample(const std::string& operation, std::istringstream& words) {
     std::string size, definition, buffers;
     words >> size >> definition >> buffers;
-    if ((definition != "loop" && definition != "window") || (buffers != "fresh" && buffers != "reused"))
+    if ((definition != "loop" && definition != "window") ||
+        (buffers != "fresh" && buffers != "reused" && buffers != "heap"))
       throw ArgumentError("command", "'" + operation + " " + size + " " + definition + " " + buffers + "'",
-                          "OPERATION BYTES loop|window fresh|reused [name=value ...]");
+                          "OPERATION BYTES loop|window fresh|reused|heap [name=value ...]");
     const Options options(words);
-    const measure::Work work = read_work(operation, size, buffers, options);
+    const measure::Work work = read_work(operation, size, buffers, options, set_.shape.size());
     const std::vector<measure::Subject> subjects =
         measure::parse_subjects(options.text("algorithm", "auto"), work);
     if (subjects.size() != 1) throw ArgumentError("algorithm", "several", "one");

@@ -70,7 +70,8 @@ int parse_count(const std::string& whole, const std::string& text) {
   return value;
 }
 
-// Allows buffers half of a group's heap, since buffers of several sizes follow each other in it.
+}  // namespace
+
 void check_heap(const Work& work, int ranks) {
   if (!work.heap) return;
   const std::uint64_t most = heap_bytes_here(GroupOptions(), 1) / 2;
@@ -84,8 +85,6 @@ void check_heap(const Work& work, int ranks) {
                           " ranks together",
                       "up to " + std::to_string(most >> 20) + " MB together");
 }
-
-}  // namespace
 
 Settings parse_settings(const SweepValues& values) {
   Settings settings;
