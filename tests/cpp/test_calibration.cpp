@@ -15,6 +15,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "child_process.hpp"
@@ -377,6 +378,112 @@ TEST_F(Calibration, AnotherCommunicatorOfAllRanksMeasures) {
               return state_after(comm, {large}) == HostNumbers::measured ? 0 : 3;
             }),
             0);
+}
+
+/// Makes a large call on each communicator. Returns how often its group measured, which writes the file that is removed
+/// here; 90 if a communicator did not learn the numbers, 96 if ranks differ.
+int looks_of(Communicator& whole, const std::vector<Communicator*>& comms) {
+  int looks = 0;
+  for (Communicator* const comm : comms) {
+    const int state = state_after(*comm, {8, large, large});
+    if (state != HostNumbers::measured) return state == 96 ? 96 : 90;
+    std::uint64_t looked = 0;
+    if (whole.rank() == 0 && exists(calibration_file())) looked = unlink(calibration_file().c_str()) == 0;
+    whole.broadcast(&looked, sizeof looked, 0);
+    looks += static_cast<int>(looked);
+  }
+  return looks;
+}
+
+int looks_of_dups(Communicator& comm) {
+  std::vector<std::unique_ptr<Communicator>> dups;
+  std::vector<Communicator*> in_turn;
+  const auto dup = [&](Communicator& of) {
+    dups.push_back(of.dup(1 << 20));
+    return dups.back().get();
+  };
+  for (int i = 0; i < 10; ++i) in_turn.push_back(dup(comm));
+  if (dups[0]->shape().host().state != HostNumbers::wanted) return 91;
+  const int looks = looks_of(comm, in_turn);
+  if (comm.shape().host().state != HostNumbers::wanted) return 92;
+  // Made by one that has made no large call.
+  Communicator* const later = dup(comm);
+  if (later->shape().host().state != HostNumbers::measured || !alike(*later)) return 93;
+  return looks + looks_of(comm, {later, dup(*later), dup(*dups[3]), &comm, dup(comm)});
+}
+
+TEST_F(Calibration, AGroupLooksOnceWhateverCommunicatorsCall) {
+  EXPECT_EQ(in_threads(looks_of_dups), 1);
+  EXPECT_EQ(in_threads(looks_of_dups, 4), 1);
+  for (const int ranks : {2, 3})
+    fork_and_run(ranks, GroupOptions(), [](Communicator& comm) {
+      const int looks = looks_of_dups(comm);
+      if (looks != 1) throw Error(std::to_string(looks));
+    });
+}
+
+TEST_F(Calibration, PartsBeginWithWhatTheGroupLearnedElsewhere) {
+  EXPECT_EQ(in_threads(
+                [](Communicator& comm) {
+                  const std::unique_ptr<Communicator> all = comm.create_group({3, 1, 0, 2});
+                  const std::unique_ptr<Communicator> before = comm.split(comm.rank() % 2, 0);
+                  if (looks_of(comm, {all.get()}) != 1) return 1;
+                  const std::unique_ptr<Communicator> after = comm.split(comm.rank() % 2, 0);
+                  return before->shape().host().state == HostNumbers::built_in &&
+                                 after->shape().host().state == HostNumbers::measured && alike(*after)
+                             ? 0
+                             : 2;
+                },
+                4),
+            0);
+}
+
+// The first rank of a new communicator tells the others, and waits for none: it may be here before a large call of all ranks,
+// and the others after it.
+TEST_F(Calibration, RanksThatMakeACommunicatorAtDifferentTimesHaveTheSameNumbers) {
+  for (const int ranks : {2, 3}) {
+    std::remove(calibration_file().c_str());
+    const auto first = ranks == 2 ? HostNumbers::wanted : HostNumbers::built_in;
+    const auto then = ranks == 2 ? HostNumbers::measured : HostNumbers::built_in;
+    EXPECT_EQ(in_threads(
+                  [&](Communicator& comm) {
+                    std::unique_ptr<Communicator> made;
+                    if (comm.rank() == 0) made = comm.create_group({0, 1});
+                    if (state_after(comm, {large}) != HostNumbers::measured) return 1;
+                    if (comm.rank() == 1) made = comm.create_group({0, 1});
+                    if (!made) return 0;
+                    if (made->shape().host().state != first || !alike(*made)) return 2;
+                    return state_after(*made, {large}) == then ? 0 : 3;
+                  },
+                  ranks),
+              0)
+        << ranks;
+  }
+}
+
+TEST_F(Calibration, ThreadsOfARankThatCallAtOnceLookOnce) {
+  const auto calls = [](Communicator& comm) {
+    const std::unique_ptr<Communicator> one = comm.dup(), other = comm.dup();
+    int state = 0;
+    std::thread beside([&] {
+      try {
+        for (int i = 0; i < 50; ++i) after_calls(*other, {large});
+        state = 1;
+      } catch (const Error& error) {
+        other->fail(error);
+      }
+    });
+    for (int i = 0; i < 50; ++i) after_calls(*one, {large});
+    beside.join();
+    if (state != 1) return 80;
+    if (looks_of(comm, {one.get()}) != 1) return 81;  // the file is there
+    return looks_of(comm, {other.get(), one.get(), &comm});
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(in_threads(calls), 0);
+  fork_and_run(2, GroupOptions(), [&](Communicator& comm) {
+    const int looks = calls(comm);
+    if (looks != 0) throw Error(std::to_string(looks));
+  });
 }
 
 // Each rank makes what its begun calls need when it begins the first.

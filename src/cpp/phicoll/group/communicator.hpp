@@ -27,6 +27,7 @@
 
 namespace phicoll {
 
+class LearnedNumbers;
 class Nonblocking;
 struct CollectiveRequest;
 
@@ -40,6 +41,7 @@ struct GroupMemory {
   /// them.
   std::function<void(std::size_t offset, std::size_t bytes)> reserve;
   SplitSlot* slots = nullptr;          ///< one for each rank
+  LearnedNumbers* learned = nullptr;   ///< the whole group's
   unsigned char* heap = nullptr;       ///< the whole group's; null: there is none
   Heap::Reserve reserve_heap;          ///< as Heap takes it
   std::size_t used_before = 0;         ///< the region's first bytes that may not be zero
@@ -368,6 +370,8 @@ class alignas(arch::stride_bytes) Communicator {
   [[gnu::noinline, gnu::cold]] void begin_to_wait() const;
   const void* copy_of(const void* data, std::size_t bytes, std::shared_ptr<void>* memory) const;
   void give_back(const Region::Block& block) { region_.give_back(block); }
+  [[gnu::noinline, gnu::cold]] void learn_numbers();
+  void use_numbers(const HostNumbers& host);
   void run(CallFacts facts, Call& call, const AlgorithmSpec* algorithm);
   [[gnu::noinline]] bool look_up(CallFacts facts, const Call& call);
   [[gnu::noinline, gnu::cold]] void run_anew(CallFacts facts, const Call& asked,
@@ -397,7 +401,9 @@ class alignas(arch::stride_bytes) Communicator {
   bool has_room_for_large_parts() const;
   std::size_t region_for(std::size_t members, std::size_t parts, bool roomy) const;
   std::size_t default_region(std::size_t members) const;
-  void found_child(const std::vector<int>& members, std::size_t region_bytes, SplitSlot& slot);
+  HostNumbers numbers_for(std::size_t members) const;
+  void found_child(const std::vector<int>& members, std::size_t region_bytes, const HostNumbers& host,
+                   SplitSlot& slot);
   std::unique_ptr<Communicator> child(const std::vector<int>& members, const SplitSlot& slot,
                                       Nonblocking* nonblocking = nullptr);
   std::unique_ptr<Communicator> twin(Nonblocking& nonblocking);
@@ -451,7 +457,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::atomic<Messages*> messages_{nullptr};  // made by any thread of the rank, which holds work then
   std::unique_ptr<Nonblocking> nonblocking_;
   std::map<Operation, std::string> selected_;
-  const HostNumbers first_numbers_;  // those it was made with, which all ranks know at any time
+  const HostNumbers first_numbers_;  // those it began with, which all ranks know at any time
   bool abandoned_ = false;
   class Mailbox final : public Addressed {
    public:

@@ -10,6 +10,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/calibration.hpp"
 #include "phicoll/group/call_arguments.hpp"
+#include "phicoll/group/learned_numbers.hpp"
 #include "phicoll/group/nonblocking.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 
@@ -32,21 +33,58 @@ bool Communicator::look_up(CallFacts facts, const Call& call) {
 }
 
 void Communicator::run_anew(CallFacts facts, const Call& asked, const AlgorithmSpec* algorithm) {
-  Call call = asked;  // calibrate() makes broadcasts, which have one record
+  Call call = asked;  // learn_numbers() makes broadcasts, which have one record
   Collectives::Set::Found found = collectives().find(facts, algorithm);
-  if (found.instance == nullptr || collectives_->wants_numbers(facts, found)) begin_to_wait();
-  const data_call::Inside inside(begin(call, call_signature::of(facts, call, size_, found.by), found.by));
-  const std::uint64_t number = calls_.begun();
-  check_whole();
-  if (__builtin_expect(collectives_->wants_numbers(facts, found), 0)) {
-    calibrate(false);
+  const auto begin_found = [&] {
+    return begin(call, call_signature::of(facts, call, size_, found.by), found.by);
+  };
+  const bool learns = collectives_->wants_numbers(facts, found);
+  if (found.instance == nullptr || learns) begin_to_wait();
+  if (__builtin_expect(learns, 0)) {
+    {
+      // Noted here too, so that a rank in another call is told of this one.
+      const data_call::Inside inside(begin_found());
+      check_whole();
+      learn_numbers();
+    }
     found = collectives_->find(facts, algorithm);
   }
+  const data_call::Inside inside(begin_found());
+  const std::uint64_t number = calls_.begun();
+  check_whole();
   collectives_->run(collectives_->take(facts, algorithm, found), call, number);
 }
 
-// All ranks are in the same large call, so all come here. The call is noted already, and its note must not be written over:
-// what follows makes fewer calls of this communicator than the board remembers. The pair's calls are on a board of their own.
+// All ranks are in the same large call, so all come here, and do what rank 0 finds in the group's memory.
+//
+//  1. Another communicator has learned the numbers: all take them.
+//  2. Another one, which other threads call, is measuring: all go on with the numbers that they have, and the next large
+//     call comes here again.
+//  3. Neither: this communicator measures. The numbers are written before the last barrier, so whatever a rank makes after
+//     this call begins with them.
+void Communicator::learn_numbers() {
+  struct {
+    std::uint64_t measures;
+    HostNumbers numbers;
+  } told = {0, shape_.host()};
+  LearnedNumbers& group = *memory_.learned;
+  if (rank_ == 0 && !group.read(&told.numbers)) told.measures = group.claim() ? 1 : 0;
+  broadcast(&told, sizeof told, 0);
+  if (told.measures == 0) return use_numbers(told.numbers);
+  calibrate(false);
+  if (rank_ == 0) group.write(shape_.host());
+  sync();
+}
+
+void Communicator::use_numbers(const HostNumbers& host) {
+  {
+    const RankWork::Hold work(*memory_.work);  // under which another thread of the rank may read the shape
+    shape_.set_host(host);
+  }
+  hand_over_.set_host(host);
+  if (collectives_) collectives_->choose_anew();
+}
+
 void Communicator::calibrate(bool anew) {
   check_process();
   HostNumbers host = shape_.host();  // what is not measured stays
@@ -72,12 +110,7 @@ void Communicator::calibrate(bool anew) {
       measure(true, {false, sharing, true, calibrating_ns - calibrating_copies_ns});
   }
   if (shape_.tuning() != nullptr) shape_.tuning()->table.apply_numbers(&host);
-  {
-    const RankWork::Hold work(*memory_.work);  // under which another thread of the rank may read the shape
-    shape_.set_host(host);
-  }
-  hand_over_.set_host(host);
-  if (collectives_) collectives_->choose_anew();
+  use_numbers(host);
 }
 
 // The twin, on which calls are begun, takes it too: after the calls begun before it, as on all ranks, or when it is

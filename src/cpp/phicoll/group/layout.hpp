@@ -1,13 +1,14 @@
 #pragma once
 
 // Where a group's shared memory holds what: the control block, the processes' own header, the ranks' calls
-// and their slots for splitting, the group's own barrier, the region of the collectives, the shared heap. The
+// and their slots for splitting, the group's own barrier, the host's numbers, the region of the collectives, the shared heap. The
 // same in threads, where the processes' header is never touched, and, without header and heap, for a
 // sub-communicator.
 
 #include "phicoll/collectives/barrier/sense_reversing.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/heap.hpp"
+#include "phicoll/group/learned_numbers.hpp"
 #include "phicoll/group/process_header.hpp"
 
 namespace phicoll {
@@ -15,6 +16,7 @@ namespace phicoll {
 /// The group's own barrier, and the bytes that it takes.
 constexpr const char* sync_algorithm = "sense-reversing:reset=episode";
 constexpr std::size_t sync_bytes = sizeof(SenseReversing::Shared);
+static_assert(sync_bytes % arch::stride_bytes == 0, "what follows has a place of its own");
 
 /// The unit in which a group's memory is laid out and taken from the machine.
 constexpr std::size_t page_bytes = 4096;
@@ -27,7 +29,8 @@ struct GroupLayout {
   static std::size_t board_offset() { return round_up(header_offset() + sizeof(ProcessHeader)); }
   static std::size_t slots_offset() { return board_offset() + CallBoard::footprint(max_ranks); }
   static std::size_t sync_offset() { return round_up(slots_offset() + max_ranks * sizeof(SplitSlot)); }
-  static std::size_t region_offset() { return round_up(sync_offset() + sync_bytes); }
+  static std::size_t learned_offset() { return sync_offset() + sync_bytes; }
+  static std::size_t region_offset() { return round_up(learned_offset() + sizeof(LearnedNumbers)); }
   static std::size_t heap_offset(std::size_t region_bytes) {
     return region_offset() + round_up(region_bytes);
   }
@@ -40,6 +43,7 @@ struct GroupLayout {
     GroupMemory memory;
     memory.control = reinterpret_cast<Control*>(bytes);
     memory.sync = bytes + sync_offset();
+    memory.learned = reinterpret_cast<LearnedNumbers*>(bytes + learned_offset());
     memory.region = bytes + region_offset();
     memory.region_bytes = round_up(region_bytes);
     memory.slots = reinterpret_cast<SplitSlot*>(bytes + slots_offset());
@@ -66,8 +70,9 @@ struct ChildLayout {
   static std::size_t sync_offset(int ranks) {
     return slots_offset(ranks) + static_cast<std::size_t>(ranks) * sizeof(SplitSlot);
   }
+  static std::size_t host_offset(int ranks) { return sync_offset(ranks) + sync_bytes; }
   static std::size_t region_offset(int ranks) {
-    return GroupLayout::round_up(sync_offset(ranks) + sync_bytes);
+    return GroupLayout::round_up(host_offset(ranks) + sizeof(HostNumbers));
   }
 };
 

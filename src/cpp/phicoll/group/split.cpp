@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/layout.hpp"
+#include "phicoll/group/learned_numbers.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {
@@ -35,6 +37,11 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members, const HostN
   part.set_host(host);
   part.set_tuning(parent.tuning());
   return part;
+}
+
+HostNumbers not_to_learn(HostNumbers host) {
+  if (host.state == HostNumbers::wanted) host.state = HostNumbers::built_in;
+  return host;
 }
 
 }  // namespace
@@ -69,8 +76,19 @@ std::size_t Communicator::default_region(std::size_t members) const {
   return region_for(members, colors.size(), memory_.slots[0].roomy != 0);
 }
 
+/// The numbers with which a communicator of so many of this one's ranks begins. Its first rank decides: others may
+/// find more or less learned, as they come before or after a large call of another communicator, or of this one if they are
+/// in create_group, which is no call of all of its ranks.
+HostNumbers Communicator::numbers_for(std::size_t members) const {
+  HostNumbers host = shape_.host();
+  if (host.state == HostNumbers::wanted) memory_.learned->read(&host);
+  // All ranks of a group measure together.
+  return members < static_cast<std::size_t>(size_) ? not_to_learn(host) : host;
+}
+
 /// The child's block, by its first rank: all but the region zeroed and written, in pages that are there.
-void Communicator::found_child(const std::vector<int>& members, std::size_t region_bytes, SplitSlot& slot) {
+void Communicator::found_child(const std::vector<int>& members, std::size_t region_bytes,
+                               const HostNumbers& host, SplitSlot& slot) {
   slot.block = 0;
   slot.asked = region_bytes;
   const int ranks = static_cast<int>(members.size());
@@ -92,6 +110,7 @@ void Communicator::found_child(const std::vector<int>& members, std::size_t regi
   auto* const control = reinterpret_cast<Control*>(block.at);
   control->configure_child(*memory_.control, members);
   control->set_board(ChildLayout::board_offset());
+  new (block.at + ChildLayout::host_offset(ranks)) HostNumbers(host);
   slot.region_bytes = region_bytes;
   slot.used_before = block.used_before > front ? block.used_before - front : 0;
   slot.block = memory_.control->offset_of(block.at);
@@ -121,7 +140,8 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
                      [&](int a, int b) { return memory_.slots[a].key < memory_.slots[b].key; });
     if (members[0] == rank_) {
       try {
-        found_child(members, memory_limit != 0 ? memory_limit : default_region(members.size()), own);
+        found_child(members, memory_limit != 0 ? memory_limit : default_region(members.size()),
+                    numbers_for(members.size()), own);
       } catch (const std::exception& error) {
         fail(error.what());
         throw;
@@ -153,7 +173,7 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
     try {
       // One of several, but nobody knows of how many: as one of four.
       const std::size_t usual = region_for(members.size(), 4, has_room_for_large_parts());
-      found_child(members, memory_limit != 0 ? memory_limit : usual, slot);
+      found_child(members, memory_limit != 0 ? memory_limit : usual, numbers_for(members.size()), slot);
     } catch (const std::exception& error) {
       fail(error.what());
       throw;
@@ -178,7 +198,9 @@ std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
   try {
     if (place == 0) {
       SplitSlot slot = SplitSlot();
-      found_child(members, region_for(members.size(), 1, has_room_for_large_parts()), slot);
+      // The rank may come before or after this communicator learns. A call that does not wait never learns.
+      found_child(members, region_for(members.size(), 1, has_room_for_large_parts()),
+                  not_to_learn(first_numbers_), slot);
       if (slot.block != 0) slot_at(slot.block) = slot;
       // acq_rel: whoever sees the place sees all that was written there. Of several ranks, the first one's is taken, also
       // where it left no room for this one's.
@@ -213,6 +235,7 @@ std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& member
   memory.region = memory.block + ChildLayout::region_offset(ranks);
   memory.region_bytes = slot.region_bytes;
   memory.used_before = slot.used_before;
+  memory.learned = memory_.learned;
   memory.heap = memory_.heap;
   memory.work = memory_.work;
   memory.nonblocking = nonblocking;
@@ -224,11 +247,7 @@ std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& member
       heap.reserve(region + offset, bytes);
     };
   }
-  // A rank makes its twin when it first begins a call, which another rank may do before or after the numbers changed.
-  HostNumbers host = nonblocking != nullptr ? first_numbers_ : shape_.host();
-  // All ranks of a group measure together, in a call that waits.
-  if (host.state == HostNumbers::wanted && (nonblocking != nullptr || ranks < size_))
-    host.state = HostNumbers::built_in;
+  const auto& host = *reinterpret_cast<const HostNumbers*>(memory.block + ChildLayout::host_offset(ranks));
   try {
     return std::unique_ptr<Communicator>(
         new Communicator(memory, rank, shape_of(shape_, members, host), wait_));

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+#include "phicoll/arch/arch.hpp"
+#include "phicoll/memory/host_numbers.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+/// What a whole group has learned of its host's numbers, by whichever of its communicators of all ranks measured. Lies in the
+/// group's memory and is valid when zeroed. Written once: by rank 0 of the communicator that has claimed it.
+///
+/// Each rank finds it written at another moment. So none goes by what it finds here itself, but by what one rank found:
+///
+///  - in a call of all ranks of a communicator, its rank 0, which tells the others (Communicator::learn_numbers);
+///  - in a new communicator, its first rank, which writes the numbers into the new memory (Communicator::found_child).
+class alignas(arch::stride_bytes) LearnedNumbers {
+ public:
+  /// Replaces `numbers` by what was learned. Returns false, without effect, if that is nothing yet.
+  bool read(HostNumbers* numbers) const {
+    // Acquires what write() released, so the numbers are whole; nothing writes them again.
+    if (state_.atomic().load(std::memory_order_acquire) != written) return false;
+    *numbers = numbers_;
+    return true;
+  }
+  /// Claims the right to measure and to write, for good. Returns whether no other communicator has it.
+  bool claim() {
+    std::uint32_t none = 0;
+    // Relaxed: nothing but the right depends on it.
+    return state_.atomic().compare_exchange_strong(none, claimed, std::memory_order_relaxed);
+  }
+  /// After claim().
+  void write(const HostNumbers& numbers) {
+    numbers_ = numbers;
+    state_.atomic().store(written, std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::uint32_t claimed = 1, written = 2;
+
+  Word<std::uint32_t> state_;
+  HostNumbers numbers_;
+};
+
+}  // namespace phicoll
