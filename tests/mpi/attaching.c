@@ -1,21 +1,12 @@
 // A large message that its receiver's MPI must move on while other ranks of the communicator are still to come to the call
 // that attaches, under MPI_THREAD_MULTIPLE. Prints "right".
 
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "expect.h"
 
 enum { count = 16 << 20 };
 
 int main(int argc, char** argv) {
-  int provided, rank;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (provided != MPI_THREAD_MULTIPLE) {
-    if (rank == 0) printf("no threads\n");
-    MPI_Finalize();
-    return 0;
-  }
+  begin_with_threads(&argc, &argv);
   int* const data = malloc(count * sizeof *data);
   if (data == NULL) MPI_Abort(MPI_COMM_WORLD, 2);
   for (int i = 0; i < count; ++i) data[i] = rank == 1 ? i : -1;

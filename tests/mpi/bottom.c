@@ -2,8 +2,7 @@
 // program must lie low enough in memory (-no-pie).
 // Prints "right"; a wrong result ends the program with status 1.
 
-#include <mpi.h>
-#include <stdio.h>
+#include "expect.h"
 
 #if MPI_VERSION >= 4
 #define CALL(name) name##_c
@@ -17,26 +16,16 @@ typedef int Displacement;
 
 enum { most = 8 };
 
-static void expect(long got, long wanted, const char* what) {
-  if (got == wanted) return;
-  printf("%s: got %ld, not %ld\n", what, got, wanted);
-  fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
 static Displacement address(void* of) {
   MPI_Aint at;
   MPI_Get_address(of, &at);
-  expect((Displacement)at, at, "an address as a displacement");
+  expect((Displacement)at, at, "an address as a displacement", 0);
   return (Displacement)at;
 }
 
 int main(int argc, char** argv) {
   static unsigned char sent[most], got[most];
-  MPI_Init(&argc, &argv);
-  int rank, size;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  begin(&argc, &argv);
   Count counts[most];
   Displacement from[most], to[most];
   void* const out = rank == 1 ? MPI_BOTTOM : sent;
@@ -49,13 +38,13 @@ int main(int argc, char** argv) {
       sent[r] = (unsigned char)(10 * rank + r + turn);
     }
     CALL(MPI_Alltoallv)(out, counts, from, MPI_BYTE, in, counts, to, MPI_BYTE, MPI_COMM_WORLD);
-    for (int r = 0; r < size; ++r) expect(got[r], 10 * r + rank + turn, "alltoallv");
+    for (int r = 0; r < size; ++r) expect(got[r], 10 * r + rank + turn, "alltoallv", r);
     CALL(MPI_Allgatherv)(sent, 1, MPI_BYTE, in, counts, to, MPI_BYTE, MPI_COMM_WORLD);
-    for (int r = 0; r < size; ++r) expect(got[r], 10 * r + turn, "allgatherv");
+    for (int r = 0; r < size; ++r) expect(got[r], 10 * r + turn, "allgatherv", r);
     CALL(MPI_Gatherv)(sent + 1, 1, MPI_BYTE, in, counts, to, MPI_BYTE, 1, MPI_COMM_WORLD);
-    for (int r = 0; rank == 1 && r < size; ++r) expect(got[r], 10 * r + 1 + turn, "gatherv");
+    for (int r = 0; rank == 1 && r < size; ++r) expect(got[r], 10 * r + 1 + turn, "gatherv", r);
     CALL(MPI_Scatterv)(out, counts, from, MPI_BYTE, got, 1, MPI_BYTE, 1, MPI_COMM_WORLD);
-    expect(got[0], 10 + rank + turn, "scatterv");
+    expect(got[0], 10 + rank + turn, "scatterv", 0);
   }
   if (rank == 0) printf("right\n");
   MPI_Finalize();

@@ -2,14 +2,10 @@
 // call may duplicate MPI_COMM_SELF, whose attributes the program would hear of.
 // Prints "right"; a wrong element ends the program with status 1.
 
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "expect.h"
 
 enum { in_block = 1020, stride = 1024 };  // longs
 
-static int rank, size;
 static long* data;
 
 /// `blocks` of 1020 longs, with gaps of four.
@@ -27,15 +23,10 @@ static void fill(long blocks, long value) {
     for (long i = 0; i < stride; ++i) data[b * stride + i] = i < in_block ? value + b + i : -7;
 }
 
-static void expect(const long* at, long blocks, long value, const char* call) {
+static void expect_blocks(const long* at, long blocks, long value, const char* call) {
   for (long b = 0; b < blocks; ++b)
-    for (long i = 0; i < stride; ++i) {
-      const long wanted = i >= in_block ? -7 : value + b + i, got = at[b * stride + i];
-      if (got == wanted) continue;
-      printf("%s: rank %d: block %ld: element %ld is %ld, not %ld\n", call, rank, b, i, got, wanted);
-      fflush(stdout);
-      MPI_Abort(MPI_COMM_WORLD, 1);
-    }
+    for (long i = 0; i < stride; ++i)
+      expect(at[b * stride + i], i >= in_block ? -7 : value + b + i, call, b * stride + i);
 }
 
 static void clear(long from, long blocks) {
@@ -50,12 +41,10 @@ static int duplicated(MPI_Comm of, int key, void* extra, void* attribute, void* 
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  begin(&argc, &argv);
   int key;
   MPI_Comm_create_keyval(duplicated, MPI_COMM_NULL_DELETE_FN, &key, NULL);
   MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
   const long blocks = 272000;  // 2.2 GB
   data = malloc((size_t)blocks * stride * 8);
   if (data == NULL) MPI_Abort(MPI_COMM_WORLD, 2);
@@ -66,18 +55,18 @@ int main(int argc, char** argv) {
   else
     clear(0, blocks);
   MPI_Bcast(data, 1, one, 1, MPI_COMM_WORLD);
-  expect(data, blocks, 5, "broadcast of one element");
+  expect_blocks(data, blocks, 5, "broadcast of one element");
 
   clear(0, blocks);
   if (rank == 0) fill(blocks, 9);
   MPI_Bcast(data, 34, small, 0, MPI_COMM_WORLD);
-  expect(data, blocks, 9, "broadcast of 34 elements");
+  expect_blocks(data, blocks, 9, "broadcast of 34 elements");
 
   clear(0, blocks);
   if (rank == 0) fill(blocks, 11);
   int counts[64] = {1}, starts[64] = {0};
   MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_LONG, data, counts, starts, one, MPI_COMM_WORLD);
-  expect(data, blocks, 11, "allgatherv of one element");
+  expect_blocks(data, blocks, 11, "allgatherv of one element");
 
   const long own = blocks / size;
   clear(0, blocks);
@@ -85,7 +74,7 @@ int main(int argc, char** argv) {
   for (long b = 0; b < own; ++b)
     for (long i = 0; i < in_block; ++i) at[b * stride + i] = rank + b + i;
   MPI_Allgather(MPI_IN_PLACE, 0, MPI_LONG, data, 1, half, MPI_COMM_WORLD);
-  for (int r = 0; r < size; ++r) expect(data + r * own * stride, own, r, "allgather");
+  for (int r = 0; r < size; ++r) expect_blocks(data + r * own * stride, own, r, "allgather");
 
   MPI_Comm_delete_attr(MPI_COMM_SELF, key);
   MPI_Comm_free_keyval(&key);

@@ -1,24 +1,12 @@
 // Broadcasts and allreduces that go between nodes in several pieces, with a last one that is not full, beside the values expected.
 // Prints "pieces are right"; a difference ends the program with status 1.
 
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "expect.h"
 
 enum { count = 300001 };
 
-static void expect(int got, int wanted, const char* call, int at) {
-  if (got == wanted) return;
-  printf("%s: element %d is %d, not %d\n", call, at, got, wanted);
-  fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank, size;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  begin(&argc, &argv);
   int* const own = malloc(count * sizeof *own);
   int* const all = malloc(count * sizeof *all);
   if (own == NULL || all == NULL) MPI_Abort(MPI_COMM_WORLD, 2);

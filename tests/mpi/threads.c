@@ -1,8 +1,8 @@
 // Threads under MPI_THREAD_MULTIPLE, each with communicators of its own, which they make in any order.
 
-#include <mpi.h>
 #include <pthread.h>
-#include <stdio.h>
+
+#include "expect.h"
 
 enum { threads = 3, turns = 300 };
 static MPI_Comm of_thread[threads];
@@ -29,15 +29,9 @@ static void* work(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  int provided, rank, numbers[threads];
+  int numbers[threads];
   pthread_t running[threads];
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (provided != MPI_THREAD_MULTIPLE) {
-    if (rank == 0) printf("no threads\n");
-    MPI_Finalize();
-    return 0;
-  }
+  begin_with_threads(&argc, &argv);
   for (int t = 0; t < threads; ++t) MPI_Comm_dup(MPI_COMM_WORLD, &of_thread[t]);
   for (int t = 0; t < threads; ++t) {
     numbers[t] = t;

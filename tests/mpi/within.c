@@ -2,21 +2,13 @@
 // commute: the operand of the lower rank.
 // Prints "right"; a wrong result ends the program with status 1.
 
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "expect.h"
 
 enum { count = 600, most = 32 };
 
-static int rank, size, turn;
-
-static void expect(int got, int wanted, const char* call, int at) {
-  if (got == wanted) return;
-  printf("%s: element %d is %d, not %d\n", call, at, got, wanted);
-  fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
+static int turn;
 
 static int value(int of, int i) {
   return of * 1000 + i + turn;
@@ -33,9 +25,7 @@ static void lower(void* left, void* right, int* elements, MPI_Datatype* type) {
 
 int main(int argc, char** argv) {
   static int own[count], block[count], all[most * count];
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  begin(&argc, &argv);
   if (size > most) MPI_Abort(MPI_COMM_WORLD, 2);
   MPI_Op first;
   MPI_Op_create(lower, 0, &first);
