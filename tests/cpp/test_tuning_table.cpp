@@ -224,7 +224,7 @@ TEST(Automatic, WhereDataIsReadDependsOnWhatARankHasForTheOthers) {
   EXPECT_EQ(direct(Operation::allgather, two), "1048576");
   EXPECT_EQ(direct(Operation::alltoall, two), "524288");
   EXPECT_EQ(direct(Operation::alltoall, many), "1024");
-  EXPECT_EQ(direct(Operation::scatter, two), "2097152");
+  EXPECT_EQ(direct(Operation::scatter, two), "1048576");
   EXPECT_EQ(direct(Operation::scatter, crowded), "131072");
   EXPECT_EQ(direct(Operation::reduce, crowded), "0");
   EXPECT_EQ(direct(Operation::scan, two), "-");

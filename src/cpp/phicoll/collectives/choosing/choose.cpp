@@ -39,7 +39,7 @@ constexpr InPlace in_place[operations] = {
     {0, 0, 0},                                    // reduce
     {1, 1, 1},                                    // allreduce
     {1, 1, 1, false, false, 128 << 10, 1 << 20},  // gather
-    {4, 4, 1, true},                              // scatter
+    {2, 4, 1, true},                              // scatter
     {1, 1, 1, false, false, 64 << 10},            // allgather
     {1, 1, 1, true, true, 64 << 10},              // alltoall
     {0, 0, 0},                                    // scan
