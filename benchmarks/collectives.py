@@ -40,6 +40,8 @@ from verdicts import parts_of
 OTHERS = ("gather", "scatter", "scan", "reduce_scatter_block")
 COARSE = "8,64,512,4K,32K,256K,2M,16M"
 FEW = "8,4K,1M"
+#: From here on buffers in the group's heap are to gain; they may take less than half of it.
+HEAP_FROM, HEAP_MOST = 256 << 10, 128 << 20
 #: Where ranks outnumber CPUs, in the coarse grid.
 CROWDED = "8,512,32K,2M"
 #: The shares of a report's time for its claims and, at most, for writing it.
@@ -55,7 +57,7 @@ def powers_of_two(first: int, last: int) -> list[int]:
 
 def grid(ranks: Sequence[int], operations: Sequence[str], sizes: Sequence[int], full: bool) -> list[Point]:
     """Loop with fresh buffers everywhere; the other definition and reused buffers everywhere in the full grid, else
-    with two ranks, and few sizes with more."""
+    with two ranks, and few sizes with more; of the least ranks large buffers in the heap."""
     points = []
     for operation in operations:
         main = operation in HEADLINE
@@ -74,6 +76,9 @@ def grid(ranks: Sequence[int], operations: Sequence[str], sizes: Sequence[int], 
                             continue
                         of = mpi_peers.size_list(FEW)
                     points += [Point(operation, count, definition, buffers, size) for size in of]
+        if main:
+            heap = [Point(operation, ranks[0], "loop", "heap", size) for size in sizes if size >= HEAP_FROM]
+            points += [point for point in heap if point.total_bytes < HEAP_MOST]
     return list(dict.fromkeys(points))
 
 
@@ -81,13 +86,13 @@ def product(
     a: argparse.Namespace, ranks: Sequence[int], operations: Sequence[str], sizes: Sequence[int]
 ) -> list[Point]:
     """Every operation at every size with the definitions and buffers asked for; a barrier has no size."""
-    both = {"mode": ("loop", "window"), "buffers": ("fresh", "reused")}
+    buffers = {"both": ("fresh", "reused"), "heap": ("fresh", "heap")}.get(a.buffers, (a.buffers or "fresh",))
     return [
-        Point(operation, count, definition, buffers, size)
+        Point(operation, count, definition, kind, size)
         for operation in operations
         for count in ranks
-        for definition in (both["mode"] if a.mode == "both" else (a.mode or "loop",))
-        for buffers in (both["buffers"] if a.buffers == "both" else (a.buffers or "fresh",))
+        for definition in (("loop", "window") if a.mode == "both" else (a.mode or "loop",))
+        for kind in buffers
         for size in ([0] if operation == "barrier" else sizes)
     ]
 
@@ -133,7 +138,7 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
     alone = [] if a.mode or a.buffers else companions(points, mpi_peers.size_list(FEW), ranks[0])
 
     def subjects_of(point: Point) -> list[str]:
-        if point in alone:
+        if point in alone or point.buffers == "heap":
             return ["phicoll"]
         hand = (
             point.operation in HEADLINE and point.buffers == "fresh" and (point.ranks, point.size) == (2, 8)
@@ -145,7 +150,9 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
     loops, settings.ended = no_loops, ""
     if a.loops:
         # Without a budget two rounds of all loops.
-        loops, ended, without = limits_of(points, Systems(cpus, (), a.kind), a.seed, LOOPS_SHARE * seconds)
+        loops, ended, without = limits_of(
+            settings.beside_others, Systems(cpus, (), a.kind), a.seed, LOOPS_SHARE * seconds
+        )
         if without:
             sizes = listed(without).replace("\n- ", "; ").removeprefix("- ")
             note(
@@ -219,8 +226,8 @@ def main() -> int:
     parser.add_argument("--mode", help="loop, window or both (default: loop; a report: its grid)")
     parser.add_argument(
         "--buffers",
-        help="fresh, reused, both or, without MPIs, heap (default: fresh; a report: its grid); with --mode a report "
-        "has these points alone",
+        help="fresh, reused, both, or heap beside fresh (default: fresh; a report: its grid); with --mode a report has "
+        "these points alone",
     )
     parser.add_argument(
         "--kind", default="processes", choices=["processes", "threads"], help="what phicoll's ranks are"
@@ -274,8 +281,8 @@ def main() -> int:
     algorithms = a.algorithms.split(",")
     subjects = ["phicoll" if one == "auto" else f"phicoll:{one}" for one in algorithms] + mpis
     taken = take(
-        points, lambda point: subjects, systems=Systems(cpus, mpis, a.kind), rounds=rounds, seed=a.seed, calls=a.calls,
-        cap_ms=a.cap_ms, out=a.out,
+        points, lambda point: [s for s in subjects if point.buffers != "heap" or s.startswith("phicoll")],
+        systems=Systems(cpus, mpis, a.kind), rounds=rounds, seed=a.seed, calls=a.calls, cap_ms=a.cap_ms, out=a.out,
     )  # fmt: skip
     if a.records is not None:
         as_results(taken, a.kind, len(cpus), mpis).save(a.records)

@@ -21,6 +21,7 @@ from tables import (
     composition_table,
     geomean_table,
     hand_table,
+    heap_table,
     limit_table,
     listed,
     out_table,
@@ -35,6 +36,7 @@ from verdicts import (
     at_limit,
     at_most,
     compositions,
+    heap_rows,
     limits,
     rows_of,
     tally,
@@ -66,6 +68,11 @@ class Settings:
     ended: str = ""
     #: What the machine and the code were.
     machine: list[list[str]] = field(default_factory=list)
+
+    @property
+    def beside_others(self) -> list[Point]:
+        """The points at which all systems can take part: only phicoll's ranks have a heap."""
+        return [point for point in self.points if point.buffers != "heap"]
 
     def record(self) -> dict[str, Any]:
         return {
@@ -102,9 +109,9 @@ def write_report(settings: Settings) -> int:
     compared = Taken.read(claims) if claims.exists() else Taken()
     if taken.made:
         settings = settings.as_made(taken.made)
-    rows = rows_of(taken, points=settings.points)
-    at_limits = limits(taken, points=settings.points)
-    pictures = figures(taken, folder, settings.points, (HAND,))
+    rows = rows_of(taken, points=settings.beside_others)
+    at_limits = limits(taken, points=settings.beside_others)
+    pictures = figures(taken, folder, settings.beside_others, (HAND,))
     pages = operation_pages(rows, at_limits, pictures)
     for operation, page in pages.items():
         (folder / f"{operation}.md").write_text(page)
@@ -168,7 +175,7 @@ def index_parts(
         "units):\n\n" + geomean_table(rows, len(settings.cpus)),
     ]
     if found := states(taken):
-        parts.append("## Near and far\n\n" + states_part(found, len(settings.cpus), settings.points))
+        parts.append("## Near and far\n\n" + states_part(found, len(settings.cpus), settings.beside_others))
     if by_hand := versus(taken, "phicoll", HAND):
         parts.append("## Two ranks, 8 bytes, against the hand-written reference\n\n" + hand_table(by_hand))
     if at_limits:
@@ -178,6 +185,11 @@ def index_parts(
             shown = [row for row in at_limits if at_limit(row).rstrip("?") != "met"]
             text += " Those met are left out."
         parts.append(text + ("\n\n" + limit_table(shown) if shown else ""))
+    if in_heap := heap_rows(taken):
+        parts.append(
+            "## Buffers in the group's heap\n\nPrivate buffers' time / that of buffers in the heap, both written "
+            f"before each call.\n\n{heap_table(in_heap)}"
+        )
     parts.append(consistency(taken))
     if compared.ns:
         parts.append(claims_part(settings, compared))

@@ -169,6 +169,21 @@ def versus(taken: Taken, subject: str, opponent: str) -> list[Row]:
     return rows
 
 
+def heap_rows(taken: Taken, subject: str = "phicoll") -> list[Row]:
+    """A row for each point with buffers in the group's heap: its time over that with private ones, fresh as well."""
+    rows = []
+    for point in sorted(taken.ns):
+        private = replace(point, buffers="fresh")
+        mine, other = taken.median(point, subject), taken.median(private, subject)
+        if point.buffers != "heap" or mine is None or other is None:
+            continue
+        row = Row(point, subject, mine, "private", other, effective=taken.effective.get((point, subject), ""))
+        row.logs = log_ratios(taken.ns[point][subject], taken.ns[private][subject], taken.ns[point][subject])
+        rows.append(row)
+    judge(rows)
+    return rows
+
+
 @dataclass(frozen=True)
 class Loop:
     """The best bare loop of a point, and its times. Near rounds may have another than far ones."""
