@@ -1,8 +1,11 @@
 #pragma once
 
-// The rules of `auto` by operation, and what they are written with. Sizes and cells that depend on the
-// host are data (HostNumbers). Those that were only simulated are written in the rules (docs/collectives.md): for ranks in
-// several parts of a machine, and for more than eight ranks, or reductions of eight, with a CPU each.
+// The rules of `auto` by operation, and what they are written with. Sizes and cells that a calibration measures, or a table
+// may set, are data (HostNumbers). Written in the rules are (docs/tuning.md)
+//  - sizes that follow from a cell's size, such as 961 bytes from 960, and those of few lines, found on EPYCs;
+//  - a few others that were found there, from where gathers and scatters take larger cells or one copy;
+//  - what was only simulated (docs/collectives.md): for ranks in several parts of a machine, and for more than eight ranks, or
+//    reductions of eight, with a CPU each.
 
 #include <cstddef>
 #include <cstdint>
