@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +44,18 @@ std::string text_of(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
+}
+
+/// Takes the lock of those that measure, while the process lives or until the descriptor that it returns is closed; -1 if another
+/// process has it.
+int lock_calibration() {
+  const int file = open((calibration_file() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (file < 0 || fcntl(file, F_SETLK, &whole) == 0) return file;
+  close(file);
+  return -1;
 }
 
 bool exists(const std::string& path) {
@@ -295,9 +307,8 @@ TEST_F(Calibration, OffReadsNothingAndReadWritesNothing) {
 TEST_F(Calibration, OfTwoGroupsAtOnceOneMeasures) {
   write_file("");
   unlink(calibration_file().c_str());
-  const int lock = open((calibration_file() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int lock = lock_calibration();
   ASSERT_GE(lock, 0);
-  ASSERT_EQ(flock(lock, LOCK_EX), 0);
   EXPECT_EQ(in_threads([](Communicator& comm) {
               return state_after(comm, {large, large});
             }),
@@ -677,9 +688,8 @@ TEST_F(Calibration, AForkedProcessDoesNotKeepTheLock) {
               comm.set_progress(nullptr);
               std::uint64_t found = 0;
               if (comm.rank() == 0) {
-                const int lock = open((calibration_file() + ".lock").c_str(), O_RDWR | O_CLOEXEC);
-                const bool free = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
-                found = forked <= 0 ? 1 : free ? 0 : 2;
+                const int taken = status_of(in_process([] { return lock_calibration() >= 0 ? 0 : 2; }));
+                found = forked <= 0 ? 1 : static_cast<std::uint64_t>(taken);
               }
               comm.broadcast(&found, sizeof found, 0);  // until then the thread lives that made the process
               if (comm.rank() == 1 && forked > 0) {
@@ -689,6 +699,56 @@ TEST_F(Calibration, AForkedProcessDoesNotKeepTheLock) {
               return static_cast<int>(found);
             }),
             0);
+}
+
+// Threads of a process have its lock together, and the first that closes the file would give it up.
+TEST_F(Calibration, OfTwoGroupsOfAProcessOneMeasuresAtATime) {
+  EXPECT_EQ(status_of(in_process([] {
+              std::atomic<int> measured(0);
+              const auto group = [&] {
+                ThreadGroup(2).run([&](Communicator& comm) {
+                  const int state = state_after(comm, {large});
+                  if (comm.rank() == 0 && state == HostNumbers::measured) ++measured;
+                });
+              };
+              std::thread beside(group);
+              group();
+              beside.join();
+              if (measured == 0) return 1;
+              return status_of(in_process([] { return lock_calibration() >= 0 ? 0 : 2; }));
+            })),
+            0);
+}
+
+TEST_F(Calibration, AForkOfAKilledProcessDoesNotKeepTheLock) {
+  const os::SharedMemory page = os::SharedMemory::create("page", 4096);
+  static std::atomic<pid_t>* forked;
+  forked = new (page.data()) std::atomic<pid_t>(0);
+  EXPECT_EQ(status_of(in_process([] {
+              ThreadGroup(2).run([](Communicator& comm) {
+                // Rank 0 has the lock soon after the file is there, and holds it while both measure.
+                if (comm.rank() == 1)
+                  comm.set_progress([] {
+                    static int turns = 0;
+                    if (!exists(calibration_file() + ".lock") || ++turns < 5) return;
+                    if (fork() == 0) {
+                      prctl(PR_SET_PDEATHSIG, 0);  // which end_with_parent.cpp sets
+                      *forked = getpid();
+                      while (true) pause();
+                    }
+                    while (*forked == 0) {
+                    }
+                    kill(getpid(), SIGKILL);
+                  });
+                after_calls(comm, {large});
+              });
+              return 0;
+            })),
+            -SIGKILL);
+  ASSERT_GT(*forked, 0);
+  ASSERT_FALSE(exists(calibration_file())) << "it had measured before";
+  EXPECT_EQ(in_threads([](Communicator& comm) { return state_after(comm, {large}); }), HostNumbers::measured);
+  EXPECT_EQ(kill(*forked, SIGKILL), 0);
 }
 
 TEST_F(Calibration, WhatAKilledProcessLeftDoesNotKeepOthersFromWriting) {

@@ -1,10 +1,10 @@
 #include "phicoll/group/calibration.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -98,28 +98,45 @@ void make_directories(const std::string& path) {
 
 /// The right to measure on this kind of host and to write its file, held while the object lives. Where there are no locks,
 /// all may.
+///
+/// A record lock belongs to the process and ends with it: unlike a lock of flock(), a process that was forked meanwhile does not
+/// keep it. But all threads of the process have it, and the first to close the file gives it up. So one of them at a time comes
+/// to the file.
 class Turn {
  public:
   Turn() {
     const std::string path = calibration_file();
     if (path.empty()) return;
+    pid_t other = taken_by_.load(std::memory_order_relaxed);
+    // A forked process has a copy, which names its parent.
+    mine_ =
+        other != getpid() && taken_by_.compare_exchange_strong(other, getpid(), std::memory_order_acquire);
+    if (!mine_) return;
+    taken_ = true;
     make_directories(cache_directory());
     descriptor_ = open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (descriptor_ >= 0) mine_ = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    if (descriptor_ < 0) return;
+    struct flock whole = {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    mine_ = fcntl(descriptor_, F_SETLK, &whole) == 0 || (errno != EACCES && errno != EAGAIN);
   }
   ~Turn() {
-    if (descriptor_ < 0) return;
-    flock(descriptor_, LOCK_UN);  // a process forked meanwhile has the descriptor, too
-    close(descriptor_);
+    if (descriptor_ >= 0) close(descriptor_);
+    if (taken_) taken_by_.store(0, std::memory_order_release);  // after the file is closed
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   bool mine() const { return mine_; }
 
  private:
+  static std::atomic<pid_t> taken_by_;  // 0: no thread has come to the file
   int descriptor_ = -1;
   bool mine_ = true;
+  bool taken_ = false;
 };
+
+std::atomic<pid_t> Turn::taken_by_{0};
 
 void remember(const HostNumbers& numbers) {
   Remembered& known = remembered();
