@@ -112,13 +112,17 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
         print(f"  {'hidden of ' + alone.split(' and')[0] + alone[-7:]:32}{parts}")
     for copy in (call for call in found if call.startswith("copy of ")):
         size = copy.removeprefix("copy of ")
-        if f"Send and Recv {size}" not in found:
-            continue
-        parts = "".join(
-            f"{100 * median([2 * r[name][copy] / r[name][f'Send and Recv {size}'] for r in rounds]):8.0f} %"
-            for name in names
-        )
-        print(f"  {f'copy / one way, {size}':32}{parts}")
+        streamed = next((call for call in found if call.endswith(f" Isend and Irecv {size}")), "")
+        ways = {
+            f"copy / one way, {size}": (f"Send and Recv {size}", 2),
+            f"copy / streamed, {size}": (streamed, int(streamed.partition(" ")[0] or 1)),
+        }
+        for title, (call, messages) in ways.items():
+            if call in found:
+                shares = (
+                    median([messages * r[name][copy] / r[name][call] for r in rounds]) for name in names
+                )
+                print(f"  {title:32}" + "".join(f"{100 * share:8.0f} %" for share in shares))
 
 
 def ratios_to_best(rounds: list[dict[str, Times]], call: str, others: list[str]) -> list[float]:

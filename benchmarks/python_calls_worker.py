@@ -25,6 +25,8 @@ from mpi4py import MPI
 comm = MPI.COMM_WORLD
 rank, size = comm.Get_rank(), comm.Get_size()
 SMALL, LARGE = [8, 256, 4096], [32 << 10, 256 << 10, 1 << 20, 16 << 20]
+#: How many messages follow one another where bandwidth is measured.
+STREAMED = 16
 RECORD = {"step": 17, "residual": 0.25, "name": "a small record", "shape": (3, 4, 5), "more": list(range(10))}
 
 
@@ -47,6 +49,21 @@ def ping_pong(send: Callable[[int], None], receive: Callable[[int], None]) -> Ca
     return turn
 
 
+def stream(buffer: np.ndarray, count: int) -> Callable[[], None]:
+    """Messages one after the other in one direction, and a short answer to all (OSU's bandwidth)."""
+    answer = np.ones(0)
+
+    def window() -> None:
+        if rank == 0:
+            MPI.Request.Waitall([comm.Isend(buffer, 1) for _ in range(count)])
+            comm.Recv(answer, 1)
+        elif rank == 1:
+            MPI.Request.Waitall([comm.Irecv(buffer, 0) for _ in range(count)])
+            comm.Send(answer, 0)
+
+    return window
+
+
 def calls() -> dict[str, Callable[[], object]]:
     made: dict[str, Callable[[], object]] = {"Barrier": comm.Barrier}
     for nbytes in [8] if size == 1 else SMALL + LARGE:
@@ -64,7 +81,9 @@ def calls() -> dict[str, Callable[[], object]]:
             made[f"Send and Recv {name}"] = ping_pong(
                 lambda to, s=send: comm.Send(s, to), lambda source, r=receive: comm.Recv(r, source)
             )
-            if nbytes in LARGE:  # the limit of a message: one copy, by one rank, in its own memory
+            if nbytes in LARGE:
+                made[f"{STREAMED} Isend and Irecv {name}"] = stream(receive, STREAMED)
+                # The limit of a message: one copy, by one rank, in its own memory.
                 made[f"copy of {name}"] = lambda s=send, r=receive: np.copyto(r, s) if rank == 0 else None
             if size == 2:
                 made[f"Sendrecv {name}"] = lambda s=send, r=receive: comm.Sendrecv(
