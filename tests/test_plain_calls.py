@@ -13,7 +13,7 @@ import pytest
 
 import phicoll
 
-PLAIN = [
+COLLECTIVE = [
     "Barrier",
     "Bcast",
     "Reduce",
@@ -24,11 +24,14 @@ PLAIN = [
     "Scatter",
     "Allgather",
     "Alltoall",
-    "Send",
-    "Recv",
-    "Sendrecv",
-    "send",
-    "recv",
+]
+VECTOR = ["Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Reduce_scatter_block", "Reduce_scatter"]
+PLAIN = [
+    *COLLECTIVE,
+    *VECTOR,
+    *("I" + name.lower() for name in [*COLLECTIVE, *VECTOR]),
+    *("Send", "Recv", "Isend", "Irecv", "Sendrecv", "Sendrecv_replace", "Probe", "Iprobe"),
+    *("send", "recv", "isend", "irecv", "barrier", "Get_rank", "Get_size"),
 ]
 
 
@@ -104,6 +107,289 @@ def every_call(comm: phicoll.Comm) -> None:
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_plain_call_gives_what_its_function_gives(ranks: int, mode: str) -> None:
     phicoll.run(every_call, ranks=ranks, mode=mode, timeout=120)
+
+
+def described(array: np.ndarray[Any, Any], datatype: phicoll.Datatype) -> list[Any]:
+    """Ways to say what all of an array's elements are."""
+    n = array.size
+    return [array, [array, datatype], (array, datatype), [array, n, datatype], [memoryview(array), datatype]]
+
+
+def copied(argument: Any) -> tuple[Any, list[np.ndarray[Any, Any]]]:
+    """An argument with arrays of its own, and those."""
+    if isinstance(argument, np.ndarray):
+        own = argument.copy()
+        return own, [own]
+    if isinstance(argument, memoryview):
+        own = np.array(argument)
+        return memoryview(own), [own]
+    if isinstance(argument, bytearray):
+        changed = bytearray(argument)
+        return changed, [np.frombuffer(changed, "u1")]
+    if isinstance(argument, (list, tuple)) and argument and isinstance(argument[0], (np.ndarray, memoryview)):
+        first, arrays = copied(argument[0])
+        return type(argument)([first, *argument[1:]]), arrays
+    return argument, []
+
+
+def in_both_ways(comm: phicoll.Comm, name: str, *arguments: Any, **named: Any) -> None:
+    """As both_ways, of arguments that describe arrays; a request is waited for."""
+    found = []
+    for call in (getattr(type(comm), name), getattr(type(comm), name).__wrapped__):
+        given = [copied(argument) for argument in arguments]
+        result = call(comm, *(own for own, _ in given), **named)
+        if isinstance(result, phicoll.Request):
+            result.Wait()
+        found.append([array for _, arrays in given for array in arrays])
+    for plain, general in zip(*found, strict=True):
+        np.testing.assert_array_equal(plain, general)
+
+
+def call_with_descriptions(comm: phicoll.Comm) -> None:
+    size, rank = comm.size, comm.rank
+    own, many = np.arange(6) + 10.0 * rank, np.arange(6 * size) + 100.0 * rank
+    one, all_ = np.zeros(6), np.zeros(6 * size)
+    kind = phicoll.DOUBLE
+    for begun in ("", "I"):
+
+        def both(name: str, *arguments: Any, begun: str = begun, **named: Any) -> None:
+            in_both_ways(comm, "I" + name.lower() if begun else name, *arguments, **named)
+
+        for send, receive in zip(described(own, kind), described(one, kind), strict=True):
+            both("Bcast", send)
+            both("Bcast", send, root=size - 1)
+            both("Allreduce", send, receive)
+            both("Reduce", send, receive, phicoll.MAX, size - 1)
+        for blocks in described(all_, kind)[:3]:
+            both("Allgather", own, blocks)
+            both("Alltoall", described(many, kind)[1], blocks)
+            both("Gather", own, blocks, size - 1)
+            both("Scatter", described(many, kind)[2], one)
+            both("Reduce_scatter_block", many, [one, kind])
+        both("Allgather", [own, 6, kind], [all_, 6, kind])
+        both("Alltoall", [many, 6, kind], [all_, 6, kind])
+        counts = [1 + r for r in range(size)]
+        total = sum(counts)
+        gaps = [sum(counts[:r]) + 2 * r for r in range(size)]
+        mine, room = np.arange(counts[rank]) + 10.0 * rank, np.zeros(total + 2 * size)
+        for blocks in (
+            [room, counts],
+            [room, (counts, gaps)],
+            (room, counts, gaps, kind),
+            [room, (counts, gaps), kind],
+            [room, counts, None, kind],
+            [room, np.array(counts), kind],
+            [room, (np.array(counts, "i4"), np.array(gaps)), kind],
+        ):
+            both("Allgatherv", mine, blocks)
+            both("Gatherv", [mine, kind], blocks, size - 1)
+            both("Scatterv", blocks, mine, root=size - 1)
+        out = [room + np.arange(room.size), [counts[rank]] * size, [0] * size, kind]
+        both("Alltoallv", out, [np.zeros(room.size), counts, gaps, kind])
+        both("Alltoallv", [many, [6] * size], [all_, [6] * size])
+        both("Reduce_scatter", np.arange(float(total)), mine, counts)
+        both("Reduce_scatter", np.arange(float(total)), mine, np.array(counts), op=phicoll.PROD)
+    in_both_ways(comm, "Bcast", bytearray(b"some bytes"))
+    in_both_ways(comm, "Bcast", [np.arange(6.0), phicoll.BYTE])
+    assert comm.Get_rank() == comm.rank == type(comm).Get_rank.__wrapped__(comm)
+    assert comm.Get_size() == comm.size == type(comm).Get_size.__wrapped__(comm)
+    comm.barrier()
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_descriptions_and_counts_are_read_as_the_function_reads_them(ranks: int, mode: str) -> None:
+    phicoll.run(call_with_descriptions, ranks=ranks, mode=mode, timeout=120)
+
+
+def send_with_descriptions(comm: phicoll.Comm) -> None:
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    own, status = np.arange(6) + 10.0 * comm.rank, phicoll.Status()
+    wanted = np.arange(6) + 10.0 * left
+    methods = type(comm)
+    for receive in (methods.Recv, methods.Recv.__wrapped__):
+        for source in (left, phicoll.ANY_SOURCE):
+            for form in range(5):
+                found = np.zeros(6)
+                request = comm.Isend(described(own, phicoll.DOUBLE)[form], right, 5)
+                receive(comm, described(found, phicoll.DOUBLE)[form], source, phicoll.ANY_TAG, status)
+                request.Wait()
+                assert (status.source, status.tag, status.nbytes) == (left, 5, 48)
+                np.testing.assert_array_equal(found, wanted)
+    found = np.zeros(6)
+    for source in (left, phicoll.ANY_SOURCE):
+        request = comm.Irecv([found, phicoll.DOUBLE], source)
+        comm.Send(own, right, 8)
+        assert request.Wait(status)
+        assert not request
+        assert (status.source, status.tag, status.nbytes) == (left, 8, 48)
+        request = comm.Irecv(found, source=source, tag=9)
+        assert comm.Isend(own, dest=right, tag=9).Test(status) in (True, False)
+        while not request.Test(status):
+            pass
+        assert (status.source, status.tag) == (left, 9)
+    assert request.Wait(status)
+    assert (status.source, status.tag, status.nbytes) == (phicoll.ANY_SOURCE, phicoll.ANY_TAG, 0)
+    # Probes, and what they find.
+    assert not comm.Iprobe(left, 77)
+    comm.Send(own, right, 3)
+    assert comm.Probe(left, 3, status)
+    assert (status.source, status.tag, status.nbytes) == (left, 3, 48)
+    assert comm.Iprobe(status=status)
+    comm.Recv(found, status.source, status.tag)
+    # One buffer for both.
+    shifted = own.copy()
+    comm.Sendrecv_replace([shifted, phicoll.DOUBLE], right, 1, left, 1, status)
+    np.testing.assert_array_equal(shifted, wanted)
+    assert (status.source, status.tag) == (left, 1)
+    with pytest.raises(TypeError, match="status"):
+        comm.Recv(found, left, 1, 3)
+    # Objects.
+    sent = comm.isend({"of": comm.rank}, dest=right, tag=2)
+    request = comm.irecv(None, left, 2)
+    assert request.wait() == {"of": left}
+    sent.wait()
+    comm.send([comm.rank], right)
+    assert comm.recv(source=left, status=status) == [left]
+    assert status.source == left
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_messages_are_described_in_every_way(ranks: int, mode: str) -> None:
+    phicoll.run(send_with_descriptions, ranks=ranks, mode=mode, timeout=120)
+
+
+def end_several(comm: phicoll.Comm) -> None:
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    own, found = [np.full(3, comm.rank + 10.0 * i) for i in range(4)], [np.zeros(3) for _ in range(4)]
+
+    def begun() -> list[phicoll.Request]:
+        for array in found:
+            array[:] = -1
+        received = [comm.Irecv(array, left, tag) for tag, array in enumerate(found)]
+        return [
+            *received,
+            phicoll.REQUEST_NULL,
+            *(comm.Isend(array, right, tag) for tag, array in enumerate(own)),
+        ]
+
+    def check(requests: Any) -> None:
+        assert not any(requests)
+        for i, array in enumerate(found):
+            assert (array == left + 10.0 * i).all()
+
+    request_class = phicoll.Request
+    for take in (list, tuple):
+        requests = take(begun())
+        assert request_class.Waitall(requests) is True
+        check(requests)
+        requests = take(begun())
+        assert request_class.waitall(requests) == [None] * 9
+        check(requests)
+        requests = take(begun())
+        while not request_class.Testall(requests):
+            pass
+        check(requests)
+        requests = take(begun())
+        places = sorted(request_class.Waitany(requests) for _ in range(8))
+        assert places == [0, 1, 2, 3, 5, 6, 7, 8]
+        check(requests)
+        assert request_class.Waitany(requests) == phicoll.UNDEFINED
+    # One that does not fit ends the wait with its error, and is null; the rest go on.
+    short = comm.Irecv(np.zeros(1), left, 9)
+    fine = comm.Irecv(found[0], left, 9)
+    comm.Send(own[0], right, 9)
+    comm.Send(own[1], right, 9)
+    with pytest.raises(phicoll.ArgumentError, match="24 bytes"):
+        request_class.Waitall([short, fine])
+    assert not short
+    assert request_class.Waitall([short, fine])
+    comm.Recv(found[1], left, 9)
+    # Objects among buffers.
+    mixed = [comm.irecv(source=left, tag=1), comm.Irecv(found[0], left, 2)]
+    comm.send("text", right, 1)
+    comm.Send(own[0], right, 2)
+    assert request_class.waitall(mixed) == ["text", None]
+    with pytest.raises(TypeError, match=r"requests\[1\]"):
+        request_class.Waitall([phicoll.REQUEST_NULL, 3])
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_several_requests_end_together(ranks: int, mode: str) -> None:
+    phicoll.run(end_several, ranks=ranks, mode=mode, timeout=120)
+
+
+def start_messages_again(comm: phicoll.Comm) -> None:
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    own, found, strided = np.zeros(4), np.zeros(4), np.zeros(8)
+    pairs = [
+        (comm.Send_init(own, right), comm.Recv_init(found, left)),
+        (comm.Ssend_init([own, phicoll.DOUBLE], right, 1), comm.Recv_init([found, 4, phicoll.DOUBLE], tag=1)),
+        (comm.Send_init(own, right, 2), comm.Recv_init(strided[::2], left, 2)),
+    ]
+    for turn in range(3):
+        for sent, received in pairs:
+            own[:] = comm.rank + 10 * turn
+            found[:] = strided[:] = -1
+            phicoll.MPI.Prequest.Startall([received, sent])
+            with pytest.raises(phicoll.ArgumentError, match="active"):
+                received.Start()
+            assert phicoll.Request.Waitall([received, sent])
+            assert (found == left + 10 * turn).all() or (strided[::2] == left + 10 * turn).all()
+            received.Start()
+            sent.Start()
+            received.Wait()
+            sent.Wait()
+            assert sent.Test()
+    for sent, received in pairs:
+        sent.Free()
+        received.Free()
+        with pytest.raises(phicoll.ArgumentError, match="freed"):
+            phicoll.MPI.Prequest.Startall([received])
+    nothing = comm.Send_init(own, phicoll.MPI.PROC_NULL)
+    nothing.Start()
+    nothing.Wait()
+    with pytest.raises(phicoll.ArgumentError, match="dest: got 99"):
+        comm.Send_init(own, 99)
+    with pytest.raises(phicoll.ArgumentError, match="tag: got -9"):
+        comm.Send_init(own, right, -9)
+    with pytest.raises(phicoll.ArgumentError, match="tag: got -9"):
+        comm.Recv_init(own, left, -9)
+    with pytest.raises(phicoll.ArgumentError, match="source: got 99"):
+        comm.Recv_init(own, 99)
+    with pytest.raises(phicoll.ArgumentError, match="read-only"):
+        comm.Recv_init(b"abc", left)
+    with pytest.raises(phicoll.ArgumentError, match="dest: got 99"):
+        comm.Bsend_init(own, 99)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_persistent_messages_are_checked_once_and_sent_again(ranks: int, mode: str) -> None:
+    phicoll.run(start_messages_again, ranks=ranks, mode=mode, timeout=120)
+
+
+def keep_while_begun(comm: phicoll.Comm) -> None:
+    other = 1 - comm.rank
+    memory = bytearray(64)
+    request = comm.Irecv(memory, other, 0)
+    with pytest.raises(BufferError):
+        memory.append(0)
+    # The list's array is kept although the list loses it.
+    sent = [np.full(1 << 18, comm.rank + 1.0), phicoll.DOUBLE]
+    large = comm.Isend(sent, other, 1)
+    sent[0] = None
+    comm.Send(bytes(range(64)), other)
+    request.Wait()
+    assert memory == bytes(range(64))
+    del request
+    memory.append(0)
+    found = np.zeros(1 << 18)
+    comm.Recv(found, other, 1)
+    large.Wait()
+    assert (found == other + 1).all()
+
+
+def test_what_a_call_under_way_uses_is_kept(mode: str) -> None:
+    phicoll.run(keep_while_begun, ranks=2, mode=mode, timeout=60)
 
 
 def look_until_ended(request: phicoll.Request) -> None:

@@ -239,6 +239,9 @@ class Transfer(Begun):
     @property
     def nbytes(self) -> int: ...
 
+class PersistentMessage:
+    def begin(self) -> Transfer: ...
+
 class HeldMessage:
     @property
     def source(self) -> int: ...
@@ -384,6 +387,19 @@ class Communicator:
     def begin_receive(
         self, buffer: int, nbytes: int, source: int, tag: int, type: int, kept: Any = None
     ) -> Transfer: ...
+    def persistent_send(
+        self,
+        data: int,
+        nbytes: int,
+        dest: int,
+        tag: int,
+        type: int,
+        synchronous: bool = False,
+        kept: Any = None,
+    ) -> PersistentMessage: ...
+    def persistent_receive(
+        self, buffer: int, nbytes: int, source: int, tag: int, type: int, kept: Any = None
+    ) -> PersistentMessage: ...
     def send_object(self, object: Any, dest: int, tag: int, synchronous: bool = False) -> None: ...
     def begin_send_object(self, object: Any, dest: int, tag: int, synchronous: bool = False) -> Transfer: ...
     def receive_object(self, source: int, tag: int) -> tuple[Any, int, int, int]: ...

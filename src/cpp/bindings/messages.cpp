@@ -72,10 +72,10 @@ std::size_t BegunHandle::wait_any(const std::vector<BegunHandle*>& all) {
                                [&](Communicator& communicator) { return communicator.wait_any(begun); });
 }
 
-template <class Begin>
-TransferHandle MessageCalls::begin(std::size_t bytes, std::shared_ptr<void> kept, const Begin& begin) {
+template <class Kept, class Begin>
+TransferHandle MessageCalls::begin(std::size_t bytes, const Kept& kept, const Begin& begin) {
   std::shared_ptr<Transfer> transfer = handle_.call(bytes, begin);
-  if (!transfer->done) transfer->kept = std::move(kept);
+  if (!transfer->done) transfer->kept = kept();
   return {handle_, std::move(transfer)};
 }
 
@@ -94,16 +94,58 @@ py::tuple MessageCalls::receive(Address buffer, std::size_t bytes, int source, i
 
 TransferHandle MessageCalls::begin_send(Address data, std::size_t bytes, int dest, int tag, unsigned type,
                                         bool synchronous, const py::object& kept) {
-  return begin(bytes, bindings::kept(kept), [&](Communicator& communicator) {
-    return communicator.begin_send(pointer(data), bytes, dest, tag, type, synchronous);
-  });
+  return begin(
+      bytes, [&] { return bindings::kept(kept); },
+      [&](Communicator& communicator) {
+        return communicator.begin_send(pointer(data), bytes, dest, tag, type, synchronous);
+      });
 }
 
 TransferHandle MessageCalls::begin_receive(Address buffer, std::size_t bytes, int source, int tag,
                                            unsigned type, const py::object& kept) {
-  return begin(bytes, bindings::kept(kept), [&](Communicator& communicator) {
-    return communicator.begin_receive(pointer(buffer), bytes, source, tag, type);
+  return begin(
+      bytes, [&] { return bindings::kept(kept); },
+      [&](Communicator& communicator) {
+        return communicator.begin_receive(pointer(buffer), bytes, source, tag, type);
+      });
+}
+
+PersistentMessage::PersistentMessage(CommunicatorHandle& handle, const Transfer& message, void* data,
+                                     const py::object& kept)
+    : handle_(handle.shared_from_this()), message_(message), data_(data), kept_(bindings::kept(kept)) {
+  handle.call(0, [&](Communicator& communicator) { communicator.check_transfer(message_, data_); });
+}
+
+TransferHandle PersistentMessage::begin() const {
+  const Transfer& m = message_;
+  auto transfer = handle_->call(m.bytes, [&](Communicator& communicator) {
+    return m.sends ? communicator.begin_send(data_, m.bytes, m.peer, m.tag, m.type, m.synchronous)
+                   : communicator.begin_receive(data_, m.bytes, m.peer, m.tag, m.type);
   });
+  if (!transfer->done) transfer->kept = kept_;
+  return {*handle_, std::move(transfer)};
+}
+
+PersistentMessage MessageCalls::persistent_send(Address data, std::size_t bytes, int dest, int tag,
+                                                unsigned type, bool synchronous, const py::object& kept) {
+  Transfer message;
+  message.sends = true;
+  message.synchronous = synchronous;
+  message.peer = dest;
+  message.tag = tag;
+  message.type = type;
+  message.bytes = bytes;
+  return {handle_, message, pointer(data), kept};
+}
+
+PersistentMessage MessageCalls::persistent_receive(Address buffer, std::size_t bytes, int source, int tag,
+                                                   unsigned type, const py::object& kept) {
+  Transfer message;
+  message.peer = source;
+  message.tag = tag;
+  message.type = type;
+  message.bytes = bytes;
+  return {handle_, message, pointer(buffer), kept};
 }
 
 void MessageCalls::send_object(const py::object& object, int dest, int tag, bool synchronous) {
@@ -133,15 +175,19 @@ TransferHandle MessageCalls::begin_send_object(const py::object& object, int des
       const py::gil_scoped_acquire locked;
       delete gone;
     });
-    return begin(bytes, pieces, [&](Communicator& communicator) {
-      return communicator.begin_send(pieces->all, dest, tag, object_type, synchronous);
-    });
+    return begin(
+        bytes, [&] { return pieces; },
+        [&](Communicator& communicator) {
+          return communicator.begin_send(pieces->all, dest, tag, object_type, synchronous);
+        });
   }
   const auto frame = std::make_shared<FrameBytes>(packed.frame_bytes());
   packed.write(frame->data());
-  return begin(frame->size(), frame, [&](Communicator& communicator) {
-    return communicator.begin_send(frame->data(), frame->size(), dest, tag, object_type, synchronous);
-  });
+  return begin(
+      frame->size(), [&] { return frame; },
+      [&](Communicator& communicator) {
+        return communicator.begin_send(frame->data(), frame->size(), dest, tag, object_type, synchronous);
+      });
 }
 
 template <class Begin>
@@ -172,9 +218,11 @@ py::object MessageCalls::hold_now(int source, int tag) {
 
 TransferHandle MessageCalls::begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes,
                                                 unsigned type, const py::object& kept) {
-  return begin(bytes, bindings::kept(kept), [&](Communicator& communicator) {
-    return communicator.begin_receive(held, pointer(buffer), bytes, type);
-  });
+  return begin(
+      bytes, [&] { return bindings::kept(kept); },
+      [&](Communicator& communicator) {
+        return communicator.begin_receive(held, pointer(buffer), bytes, type);
+      });
 }
 
 TransferHandle MessageCalls::begin_receive_held_object(const Envelope& held) {

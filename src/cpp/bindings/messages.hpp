@@ -40,6 +40,20 @@ class TransferHandle final : public BegunHandle {
   std::shared_ptr<FrameBytes> frame_;  // of a receive of an object
 };
 
+/// A message that a persistent request sends or receives again and again. All but the data is looked at once.
+class PersistentMessage {
+ public:
+  /// `transfer`: what of a Transfer says where the message goes or comes from, and its type.
+  PersistentMessage(CommunicatorHandle& handle, const Transfer& message, void* data, const py::object& kept);
+  TransferHandle begin() const;
+
+ private:
+  std::shared_ptr<CommunicatorHandle> handle_;
+  Transfer message_;
+  void* data_;
+  std::shared_ptr<void> kept_;
+};
+
 /// The messages of one communicator. Received messages are told as (source, tag, bytes).
 class MessageCalls {
  public:
@@ -52,6 +66,10 @@ class MessageCalls {
                             bool synchronous, const py::object& kept);
   TransferHandle begin_receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type,
                                const py::object& kept);
+  PersistentMessage persistent_send(Address data, std::size_t bytes, int dest, int tag, unsigned type,
+                                    bool synchronous, const py::object& kept);
+  PersistentMessage persistent_receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type,
+                                       const py::object& kept);
 
   void send_object(const py::object& object, int dest, int tag, bool synchronous);
   TransferHandle begin_send_object(const py::object& object, int dest, int tag, bool synchronous);
@@ -69,9 +87,9 @@ class MessageCalls {
   py::object probe_now(int source, int tag);
 
  private:
-  /// begin(communicator) begins the transfer; `kept` lives as long as that goes on.
-  template <class Begin>
-  TransferHandle begin(std::size_t bytes, std::shared_ptr<void> kept, const Begin& begin);
+  /// begin(communicator) begins the transfer; what kept() returns lives as long as that goes on.
+  template <class Kept, class Begin>
+  TransferHandle begin(std::size_t bytes, const Kept& kept, const Begin& begin);
   /// begin(communicator, frame) begins to receive an object into the frame.
   template <class Begin>
   TransferHandle begin_object(const Begin& begin);

@@ -39,6 +39,8 @@ void register_messages(py::module_& module) {
       .def("cancel", &TransferHandle::cancel)
       .def("object", &TransferHandle::object);
 
+  py::class_<PersistentMessage>(module, "PersistentMessage").def("begin", &PersistentMessage::begin);
+
   py::class_<Envelope>(module, "HeldMessage")
       .def_readonly("source", &Envelope::source)
       .def_readonly("tag", &Envelope::tag)
@@ -59,6 +61,10 @@ void register_messages(py::module_& module) {
            synchronous, py::arg("kept") = py::none())
       .def("begin_receive", method(&MessageCalls::begin_receive), py::arg("buffer"), nbytes, source, tag,
            type, py::arg("kept") = py::none())
+      .def("persistent_send", method(&MessageCalls::persistent_send), py::arg("data"), nbytes, dest, tag,
+           type, synchronous, py::arg("kept") = py::none())
+      .def("persistent_receive", method(&MessageCalls::persistent_receive), py::arg("buffer"), nbytes, source,
+           tag, type, py::arg("kept") = py::none())
       .def("send_object", method(&MessageCalls::send_object), py::arg("object"), dest, tag, synchronous)
       .def("begin_send_object", method(&MessageCalls::begin_send_object), py::arg("object"), dest, tag,
            synchronous)

@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "bindings/collective_call.hpp"
+#include "bindings/messages.hpp"
 #include "bindings/register.hpp"
 
 namespace phicoll {
@@ -17,7 +19,7 @@ RequestObject& fields_of(PyObject* self) {
 
 PyObject* make_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* const made = type->tp_alloc(type, 0);
-  if (made != nullptr) new (&fields_of(made).call) std::shared_ptr<CollectiveCall>();
+  if (made != nullptr) new (&fields_of(made).call) std::shared_ptr<BegunHandle>();
   return made;
 }
 
@@ -49,11 +51,16 @@ void destroy(PyObject* self) {
   Py_DECREF(type);
 }
 
+py::object python_object(std::shared_ptr<BegunHandle>&& call) {
+  if (auto transfer = std::dynamic_pointer_cast<TransferHandle>(call)) return py::cast(std::move(transfer));
+  return py::cast(std::dynamic_pointer_cast<CollectiveCall>(call));
+}
+
 PyObject* get_begun(PyObject* self, void*) {
   RequestObject& fields = fields_of(self);
   const Critical own(self);
   if (fields.begun == nullptr && fields.call) try {
-      fields.begun = py::cast(std::exchange(fields.call, nullptr)).release().ptr();
+      fields.begun = python_object(std::exchange(fields.call, nullptr)).release().ptr();
     } catch (py::error_already_set& error) {
       error.restore();
       return nullptr;
@@ -65,7 +72,7 @@ int set_begun(PyObject* self, PyObject* value, void*) {
   RequestObject& fields = fields_of(self);
   PyObject* const kept = value == Py_None ? nullptr : value;
   Py_XINCREF(kept);
-  std::shared_ptr<CollectiveCall> call;
+  std::shared_ptr<BegunHandle> call;
   PyObject* before;
   {
     const Critical own(self);

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "bindings/collective_call.hpp"
+#include "bindings/begun_handle.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -21,7 +21,7 @@ struct RequestObject {
   PyObject* is_object;  // whether it receives an object
   PyObject* begin;      // of a persistent request: what Start begins
   /// Instead of `begun`, until Python asks for that: making a Python object takes as long as a small call.
-  std::shared_ptr<CollectiveCall> call;
+  std::shared_ptr<BegunHandle> call;
 
   /// The fields of a Python object if it is a request.
   static RequestObject* of(PyObject* object);

@@ -109,23 +109,18 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
 
     # Rank and size. Not collective.
 
-    @property
-    def rank(self) -> int:
+    @_core.plain_call
+    def Get_rank(self) -> int:
         """This rank, from 0."""
         return self._whole.rank  # type: ignore[no-any-return]
 
-    @property
-    def size(self) -> int:
+    @_core.plain_call
+    def Get_size(self) -> int:
         """How many ranks there are."""
         return self._whole.size  # type: ignore[no-any-return]
 
-    def Get_rank(self) -> int:
-        """This rank, from 0."""
-        return self.rank
-
-    def Get_size(self) -> int:
-        """How many ranks there are."""
-        return self.size
+    rank = property(Get_rank)
+    size = property(Get_size)
 
     @property
     def _whole(self) -> Any:
@@ -225,6 +220,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """Combine the elements of the ranks before this one; rank 0's ``recvbuf`` is left unchanged."""
         calls.reduction(self._whole, "exscan", sendbuf, recvbuf, op, algorithm).run(self._core)
 
+    @_core.plain_call
     def Reduce_scatter_block(
         self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None
     ) -> None:
@@ -244,6 +240,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """
         calls.reduce_scatter_block(self._whole, sendbuf, recvbuf, op, algorithm).run(self._core)
 
+    @_core.plain_call
     def Reduce_scatter(
         self,
         sendbuf: Any,
@@ -339,6 +336,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
 
     # Vector versions: blocks of different lengths.
 
+    @_core.plain_call
     def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
         """Collect blocks of any lengths, one from each rank, on the root.
 
@@ -356,6 +354,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """
         calls.gatherv(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
+    @_core.plain_call
     def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
         """Send block i of the root to rank i; blocks may have any lengths.
 
@@ -372,6 +371,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """
         calls.scatterv(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
+    @_core.plain_call
     def Allgatherv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
         """Collect blocks of any lengths, one from each rank, on every rank.
 
@@ -386,6 +386,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """
         calls.allgatherv(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
 
+    @_core.plain_call
     def Alltoallv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
         """Send block i to rank i and receive block i from rank i; blocks may have any lengths.
 
@@ -416,6 +417,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
 
     # Objects.
 
+    @_core.plain_call
     def barrier(self) -> None:
         """Wait until every rank has called it."""
         calls.barrier(self._whole).run(self._core)

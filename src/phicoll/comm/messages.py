@@ -150,6 +150,7 @@ class PointToPoint:
         received.wait(status)
         sent.wait()
 
+    @_core.plain_call
     def Sendrecv_replace(
         self,
         buf: Any,
@@ -192,6 +193,7 @@ class PointToPoint:
         sending, receiving = message_of(buf, writable=False), message_of(buf, writable=True)
         return self._isendrecv(sending, dest, sendtag, receiving, source, recvtag)
 
+    @_core.plain_call
     def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send ``buf``; return the request. Do not change the buffer until the request has ended."""
         return self._isend(buf, dest, tag)
@@ -209,11 +211,13 @@ class PointToPoint:
         """As :meth:`Isend`."""
         return self._isend(buf, dest, tag)
 
+    @_core.plain_call
     def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive into ``buf``; return the request. Do not use the buffer until the request has ended."""
         origin = source_and_tag(source, tag)
         return self._begin_receive(message_of(buf, writable=True), origin)
 
+    @_core.plain_call
     def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Wait for a message without receiving it. Return True."""
         check_status(status)
@@ -222,6 +226,7 @@ class PointToPoint:
             status._tell(*told)
         return True
 
+    @_core.plain_call
     def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Return whether a message has come, without receiving it."""
         check_status(status)
@@ -232,25 +237,47 @@ class PointToPoint:
 
     # Buffers, again and again.
 
+    def _prepare_send(self, begin: Any, buf: Any, dest: int, tag: int, synchronous: bool = False) -> Any:
+        """What a persistent send begins: ``begin(buf, dest, tag)`` if the buffer is packed each time."""
+        core = self._whole
+        message = message_of(buf, writable=False)
+        prepared = core.persistent_send(
+            message.address,
+            message.nbytes,
+            *dest_and_tag(dest, tag),
+            message.type_number,
+            synchronous,
+            message.memory,
+        )
+        return prepared if message.packed is None else partial(begin, buf, dest, tag)
+
     def Send_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
         """A request that begins :meth:`Isend` each time it is started."""
-        return Prequest._to_begin(partial(self.Isend, buf, dest, tag))
+        return Prequest._to_begin(self._prepare_send(self.Isend, buf, dest, tag))
 
     def Ssend_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
         """A request that begins :meth:`Issend` each time it is started."""
-        return Prequest._to_begin(partial(self.Issend, buf, dest, tag))
+        return Prequest._to_begin(self._prepare_send(self.Issend, buf, dest, tag, True))
 
     def Bsend_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
         """A request that begins :meth:`Ibsend` each time it is started."""
+        self._prepare_send(self.Ibsend, buf, dest, tag)
         return Prequest._to_begin(partial(self.Ibsend, buf, dest, tag))
 
     def Rsend_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
         """A request that begins :meth:`Irsend` each time it is started."""
-        return Prequest._to_begin(partial(self.Irsend, buf, dest, tag))
+        return Prequest._to_begin(self._prepare_send(self.Irsend, buf, dest, tag))
 
     def Recv_init(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Prequest:
         """A request that begins :meth:`Irecv` each time it is started."""
-        return Prequest._to_begin(partial(self.Irecv, buf, source, tag))
+        core = self._whole
+        message = message_of(buf, writable=True)
+        prepared = core.persistent_receive(
+            message.address, message.nbytes, *source_and_tag(source, tag), message.type_number, message.memory
+        )
+        return Prequest._to_begin(
+            prepared if message.packed is None else partial(self.Irecv, buf, source, tag)
+        )
 
     # Objects.
 
@@ -301,6 +328,7 @@ class PointToPoint:
         sent.wait()
         return found
 
+    @_core.plain_call
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send an object; return the request."""
         core = self._whole
@@ -316,6 +344,7 @@ class PointToPoint:
         self.bsend(obj, dest, tag)
         return Request()
 
+    @_core.plain_call
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive an object; return the request, whose :meth:`Request.wait` returns it."""
         core = self._whole

@@ -82,12 +82,14 @@ class Nonblocking:
         """Begin :meth:`Exscan`; return the request."""
         return self._begin(calls.reduction(self._whole, "exscan", sendbuf, recvbuf, op, algorithm))
 
+    @_core.plain_call
     def Ireduce_scatter_block(
         self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None
     ) -> Request:
         """Begin :meth:`Reduce_scatter_block`; return the request."""
         return self._begin(calls.reduce_scatter_block(self._whole, sendbuf, recvbuf, op, algorithm))
 
+    @_core.plain_call
     def Ireduce_scatter(
         self,
         sendbuf: Any,
@@ -120,20 +122,24 @@ class Nonblocking:
         """Begin :meth:`Alltoall`; return the request."""
         return self._begin(calls.alltoall(self._whole, sendbuf, recvbuf, algorithm))
 
+    @_core.plain_call
     def Igatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> Request:
         """Begin :meth:`Gatherv`; return the request."""
         return self._begin(calls.gatherv(self._whole, sendbuf, recvbuf, root, algorithm))
 
+    @_core.plain_call
     def Iscatterv(
         self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None
     ) -> Request:
         """Begin :meth:`Scatterv`; return the request."""
         return self._begin(calls.scatterv(self._whole, sendbuf, recvbuf, root, algorithm))
 
+    @_core.plain_call
     def Iallgatherv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> Request:
         """Begin :meth:`Allgatherv`; return the request."""
         return self._begin(calls.allgatherv(self._whole, sendbuf, recvbuf, algorithm))
 
+    @_core.plain_call
     def Ialltoallv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> Request:
         """Begin :meth:`Alltoallv`; return the request."""
         return self._begin(calls.alltoallv(self._whole, sendbuf, recvbuf, algorithm))

@@ -191,6 +191,7 @@ class Request(_core.RequestObject):
             self._deliver()
         return begun.object() if self._is_object else None
 
+    @_core.plain_call
     def wait(self, status: Status | None = None) -> Any:
         """Wait until it has ended; return the object received, or None."""
         check_status(status)
@@ -262,12 +263,14 @@ class Request(_core.RequestObject):
     # Several.
 
     @classmethod
+    @_core.plain_call
     def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
         """Wait for all of them; return a list of the objects received, with None for every other request."""
         check_several(requests, statuses)
         return wait_for_each(requests, statuses)
 
     @classmethod
+    @_core.plain_call
     def Waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
         """Wait for all of them. Return True."""
         cls.waitall(requests, statuses)
@@ -283,6 +286,7 @@ class Request(_core.RequestObject):
         return (True, wait_for_each(requests, statuses)) if all(ended) else (False, None)
 
     @classmethod
+    @_core.plain_call
     def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
         """Return whether all have ended."""
         return cls.testall(requests, statuses)[0]
@@ -309,6 +313,7 @@ class Request(_core.RequestObject):
         return place, requests[place].wait(status)
 
     @classmethod
+    @_core.plain_call
     def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int:
         """Wait until one has ended; return its index, ``UNDEFINED`` if all are null."""
         return cls.waitany(requests, status)[0]
@@ -412,9 +417,13 @@ class Prequest(Request):
             begin.start()
             self._begun = begin
             return
+        if isinstance(begin, _core.PersistentMessage):
+            self._begun = begin.begin()
+            return
         self._become(begin())
 
     @classmethod
+    @_core.plain_call
     def Startall(cls, requests: Sequence[Prequest]) -> None:
         """Begin all of them."""
         check_requests(requests, Prequest)

@@ -235,6 +235,8 @@ class alignas(arch::stride_bytes) Communicator {
                                           unsigned type = 0);
   std::shared_ptr<Transfer> begin_receive(const Envelope& held, std::shared_ptr<FrameBytes> frame,
                                           unsigned type);
+  /// Throws what begin_send or begin_receive throws of such a transfer's arguments; its message lies at `data`.
+  void check_transfer(const Transfer& wanted, const void* data) const;
   /// Whether the transfer is done; goes on with all that is under way.
   bool test(const Transfer& transfer);
   void wait(Transfer& transfer);

@@ -367,6 +367,11 @@ Envelope Communicator::send_receive(const void* data, std::size_t bytes, int des
   return received->envelope;
 }
 
+void Communicator::check_transfer(const Transfer& wanted, const void* data) const {
+  check_message(wanted.sends ? "dest" : "source", wanted.peer, size_, !wanted.sends, wanted.tag, data,
+                wanted.bytes, wanted.type);
+}
+
 std::shared_ptr<Transfer> Communicator::begin_send(const void* data, std::size_t bytes, int dest, int tag,
                                                    unsigned type, bool synchronous) {
   check_message("dest", dest, size_, false, tag, data, bytes, type);

@@ -1,0 +1,304 @@
+#include "bindings/plain_arguments.hpp"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <numeric>
+#include <string>
+
+namespace phicoll {
+namespace bindings {
+namespace plain_calls {
+namespace {
+
+constexpr const char* parameter_names[parameters] = {"buf",     "sendbuf", "recvbuf", "obj",    "recvcounts",
+                                                     "op",      "root",    "dest",    "source", "tag",
+                                                     "sendtag", "recvtag", "status"};
+
+/// The dtype of a buffer's format of one character.
+struct Format {
+  PyObject* dtype = nullptr;
+  char character = 0;
+
+  void drop() { Py_XDECREF(dtype); }
+};
+
+/// One of MPI's operators on a dtype.
+struct Reduction {
+  PyObject* op = nullptr;
+  PyObject* dtype = nullptr;
+  PyObject* handle = nullptr;
+  const OperatorHandle* core = nullptr;
+
+  void drop() {
+    Py_XDECREF(op);
+    Py_XDECREF(dtype);
+    Py_XDECREF(handle);
+  }
+};
+
+/// The most recent of a few, whose references it keeps.
+template <class Entry, std::size_t most>
+class Recent {
+ public:
+  Recent() = default;
+  ~Recent() {
+    if (!one_interpreter_lock)  // the table of a thread that ends
+      for (Entry& entry : entries_) entry.drop();
+  }
+  Recent(const Recent&) = delete;
+  Recent& operator=(const Recent&) = delete;
+
+  template <class Wanted>
+  const Entry* find(Wanted&& wanted) const {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (wanted(entries_[i])) return &entries_[i];
+    return nullptr;
+  }
+  /// The entry, with its references, in place of the oldest one.
+  const Entry& keep(const Entry& entry) {
+    Entry& place = entries_[next_];
+    next_ = (next_ + 1) % most;
+    if (count_ < most) ++count_;
+    Entry before = std::exchange(place, entry);
+    before.drop();
+    return place;
+  }
+
+ private:
+  std::array<Entry, most> entries_{};
+  std::size_t count_ = 0;
+  std::size_t next_ = 0;
+};
+
+/// The element type; without a dtype if it is not plain: one with objects in it, or of no bytes.
+Element element_of(PyObject* dtype) {
+  auto& recent = own_table<Recent<Element, 16>, Element>();
+  if (const Element* const found = recent.find([&](const Element& e) { return e.dtype == dtype; }))
+    return *found;
+  const auto type = py::reinterpret_borrow<py::dtype>(dtype);
+  if (type.itemsize() <= 0 || py::bool_(type.attr("hasobject"))) return Element();
+  const auto number = py::reinterpret_borrow<py::function>(Known::get().type_number)(type).cast<unsigned>();
+  return recent.keep({type.inc_ref().ptr(), static_cast<std::size_t>(type.itemsize()), number});
+}
+
+/// The element type of one of MPI's datatypes; likewise.
+Element element_of_type(PyObject* datatype) {
+  if (Py_TYPE(datatype) != Known::get().datatype) return Element();
+  const auto dtype = py::reinterpret_steal<py::object>(PyObject_GetAttr(datatype, Known::get().dtype));
+  if (!dtype) throw py::error_already_set();
+  return element_of(dtype.ptr());
+}
+
+/// The element type of a buffer; likewise, if its format is not one of C's numbers in the machine's own order.
+Element element_of_format(const char* format) {
+  if (format == nullptr) format = "B";
+  if (format[0] == 0 || format[1] != 0 || std::strchr("bBhHiIlLqQfdg?", format[0]) == nullptr)
+    return Element();
+  auto& recent = own_table<Recent<Format, 16>, Format>();
+  const Format* found = recent.find([&](const Format& f) { return f.character == *format; });
+  if (found == nullptr) found = &recent.keep({py::dtype(std::string(format)).release().ptr(), *format});
+  return element_of(found->dtype);
+}
+
+}  // namespace
+
+Known Known::look_up() {
+  const auto kept = [](const py::object& object) { return py::object(object).release().ptr(); };
+  const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
+  const py::module_ buffers = py::module_::import("phicoll.comm.buffers");
+  const py::module_ operators = py::module_::import("phicoll.comm.operators");
+  const py::module_ datatypes = py::module_::import("phicoll.comm.datatypes");
+  const py::module_ requests = py::module_::import("phicoll.comm.requests");
+  Known known;
+  const py::object comm = py::module_::import("phicoll.comm.communicator").attr("Comm");
+  const py::object slot = comm.attr("_core");
+  if (Py_TYPE(slot.ptr()) != &PyMemberDescr_Type) throw Error("Comm has no slot of its core");
+  known.comm = reinterpret_cast<PyTypeObject*>(kept(comm));
+  known.core_slot = reinterpret_cast<PyMemberDescrObject*>(slot.ptr())->d_member->offset;
+  known.array = py::detail::npy_api::get().PyArray_Type_;
+  known.communicator = reinterpret_cast<PyTypeObject*>(py::type::of<CommunicatorHandle>().ptr());
+  known.collective_call = reinterpret_cast<PyTypeObject*>(py::type::of<CollectiveCall>().ptr());
+  known.transfer = reinterpret_cast<PyTypeObject*>(py::type::of<TransferHandle>().ptr());
+  known.persistent_message = reinterpret_cast<PyTypeObject*>(py::type::of<PersistentMessage>().ptr());
+  known.request = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Request")));
+  known.status = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Status")));
+  known.datatype = reinterpret_cast<PyTypeObject*>(kept(datatypes.attr("Datatype")));
+  known.ended = kept(py::cast(CollectiveCall::of_no_call()));
+  known.core = name("_core");
+  known.dtype = name("dtype");
+  known.tell = name("_tell");
+  for (int i = 0; i < parameters; ++i) known.names[i] = name(parameter_names[i]);
+  known.in_place = kept(buffers.attr("IN_PLACE"));
+  known.sum = kept(operators.attr("OPERATORS")["SUM"]);
+  known.type_number = kept(datatypes.attr("type_number"));
+  known.core_operator = kept(operators.attr("core_operator"));
+  return known;
+}
+
+CoreOperator::CoreOperator(PyObject* op, PyObject* dtype) {
+  auto& recent = own_table<Recent<Reduction, 32>, Reduction>();
+  const Reduction* found = recent.find([&](const Reduction& r) { return r.op == op && r.dtype == dtype; });
+  if (found == nullptr) {
+    const auto given = py::reinterpret_borrow<py::object>(op);
+    if (!py::bool_(py::getattr(given, "is_predefined", py::bool_(false)))) return;
+    const auto type = py::reinterpret_borrow<py::dtype>(dtype);
+    py::object handle = py::reinterpret_borrow<py::function>(Known::get().core_operator)(given, type);
+    const auto* const core = handle.cast<const OperatorHandle*>();
+    found = &recent.keep({given.inc_ref().ptr(), type.inc_ref().ptr(), handle.release().ptr(), core});
+  }
+  kept_ = py::reinterpret_borrow<py::object>(found->handle);
+  core_ = found->core;
+}
+
+void tell(PyObject* status, const Envelope& envelope) {
+  const py::int_ source(envelope.source), tag(envelope.tag), bytes(envelope.bytes);
+  PyObject* const arguments[] = {status, source.ptr(), tag.ptr(), bytes.ptr()};
+  const auto told =
+      py::reinterpret_steal<py::object>(PyObject_VectorcallMethod(Known::get().tell, arguments, 4, nullptr));
+  if (!told) throw py::error_already_set();
+}
+
+int whole_number(PyObject* object, long bound) {
+  if (!PyLong_CheckExact(object)) return -1;
+  int overflow = 0;
+  const long found = PyLong_AsLongAndOverflow(object, &overflow);
+  return overflow == 0 && found >= 0 && found < bound ? static_cast<int>(found) : -1;
+}
+
+bool is_number(PyObject* object, long number) {
+  int overflow = 0;
+  return PyLong_CheckExact(object) && PyLong_AsLongAndOverflow(object, &overflow) == number && overflow == 0;
+}
+
+bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& numbers) {
+  numbers.clear();
+  if (PyList_CheckExact(given) || PyTuple_CheckExact(given)) {
+    const Critical own(given);
+    if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(given)) != ranks) return false;
+    for (std::size_t i = 0; i < ranks; ++i) {
+      const int number = whole_number(PySequence_Fast_ITEMS(given)[i], INT32_MAX);
+      if (number < 0) return false;
+      numbers.push_back(static_cast<std::size_t>(number));
+    }
+    return true;
+  }
+  if (Py_TYPE(given) != Known::get().array) return false;
+  const auto* const array = py::detail::array_proxy(given);
+  if (array->nd != 1 || static_cast<std::size_t>(array->dimensions[0]) != ranks ||
+      (array->flags & py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_) == 0)
+    return false;
+  const auto type = py::reinterpret_borrow<py::dtype>(array->descr);
+  const bool small = type.num() == py::detail::npy_api::NPY_INT_;
+  if ((!small && type.num() != py::detail::npy_api::NPY_LONG_) || type.byteorder() == '>') return false;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const long number =
+        small ? reinterpret_cast<const int*>(array->data)[i] : reinterpret_cast<const long*>(array->data)[i];
+    if (number < 0 || number > INT32_MAX) return false;
+    numbers.push_back(static_cast<std::size_t>(number));
+  }
+  return true;
+}
+
+OpenBuffer::OpenBuffer(const Arguments& arguments, PyObject* object, bool writable) {
+  if (Py_TYPE(object) == Known::get().array) {
+    const auto* const array = py::detail::array_proxy(object);
+    const int wanted = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ |
+                       (writable ? py::detail::npy_api::NPY_ARRAY_WRITEABLE_ : 0);
+    if ((array->flags & wanted) != wanted) return;
+    std::size_t count = 1;
+    for (int i = 0; i < array->nd; ++i) count *= static_cast<std::size_t>(array->dimensions[i]);
+    element = element_of(array->descr);
+    data = reinterpret_cast<unsigned char*>(array->data);
+    bytes = count * element.bytes;
+    arguments.keep(py::reinterpret_borrow<py::object>(object));
+    return;
+  }
+  if (PyObject_CheckBuffer(object) == 0) return;
+  auto view = py::reinterpret_steal<py::object>(PyMemoryView_FromObject(object));
+  if (!view) {
+    PyErr_Clear();
+    return;
+  }
+  const Py_buffer* const buffer = PyMemoryView_GET_BUFFER(view.ptr());
+  if ((writable && buffer->readonly != 0) || PyBuffer_IsContiguous(buffer, 'C') == 0) return;
+  element = element_of_format(buffer->format);
+  data = static_cast<unsigned char*>(buffer->buf);
+  bytes = static_cast<std::size_t>(buffer->len);
+  arguments.keep(std::move(view));
+}
+
+Plain::Plain(const Arguments& arguments, PyObject* spec, bool writable, int blocks) {
+  if (!PyList_CheckExact(spec) && !PyTuple_CheckExact(spec)) {
+    const OpenBuffer buffer(arguments, spec, writable);
+    if (buffer.element.dtype == nullptr) return;
+    element = buffer.element;
+    data = buffer.data;
+    count = buffer.bytes / element.bytes;
+    return;
+  }
+  const Critical own(spec);
+  const Py_ssize_t items = PySequence_Fast_GET_SIZE(spec);
+  if (items != 2 && items != 3) return;
+  PyObject* const* const item = PySequence_Fast_ITEMS(spec);
+  const OpenBuffer buffer(arguments, item[0], writable);
+  if (buffer.bytes == 0) return;
+  element = element_of_type(item[items - 1]);
+  if (element.dtype == nullptr) return;
+  data = buffer.data;
+  if (items == 2) {
+    if (buffer.bytes % element.bytes == 0) count = buffer.bytes / element.bytes;
+    return;
+  }
+  const int each = whole_number(item[1], INT32_MAX);
+  const std::size_t all = each < 0 ? 0 : static_cast<std::size_t>(each) * static_cast<std::size_t>(blocks);
+  if (all <= buffer.bytes / element.bytes) count = all;
+}
+
+PlainBlocks::PlainBlocks(const Arguments& arguments, PyObject* spec, bool writable, int ranks) {
+  if (!PyList_CheckExact(spec) && !PyTuple_CheckExact(spec)) return;
+  const Critical own(spec);
+  const Py_ssize_t items = PySequence_Fast_GET_SIZE(spec);
+  if (items < 2 || items > 4) return;
+  PyObject* const* const item = PySequence_Fast_ITEMS(spec);
+  PyObject* const type = items == 2 ? nullptr : item[items - 1];
+  PyObject* given = item[1];
+  PyObject* strides = items == 4 ? item[2] : nullptr;
+  if (items < 4 && PyTuple_CheckExact(given)) {  // counts and displacements
+    if (PyTuple_GET_SIZE(given) != 2) return;
+    strides = PyTuple_GET_ITEM(item[1], 1);
+    given = PyTuple_GET_ITEM(item[1], 0);
+  }
+  const OpenBuffer buffer(arguments, item[0], writable);
+  if (buffer.bytes == 0) return;
+  element = type == nullptr ? buffer.element : element_of_type(type);
+  if (element.dtype == nullptr) return;
+  std::vector<std::size_t> lengths;
+  if (!read_numbers(given, static_cast<std::size_t>(ranks), lengths)) return;
+  if (strides == nullptr || strides == Py_None)
+    std::exclusive_scan(lengths.begin(), lengths.end(), std::back_inserter(displacements), std::size_t{0});
+  else if (!read_numbers(strides, static_cast<std::size_t>(ranks), displacements))
+    return;
+  begin = SIZE_MAX;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    lengths[i] *= element.bytes;
+    displacements[i] *= element.bytes;
+    if (lengths[i] == 0) continue;
+    begin = std::min(begin, displacements[i]);
+    end = std::max(end, displacements[i] + lengths[i]);
+  }
+  if (end == 0) begin = 0;
+  if (end > buffer.bytes) return;
+  data = buffer.data;
+  counts = std::move(lengths);
+}
+
+std::size_t PlainBlocks::bytes() const {
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+}  // namespace plain_calls
+}  // namespace bindings
+}  // namespace phicoll

@@ -1,0 +1,260 @@
+#pragma once
+
+// The arguments of plain calls (register_plain_calls.cpp): NumPy arrays in C order and other buffers, alone or with a count and
+// one of MPI's types, MPI's operators, ranks and tags by number, and objects. What is read here refuses nothing: what it does not
+// take makes a call one that is not plain.
+
+#include <pybind11/gil_safe_call_once.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "bindings/collective_call.hpp"
+#include "bindings/communicator_handle.hpp"
+#include "bindings/free_threading.hpp"
+#include "bindings/messages.hpp"
+#include "bindings/request_object.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace plain_calls {
+
+/// The parameters of the calls.
+enum Parameter {
+  buf_parameter,
+  sendbuf_parameter,
+  recvbuf_parameter,
+  obj_parameter,
+  recvcounts_parameter,
+  op_parameter,
+  root_parameter,
+  dest_parameter,
+  source_parameter,
+  tag_parameter,
+  sendtag_parameter,
+  recvtag_parameter,
+  status_parameter,
+  parameters
+};
+
+/// What the calls look up, once. The references live as long as the interpreter.
+struct Known {
+  PyTypeObject* array = nullptr;
+  PyTypeObject* comm = nullptr;
+  Py_ssize_t core_slot = 0;  // where an instance of it keeps the core's communicator
+  PyTypeObject* communicator = nullptr;
+  PyTypeObject* collective_call = nullptr;
+  PyTypeObject* transfer = nullptr;
+  PyTypeObject* persistent_message = nullptr;
+  PyTypeObject* request = nullptr;
+  PyTypeObject* datatype = nullptr;
+  PyTypeObject* status = nullptr;
+  PyObject* ended = nullptr;
+  PyObject* core = nullptr;  // interned names
+  PyObject* dtype = nullptr;
+  PyObject* tell = nullptr;
+  PyObject* names[parameters] = {};
+  PyObject* in_place = nullptr;
+  PyObject* sum = nullptr;
+  PyObject* type_number = nullptr;
+  PyObject* core_operator = nullptr;
+
+  /// At the first call, as the modules that have these import this one. Importing lets go of the interpreter's lock, so two
+  /// ranks' threads may both look up; a static's own guard would be held meanwhile, and they would wait for each other.
+  static const Known& get() {
+    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Known> known;
+    return known.call_once_and_store_result(&look_up).get_stored();
+  }
+
+ private:
+  static Known look_up();
+};
+
+/// A dtype of fixed size. It is known by its address, which the reference keeps from being used again.
+struct Element {
+  PyObject* dtype = nullptr;
+  std::size_t bytes = 0;
+  unsigned number = 0;
+
+  void drop() { Py_XDECREF(dtype); }
+};
+
+/// The core's operator; none if it is a user's, which may be freed.
+class CoreOperator {
+ public:
+  CoreOperator(PyObject* op, PyObject* dtype);
+  explicit operator bool() const { return core_ != nullptr; }
+  const Operator& get() const { return core_->get(); }
+
+ private:
+  py::object kept_;  // the table may drop its own while the call waits
+  const OperatorHandle* core_ = nullptr;
+};
+
+struct Arguments;
+
+/// A method of Comm: its name, its parameters in order, of which the first `required` must be given, and the function that makes
+/// its plain calls. Or one of Request, without arguments but a status, or of the class, with a list of requests.
+struct Method {
+  const char* name;
+  std::size_t required;
+  std::array<Parameter, 7> takes;
+  std::size_t taken;
+  /// The method's result; no object if the call is not plain.
+  py::object (*call)(CommunicatorHandle& handle, const Arguments& arguments);
+  py::object (*request_call)(PyObject* request, PyObject* status) = nullptr;
+  py::object (*requests_call)(PyObject* requests) = nullptr;
+};
+
+/// The methods, by what they are about.
+std::span<const Method> collective_methods();
+std::span<const Method> message_methods();
+std::span<const Method> request_methods();
+
+/// Fills in a Status.
+void tell(PyObject* status, const Envelope& envelope);
+
+/// A number from 0 that is less than `bound`; -1 if it is anything else.
+int whole_number(PyObject* object, long bound);
+/// The numbers of a list, a tuple or an array of the machine's integers, one for each rank; false if they are anything else.
+bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& numbers);
+/// Whether it is a whole number and this one.
+bool is_number(PyObject* object, long number);
+
+/// The arguments of a call, by position or name.
+struct Arguments {
+  std::array<PyObject*, parameters> value{};  // null: not given
+  bool plain = true;
+  static constexpr int none = INT32_MIN;
+  static constexpr long tags = long{INT32_MAX} + 1;
+
+  /// `args`: the communicator and what follows it.
+  Arguments(PyObject* const* args, std::size_t count, PyObject* names, const Method& method) {
+    const Known& known = Known::get();
+    plain = count - 1 <= method.taken;
+    if (!plain) return;
+    for (std::size_t i = 0; i + 1 < count; ++i) value[method.takes[i]] = args[i + 1];
+    const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+    for (Py_ssize_t i = 0; i < named; ++i) {
+      PyObject* const name = PyTuple_GET_ITEM(names, i);
+      PyObject** place = nullptr;
+      for (std::size_t p = 0; p < method.taken; ++p)
+        if (name == known.names[method.takes[p]]) place = &value[method.takes[p]];
+      if (place == nullptr || *place != nullptr) {
+        plain = false;
+        return;
+      }
+      *place = args[count + static_cast<std::size_t>(i)];
+    }
+    for (std::size_t i = 0; i < method.required; ++i) plain = plain && value[method.takes[i]] != nullptr;
+  }
+
+  PyObject* op() const { return value[op_parameter] != nullptr ? value[op_parameter] : Known::get().sum; }
+  /// A number from 0 that is less than `bound`; `otherwise` if it is not given, -1 if it is anything else.
+  int number(Parameter parameter, long bound, int otherwise) const {
+    PyObject* const object = value[parameter];
+    return object == nullptr ? otherwise : whole_number(object, bound);
+  }
+  /// A number as above, or `any`, also if it is not given; `none` if it is anything else.
+  int number_or_any(Parameter parameter, long bound, int any) const {
+    PyObject* const object = value[parameter];
+    if (object == nullptr || is_number(object, any)) return any;
+    const int found = whole_number(object, bound);
+    return found < 0 ? none : found;
+  }
+  int dest(int size) const { return number(dest_parameter, size, -1); }
+  int source(int size) const { return number_or_any(source_parameter, size, any_source); }
+  int received_tag(Parameter parameter) const { return number_or_any(parameter, tags, any_tag); }
+  int sent_tag(Parameter parameter) const { return number(parameter, tags, 0); }
+  /// Whether it is given and not None.
+  bool asks(Parameter parameter) const { return value[parameter] != nullptr && value[parameter] != Py_None; }
+  int root_of(int size) const { return number(root_parameter, size, 0); }
+  /// Keeps the owner of a buffer until the call has ended.
+  void keep(py::object&& owner) const { owners_[owned_++] = std::move(owner); }
+  /// The owners of the buffers.
+  py::tuple owners() const {
+    py::tuple all(owned_);
+    for (std::size_t i = 0; i < owned_; ++i) all[i] = owners_[i];
+    return all;
+  }
+  const py::object& owner() const { return owners_[0]; }
+  /// Whether a status is given, and how a call tells it. The call is not plain if something else is given.
+  bool wrong_status() const {
+    return asks(status_parameter) && Py_TYPE(value[status_parameter]) != Known::get().status;
+  }
+  void tell(const Envelope& envelope) const {
+    if (asks(status_parameter)) plain_calls::tell(value[status_parameter], envelope);
+  }
+
+ private:
+  mutable std::array<py::object, 2> owners_;
+  mutable std::size_t owned_ = 0;
+};
+
+/// A buffer in C order, without its type.
+struct OpenBuffer {
+  unsigned char* data = nullptr;
+  std::size_t bytes = 0;  ///< 0: it is not plain, or empty
+  Element element;        ///< its own type, if that is plain
+
+  /// The arguments keep the object. `writable`: the buffer must be.
+  OpenBuffer(const Arguments& arguments, PyObject* object, bool writable);
+};
+
+/// Elements in C order, as an argument describes them: a buffer alone, or in a list or tuple with a type, or a count and a type.
+/// False if the argument is anything else, has no elements, or is not writable where that is asked for. `blocks`: how many of the
+/// same count there are.
+struct Plain {
+  Element element;
+  unsigned char* data = nullptr;
+  std::size_t count = 0;
+
+  Plain(const Arguments& arguments, PyObject* spec, bool writable, int blocks = 1);
+  explicit operator bool() const { return count != 0; }
+  std::size_t bytes() const { return count * element.bytes; }
+  unsigned number() const { return element.number; }
+  std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(data); }
+  bool overlaps(const Plain& other) const {
+    return data < other.data + other.bytes() && other.data < data + bytes();
+  }
+};
+
+/// A block for each rank, of any lengths: a list or tuple of a buffer, counts, displacements perhaps, and a type perhaps.
+struct PlainBlocks {
+  Element element;
+  unsigned char* data = nullptr;
+  std::vector<std::size_t> counts;  ///< in bytes, as the displacements; none if the argument is not plain
+  std::vector<std::size_t> displacements;
+  std::size_t begin = 0;  ///< of the first byte of any block
+  std::size_t end = 0;    ///< after the last
+
+  PlainBlocks(const Arguments& arguments, PyObject* spec, bool writable, int ranks);
+  explicit operator bool() const { return !counts.empty(); }
+  std::size_t bytes() const;
+  /// The number by which ranks compare types: none if there is nothing.
+  unsigned number() const { return begin == end ? 0 : element.number; }
+  bool overlaps(const unsigned char* from, std::size_t n) const {
+    return begin != end && from < data + end && data + begin < from + n;
+  }
+};
+
+inline bool in_place(PyObject* spec) {
+  return spec == Py_None || spec == Known::get().in_place;
+}
+
+/// The core's object in an instance of its type, which pybind11 would look up by way of its base classes.
+template <class Core>
+Core& core_of(PyObject* object) {
+  auto* const instance = reinterpret_cast<py::detail::instance*>(object);
+  return *static_cast<Core*>(instance->get_value_and_holder().value_ptr());
+}
+
+}  // namespace plain_calls
+}  // namespace bindings
+}  // namespace phicoll

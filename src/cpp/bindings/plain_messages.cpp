@@ -1,0 +1,206 @@
+// The plain calls that send and receive.
+
+#include "bindings/plain_arguments.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace plain_calls {
+namespace {
+
+// Each returns what the method returns, and no object if it did not make the call.
+
+py::object send(CommunicatorHandle& handle, const Arguments& a) {
+  const int dest = a.dest(handle.size());
+  const int tag = a.sent_tag(tag_parameter);
+  if (dest < 0 || tag < 0) return {};
+  const Plain data(a, a.value[buf_parameter], false);
+  if (!data) return {};
+  handle.call(data.bytes(), [&](Communicator& communicator) {
+    communicator.send(data.data, data.bytes(), dest, tag, data.number());
+  });
+  return py::none();
+}
+
+py::object receive(CommunicatorHandle& handle, const Arguments& a) {
+  const int source = a.source(handle.size());
+  const int tag = a.received_tag(tag_parameter);
+  if (source == a.none || tag == a.none || a.wrong_status()) return {};
+  const Plain buffer(a, a.value[buf_parameter], true);
+  if (!buffer) return {};
+  a.tell(handle.call(buffer.bytes(), [&](Communicator& communicator) {
+    return communicator.receive(buffer.data, buffer.bytes(), source, tag, buffer.number());
+  }));
+  return py::none();
+}
+
+/// The request of a message that was begun.
+py::object request_of(TransferHandle&& transfer) {
+  py::object made = RequestObject::make(Known::get().request);
+  RequestObject::of(made.ptr())->call = std::make_shared<TransferHandle>(std::move(transfer));
+  return made;
+}
+
+py::object begin_send(CommunicatorHandle& handle, const Arguments& a) {
+  const int dest = a.dest(handle.size());
+  const int tag = a.sent_tag(tag_parameter);
+  if (dest < 0 || tag < 0) return {};
+  const Plain data(a, a.value[buf_parameter], false);
+  if (!data) return {};
+  return request_of(MessageCalls(handle).begin_send(data.address(), data.bytes(), dest, tag, data.number(),
+                                                    false, a.owner()));
+}
+
+py::object begin_receive(CommunicatorHandle& handle, const Arguments& a) {
+  const int source = a.source(handle.size());
+  const int tag = a.received_tag(tag_parameter);
+  if (source == a.none || tag == a.none) return {};
+  const Plain buffer(a, a.value[buf_parameter], true);
+  if (!buffer) return {};
+  return request_of(MessageCalls(handle).begin_receive(buffer.address(), buffer.bytes(), source, tag,
+                                                       buffer.number(), a.owner()));
+}
+
+/// A message to one rank and one from another.
+struct Exchange {
+  int dest;
+  int sent_tag;
+  int source;
+  int received_tag;
+
+  Exchange(const Arguments& a, int size)
+      : dest(a.dest(size)),
+        sent_tag(a.sent_tag(sendtag_parameter)),
+        source(a.source(size)),
+        received_tag(a.received_tag(recvtag_parameter)) {}
+  /// Whether the core exchanges the messages in one call, which takes a sender by its number.
+  bool plain(const Arguments& a) const {
+    return dest >= 0 && sent_tag >= 0 && source >= 0 && received_tag != a.none && !a.wrong_status();
+  }
+  void make(CommunicatorHandle& handle, const Arguments& a, const void* data, std::size_t bytes,
+            const Plain& buffer) const {
+    a.tell(handle.call(bytes + buffer.bytes(), [&](Communicator& communicator) {
+      return communicator.send_receive(data, bytes, dest, sent_tag, buffer.data, buffer.bytes(), source,
+                                       received_tag, buffer.number());
+    }));
+  }
+};
+
+py::object send_receive(CommunicatorHandle& handle, const Arguments& a) {
+  const Exchange exchange(a, handle.size());
+  if (!exchange.plain(a) || !a.asks(recvbuf_parameter)) return {};
+  const Plain data(a, a.value[sendbuf_parameter], false);
+  const Plain buffer(a, a.value[recvbuf_parameter], true);
+  if (!data || !buffer || data.number() != buffer.number() || data.overlaps(buffer)) return {};
+  exchange.make(handle, a, data.data, data.bytes(), buffer);
+  return py::none();
+}
+
+py::object send_receive_replace(CommunicatorHandle& handle, const Arguments& a) {
+  const Exchange exchange(a, handle.size());
+  if (!exchange.plain(a)) return {};
+  const Plain buffer(a, a.value[buf_parameter], true);
+  if (!buffer) return {};
+  const FrameBytes sent(buffer.data, buffer.data + buffer.bytes());
+  exchange.make(handle, a, sent.data(), sent.size(), buffer);
+  return py::none();
+}
+
+py::object probe(CommunicatorHandle& handle, const Arguments& a) {
+  const int source = a.source(handle.size());
+  const int tag = a.received_tag(tag_parameter);
+  if (source == a.none || tag == a.none || a.wrong_status()) return {};
+  a.tell(handle.call(SIZE_MAX, [&](Communicator& communicator) { return communicator.probe(source, tag); }));
+  return py::bool_(true);
+}
+
+py::object probe_now(CommunicatorHandle& handle, const Arguments& a) {
+  const int source = a.source(handle.size());
+  const int tag = a.received_tag(tag_parameter);
+  if (source == a.none || tag == a.none || a.wrong_status()) return {};
+  Envelope found;
+  const bool any =
+      handle.call(0, [&](Communicator& communicator) { return communicator.probe_now(&found, source, tag); });
+  if (any) a.tell(found);
+  return py::bool_(any);
+}
+
+py::object send_object(CommunicatorHandle& handle, const Arguments& a) {
+  const int dest = a.dest(handle.size());
+  const int tag = a.sent_tag(tag_parameter);
+  if (dest < 0 || tag < 0) return {};
+  MessageCalls(handle).send_object(py::reinterpret_borrow<py::object>(a.value[obj_parameter]), dest, tag,
+                                   false);
+  return py::none();
+}
+
+py::object begin_send_object(CommunicatorHandle& handle, const Arguments& a) {
+  const int dest = a.dest(handle.size());
+  const int tag = a.sent_tag(tag_parameter);
+  if (dest < 0 || tag < 0) return {};
+  return request_of(MessageCalls(handle).begin_send_object(
+      py::reinterpret_borrow<py::object>(a.value[obj_parameter]), dest, tag, false));
+}
+
+py::object receive_object(CommunicatorHandle& handle, const Arguments& a) {
+  const int source = a.source(handle.size());
+  const int tag = a.received_tag(tag_parameter);
+  if (source == a.none || tag == a.none || a.asks(buf_parameter) || a.wrong_status()) return {};
+  Envelope envelope;
+  py::object object = MessageCalls(handle).receive_object(source, tag, &envelope);
+  a.tell(envelope);
+  return object;
+}
+
+py::object begin_receive_object(CommunicatorHandle& handle, const Arguments& a) {
+  const int source = a.source(handle.size());
+  const int tag = a.received_tag(tag_parameter);
+  if (source == a.none || tag == a.none || a.asks(buf_parameter)) return {};
+  py::object made = request_of(MessageCalls(handle).begin_receive_object(source, tag));
+  RequestObject::of(made.ptr())->is_object = Py_NewRef(Py_True);
+  return made;
+}
+
+py::object rank_of(CommunicatorHandle& handle, const Arguments&) {
+  return py::int_(handle.rank());
+}
+
+py::object size_of(CommunicatorHandle& handle, const Arguments&) {
+  return py::int_(handle.size());
+}
+
+constexpr Method messages[] = {
+    {"Get_rank", 0, {}, 0, &rank_of},
+    {"Get_size", 0, {}, 0, &size_of},
+    {"Send", 2, {buf_parameter, dest_parameter, tag_parameter}, 3, &send},
+    {"Recv", 1, {buf_parameter, source_parameter, tag_parameter, status_parameter}, 4, &receive},
+    {"Isend", 2, {buf_parameter, dest_parameter, tag_parameter}, 3, &begin_send},
+    {"Irecv", 1, {buf_parameter, source_parameter, tag_parameter}, 3, &begin_receive},
+    {"Sendrecv",
+     2,
+     {sendbuf_parameter, dest_parameter, sendtag_parameter, recvbuf_parameter, source_parameter,
+      recvtag_parameter, status_parameter},
+     7,
+     &send_receive},
+    {"Sendrecv_replace",
+     2,
+     {buf_parameter, dest_parameter, sendtag_parameter, source_parameter, recvtag_parameter,
+      status_parameter},
+     6,
+     &send_receive_replace},
+    {"Probe", 0, {source_parameter, tag_parameter, status_parameter}, 3, &probe},
+    {"Iprobe", 0, {source_parameter, tag_parameter, status_parameter}, 3, &probe_now},
+    {"send", 2, {obj_parameter, dest_parameter, tag_parameter}, 3, &send_object},
+    {"recv", 0, {buf_parameter, source_parameter, tag_parameter, status_parameter}, 4, &receive_object},
+    {"isend", 2, {obj_parameter, dest_parameter, tag_parameter}, 3, &begin_send_object},
+    {"irecv", 0, {buf_parameter, source_parameter, tag_parameter}, 3, &begin_receive_object},
+};
+
+}  // namespace
+
+std::span<const Method> message_methods() {
+  return messages;
+}
+
+}  // namespace plain_calls
+}  // namespace bindings
+}  // namespace phicoll

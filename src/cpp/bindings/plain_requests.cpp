@@ -1,0 +1,246 @@
+// The plain calls of requests.
+
+#include "bindings/plain_arguments.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace plain_calls {
+namespace {
+
+/// A persistent request of a collective call or a message, begun.
+py::object start(PyObject* object, PyObject*) {
+  RequestObject* const request = RequestObject::of(object);
+  if (request == nullptr) return {};
+  const Known& known = Known::get();
+  // Kept, as the request may be freed while the call begins: by an operator's function, or a thread that runs meanwhile.
+  py::object begin;
+  {
+    const Critical own(object);
+    if (request->begin == nullptr || request->begun != nullptr || request->call) return {};
+    if (Py_TYPE(request->begin) != known.collective_call &&
+        Py_TYPE(request->begin) != known.persistent_message)
+      return {};
+    begin = py::reinterpret_borrow<py::object>(request->begin);
+  }
+  if (Py_TYPE(begin.ptr()) == known.persistent_message) {
+    auto begun = std::make_shared<TransferHandle>(core_of<PersistentMessage>(begin.ptr()).begin());
+    const Critical own(object);
+    request->call = std::move(begun);
+    return py::none();
+  }
+  core_of<CollectiveCall>(begin.ptr()).start();
+  const Critical own(object);
+  Py_XSETREF(request->begun, Py_NewRef(begin.ptr()));
+  return py::none();
+}
+
+bool is_null(const RequestObject& request) {
+  return !request.call && request.begun == nullptr;
+}
+
+/// The collective call or message of user buffers that a request stands for; null if ending it takes more.
+BegunHandle* plain_begun(const RequestObject& request) {
+  if (request.deliver != nullptr && request.deliver != Py_None) return nullptr;
+  if (request.is_object == Py_True) return nullptr;
+  if (request.call) return request.call.get();
+  if (request.begun == nullptr) return nullptr;
+  if (Py_TYPE(request.begun) == Known::get().collective_call) return &core_of<CollectiveCall>(request.begun);
+  if (Py_TYPE(request.begun) != Known::get().transfer) return nullptr;
+  return &core_of<TransferHandle>(request.begun);
+}
+
+/// Whether a call may tell a status: it is none, or a Status.
+bool plain_status(PyObject* status) {
+  return status == nullptr || status == Py_None || Py_TYPE(status) == Known::get().status;
+}
+
+/// Fills in the status of a receive that has ended, if one is asked for.
+void tell_end(PyObject* status, const BegunHandle* ended) {
+  if (status == nullptr || status == Py_None) return;
+  const auto* const message = dynamic_cast<const TransferHandle*>(ended);
+  if (ended == nullptr)
+    tell(status, Envelope());
+  else if (message != nullptr && !message->transfer().sends)
+    tell(status, message->transfer().envelope);
+}
+
+/// What a request stands for, kept meanwhile.
+struct Held {
+  std::shared_ptr<BegunHandle> call;
+  py::object begun;
+  BegunHandle* what = nullptr;  ///< none: a null request
+  bool plain = true;
+
+  explicit Held(PyObject* object) {
+    const RequestObject& request = *RequestObject::of(object);
+    const Critical own(object);
+    if (is_null(request)) return;
+    what = plain_begun(request);
+    plain = what != nullptr;
+    call = request.call;
+    begun = py::reinterpret_borrow<py::object>(request.begun);
+  }
+  /// Makes the request null, unless another thread has ended it meanwhile, and begun the next.
+  void forget(PyObject* object) const {
+    RequestObject& request = *RequestObject::of(object);
+    py::object before;
+    const Critical own(object);
+    if (call && request.call == call) request.call = nullptr;
+    if (begun && request.begun == begun.ptr())
+      before = py::reinterpret_steal<py::object>(std::exchange(request.begun, nullptr));
+  }
+  /// Whether it has ended. A request that was refused is null afterwards.
+  bool ended(PyObject* object) const {
+    try {
+      return what == nullptr || what->test();
+    } catch (const ArgumentError&) {
+      forget(object);
+      throw;
+    }
+  }
+};
+
+/// True for a null request.
+py::object wait(PyObject* object, PyObject* status) {
+  if (RequestObject::of(object) == nullptr || !plain_status(status)) return {};
+  const Held held(object);
+  if (!held.plain) return {};
+  // Null, whether the wait succeeds or not, and for other threads at once.
+  held.forget(object);
+  if (held.what != nullptr) held.what->wait();
+  tell_end(status, held.what);
+  return py::bool_(true);
+}
+
+/// As wait(), which returns an object.
+py::object wait_for_object(PyObject* object, PyObject* status) {
+  return wait(object, status) ? py::object(py::none()) : py::object();
+}
+
+/// Whether the request has ended; if so, it is null afterwards. True for a null request.
+py::object test(PyObject* object, PyObject* status) {
+  if (RequestObject::of(object) == nullptr || !plain_status(status)) return {};
+  const Held held(object);
+  if (!held.plain) return {};
+  if (!held.ended(object)) return py::bool_(false);
+  held.forget(object);
+  tell_end(status, held.what);
+  return py::bool_(true);
+}
+
+/// The requests of a list or tuple; no object if ending one of them takes more. Another thread may change the list meanwhile.
+py::tuple plain_requests(PyObject* given) {
+  if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given))
+    return py::reinterpret_steal<py::tuple>(nullptr);
+  auto requests = py::reinterpret_steal<py::tuple>(PySequence_Tuple(given));
+  if (!requests) throw py::error_already_set();
+  for (const py::handle& each : requests) {
+    const RequestObject* const request = RequestObject::of(each.ptr());
+    if (request == nullptr) return py::reinterpret_steal<py::tuple>(nullptr);
+    const Critical own(each.ptr());
+    if (!is_null(*request) && plain_begun(*request) == nullptr)
+      return py::reinterpret_steal<py::tuple>(nullptr);
+  }
+  return requests;
+}
+
+py::object wait_all(PyObject* given) {
+  const py::tuple requests = plain_requests(given);
+  if (!requests) return {};
+  for (const py::handle& each : requests)
+    if (!wait(each.ptr(), nullptr))
+      return {};  // another thread has started it anew; those before it are null
+  return py::bool_(true);
+}
+
+/// As wait_all(), which returns an object for each.
+py::object wait_for_objects(PyObject* given) {
+  const py::tuple requests = plain_requests(given);
+  if (!requests) return {};
+  py::list objects(requests.size());
+  std::size_t place = 0;
+  for (const py::handle& each : requests) {
+    py::object object = wait_for_object(each.ptr(), nullptr);
+    if (!object) return {};
+    objects[place++] = std::move(object);
+  }
+  return objects;
+}
+
+/// Waits until one has ended. Its place; no object if all are null.
+py::object wait_any(PyObject* given) {
+  const py::tuple requests = plain_requests(given);
+  if (!requests) return {};
+  std::vector<Held> held;
+  std::vector<BegunHandle*> active;
+  std::vector<std::size_t> places;
+  for (std::size_t place = 0; place < requests.size(); ++place) {
+    Held one(requests[place].ptr());
+    if (!one.plain) return {};
+    if (one.what == nullptr) continue;
+    active.push_back(one.what);
+    places.push_back(place);
+    held.push_back(std::move(one));
+  }
+  if (active.empty()) return {};
+  const std::size_t place = places[BegunHandle::wait_any(active)];
+  if (!wait(requests[place].ptr(), nullptr)) return {};
+  return py::int_(place);
+}
+
+/// Whether all have ended; if so, they are null afterwards.
+py::object test_all(PyObject* given) {
+  const py::tuple requests = plain_requests(given);
+  if (!requests) return {};
+  bool all = true;
+  for (const py::handle& each : requests) {
+    const Held held(each.ptr());
+    if (!held.plain) return {};
+    all = held.ended(each.ptr()) && all;  // each goes on
+  }
+  if (!all) return py::bool_(false);
+  return wait_all(given);
+}
+
+/// Starts persistent requests.
+py::object start_all(PyObject* given) {
+  if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given)) return {};
+  const auto requests = py::reinterpret_steal<py::tuple>(PySequence_Tuple(given));
+  if (!requests) throw py::error_already_set();
+  const Known& known = Known::get();
+  for (const py::handle& each : requests) {
+    const RequestObject* const request = RequestObject::of(each.ptr());
+    if (request == nullptr) return {};
+    const Critical own(each.ptr());
+    if (!is_null(*request) || request->begin == nullptr ||
+        (Py_TYPE(request->begin) != known.collective_call &&
+         Py_TYPE(request->begin) != known.persistent_message))
+      return {};
+  }
+  for (const py::handle& each : requests)
+    if (!start(each.ptr(), nullptr))
+      throw ArgumentError("request", "one that is active", "one that has ended");
+  return py::none();
+}
+
+constexpr Method requests[] = {
+    {"Start", 0, {}, 0, nullptr, &start},
+    {"Wait", 0, {}, 0, nullptr, &wait},
+    {"wait", 0, {}, 0, nullptr, &wait_for_object},
+    {"Test", 0, {}, 0, nullptr, &test},
+    {"Waitall", 0, {}, 0, nullptr, nullptr, &wait_all},
+    {"waitall", 0, {}, 0, nullptr, nullptr, &wait_for_objects},
+    {"Waitany", 0, {}, 0, nullptr, nullptr, &wait_any},
+    {"Testall", 0, {}, 0, nullptr, nullptr, &test_all},
+    {"Startall", 0, {}, 0, nullptr, nullptr, &start_all},
+};
+
+}  // namespace
+
+std::span<const Method> request_methods() {
+  return requests;
+}
+
+}  // namespace plain_calls
+}  // namespace bindings
+}  // namespace phicoll
