@@ -56,8 +56,8 @@ bool whole(const Comm& comm) {
 
 /// The algorithm that a variable names cannot serve the call, which is the MPI's then, on all ranks alike.
 void stays(const Comm& comm, Row row) {
-  static bool told[rows] = {};  // for all threads
-  if (comm.rank == 0 && !__atomic_exchange_n(&told[static_cast<int>(row)], true, __ATOMIC_RELAXED))
+  static bool told[rows] = {};  // for all threads; of all ranks, so that no other tells it again
+  if (!__atomic_exchange_n(&told[static_cast<int>(row)], true, __ATOMIC_RELAXED) && comm.rank == 0)
     say("MPI_%s stays with the MPI: %s", row_names[static_cast<int>(row)], phicoll_preload_error());
   note_passed(row, Why::algorithm);
 }

@@ -59,8 +59,8 @@ PhicollResult within(const Nodes& nodes, const char* operation, Call call) {
   if (phicoll_preload_choose_auto(nodes.local, operation) != PHICOLL_DONE)
     return phicoll_preload_fail(nodes.local, phicoll_preload_error());
   result = call();
-  static bool told = false;  // each kind of call has one, for all threads
-  if (result == PHICOLL_DONE && leads(nodes) && !__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+  static bool told = false;  // each kind of call has one; as in stays() of calls.cpp
+  if (result == PHICOLL_DONE && !__atomic_exchange_n(&told, true, __ATOMIC_RELAXED) && leads(nodes))
     say("auto serves a %s within a node: %s", operation, why);
   return result;
 }
