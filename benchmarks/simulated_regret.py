@@ -34,6 +34,8 @@ PIECES = ("cell", "chunk", "piece", "slice", "part", "buffer")
 BY_KERNEL = frozenset({"single-copy", "piece-per-rank", "root-copies", "flat-large", "pipelined-slices"})
 SEED = 1
 FAR = 3.0
+#: A loop has this many calls where a message is small, so that rings fill and the first calls count for little.
+LOOP_CALLS, LOOP_BYTES = 24, 24 << 10
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class Setting:
     calls: int
     warm_up: int
     only: frozenset[str] = frozenset()  # names of algorithms; empty: all
+
+    def calls_at(self, point: Point) -> int:
+        if self.definition != "loop":
+            return self.calls
+        return max(self.calls, min(LOOP_CALLS, LOOP_BYTES // max(1, point.size)))
 
 
 @dataclass
@@ -83,7 +90,7 @@ class Times:
 
     def key(self, point: Point, spec: str) -> str:
         s = self.setting
-        setting = (self.digest, s.placement, s.definition, s.calls, s.warm_up)
+        setting = (self.digest, s.placement, s.definition, s.calls_at(point), s.warm_up)
         return " ".join(map(str, (*setting, point.operation, point.ranks, point.size, spec)))
 
     def get(self, point: Point, spec: str) -> float | None:
@@ -99,7 +106,7 @@ class Times:
             data = {} if point.operation == "barrier" else {"sizes": point.size, "buffers": "fresh"}
             found = phicoll.measure(
                 spec, operation=point.operation, ranks=point.ranks, machine=setting.machine,
-                placement=setting.placement, definition=setting.definition, calls=setting.calls,
+                placement=setting.placement, definition=setting.definition, calls=setting.calls_at(point),
                 warm_up=setting.warm_up, rounds=1, seed=SEED, jobs=1, progress=False, **data,
             )  # fmt: skip
             values = [v for subject in found.subjects for v in found.observations.values(subject)]

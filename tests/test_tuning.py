@@ -186,6 +186,32 @@ def test_why_answers_what_a_communicator_does(ranks, monkeypatch):
     }
 
 
+@pytest.mark.parametrize(
+    ("machine", "ranks", "ends"),
+    [
+        ("epyc-7742", 16, 0),
+        ("epyc-7742", 64, 32 << 10),
+        ("epyc-7742", 240, 32 << 10),
+        (PHI, 64, 0),
+        (PHI, 240, 2 << 10),
+    ],
+)
+def test_many_ranks_pass_small_broadcasts_through_the_levels(machine: str, ranks: int, ends: int) -> None:
+    def chosen(size: int) -> dict[str, object]:
+        found = _core.choose(
+            operation="broadcast", size=size, ranks=ranks, mode="simulated", placement="balanced", machine=machine,
+            tuning="", foreign="", type="float32", op="sum", vector=False, commutative=True, memory_limit=64 << 20,
+        )  # fmt: skip
+        return dict(found["choice"])
+
+    assert chosen(ends)["algorithm"] == "ring"
+    assert chosen(ends)["from_bytes"] == ends
+    if ends:
+        below = chosen(ends - 1)
+        assert str(below["spec"]).startswith("hierarchical:group=nested:piece=2048:")
+        assert (below["from_bytes"], below["to_bytes"]) == (0, ends - 1)
+
+
 def test_why_says_that_the_environment_decided(monkeypatch):
     monkeypatch.setenv("PHICOLL_BROADCAST", "binomial")
     found = phicoll.why("broadcast", 2, 64)

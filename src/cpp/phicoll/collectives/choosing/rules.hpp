@@ -107,6 +107,8 @@ constexpr const char* swapping =
     "two cells: each rank next writes where it has just read, so a line crosses only once";
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
 constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
+constexpr const char* by_levels_down =
+    "a line crosses between parts of the machine once for all readers there";
 constexpr const char* cpu_by_cpu = "ranks that share a CPU go through one of them";
 constexpr const char* doubling = "as many steps as the logarithm of the ranks, a message to one rank in each";
 constexpr const char* halving = "each rank combines and passes on a half, then a quarter and so on";
