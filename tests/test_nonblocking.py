@@ -493,3 +493,25 @@ def test_the_same_memory_twice_is_in_place_and_other_overlap_is_refused(name):
     for form in FORMS:
         with pytest.raises(ArgumentError, match=r"recvbuf: got memory that overlaps sendbuf; .*IN_PLACE"):
             run(partial(overlapping, form=form), 2, "threads")
+
+
+def begin_and_let_go(comm):
+    """Whether memory is the caller's again as soon as a wait has returned, on ranks that wait for no other too."""
+    for name in ("Ibcast", "Ireduce", "Igather", "Iscatter", "Iallreduce"):
+        for turn in range(20):
+            own, other = bytearray(8), bytearray(8 * comm.size)
+            given = {
+                "Ibcast": ([own],),
+                "Ireduce": ([own], [other[:8]], phicoll.MAX),
+                "Igather": ([own], [other]),
+                "Iscatter": ([other], [own]),
+                "Iallreduce": ([own], [bytearray(8)], phicoll.MAX),
+            }[name]
+            request = getattr(comm, name)(*(arg[0] if isinstance(arg, list) else arg for arg in given))
+            request.Wait()
+            own.append(turn)
+            other.append(turn)
+
+
+def test_a_wait_gives_the_memory_back(mode):
+    run(begin_and_let_go, 2, mode=mode)

@@ -418,7 +418,10 @@ void Nonblocking::follow_again(CollectiveRequest& request, Started started) {
 }
 
 [[gnu::always_inline]] inline void Nonblocking::end_begun(CollectiveRequest& request) {
-  if (__builtin_expect(request.kept != nullptr, 0)) return end_first();
+  if (__builtin_expect(request.kept != nullptr, 0)) {
+    end_first();
+    return ended_.clear();
+  }
   CallBoard::done(*noted_);
   again_ = prepare_again(request);
 }
@@ -445,6 +448,7 @@ void Nonblocking::rethrow(CollectiveRequest& request) {
 }
 
 void Nonblocking::begin_anew(const Shared& request) {
+  std::vector<std::shared_ptr<void>> ended;  // let go of when others may come in again
   {
     const Hold own(*this);
     if (__builtin_expect(!request->done, 0)) refuse_active();
@@ -456,6 +460,7 @@ void Nonblocking::begin_anew(const Shared& request) {
     } else {
       put_in_queue(request);
     }
+    ended.swap(ended_);
   }
   if (request->error && request->done) rethrow(*request);
 }
