@@ -31,7 +31,7 @@ PLAIN = [
     *VECTOR,
     *("I" + name.lower() for name in [*COLLECTIVE, *VECTOR]),
     *("Send", "Recv", "Isend", "Irecv", "Sendrecv", "Sendrecv_replace", "Probe", "Iprobe"),
-    *("send", "recv", "isend", "irecv", "barrier", "Get_rank", "Get_size"),
+    *("send", "recv", "isend", "irecv", "bcast", "gather", "allgather", "barrier", "Get_rank", "Get_size"),
 ]
 
 
@@ -251,6 +251,15 @@ def send_with_descriptions(comm: phicoll.Comm) -> None:
     comm.send([comm.rank], right)
     assert comm.recv(source=left, status=status) == [left]
     assert status.source == left
+    everyone = [f"of {r}" for r in range(comm.size)]
+    for way in (getattr, lambda owner, name: getattr(owner, name).__wrapped__):
+        assert way(methods, "bcast")(comm, {"of": comm.rank}, comm.size - 1) == {"of": comm.size - 1}
+        assert way(methods, "bcast")(comm, obj=comm.rank) == 0
+        assert way(methods, "allgather")(comm, everyone[comm.rank]) == everyone
+        gathered = way(methods, "gather")(comm, everyone[comm.rank], root=comm.size - 1)
+        assert gathered == (everyone if comm.rank == comm.size - 1 else None)
+        with pytest.raises(phicoll.ArgumentError, match="root"):
+            way(methods, "gather")(comm, 1, comm.size)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

@@ -13,9 +13,9 @@ namespace bindings {
 namespace plain_calls {
 namespace {
 
-constexpr const char* parameter_names[parameters] = {"buf",     "sendbuf", "recvbuf", "obj",    "recvcounts",
-                                                     "op",      "root",    "dest",    "source", "tag",
-                                                     "sendtag", "recvtag", "status"};
+constexpr const char* parameter_names[parameters] = {"buf",        "sendbuf", "recvbuf", "obj",   "sendobj",
+                                                     "recvcounts", "op",      "root",    "dest",  "source",
+                                                     "tag",        "sendtag", "recvtag", "status"};
 
 /// The dtype of a buffer's format of one character.
 struct Format {

@@ -31,6 +31,7 @@ enum Parameter {
   sendbuf_parameter,
   recvbuf_parameter,
   obj_parameter,
+  sendobj_parameter,
   recvcounts_parameter,
   op_parameter,
   root_parameter,

@@ -1,5 +1,6 @@
 // The plain calls that are collective.
 
+#include "bindings/objects.hpp"
 #include "bindings/plain_arguments.hpp"
 
 #include <numeric>
@@ -295,7 +296,26 @@ py::object reduce_scatter(CommunicatorHandle& handle, const Arguments& a) {
                         });
 }
 
+py::object broadcast_object(CommunicatorHandle& handle, const Arguments& a) {
+  const int root = a.root_of(handle.size());
+  if (root < 0) return {};
+  return Objects(handle).broadcast(py::reinterpret_borrow<py::object>(a.value[obj_parameter]), root);
+}
+
+py::object gather_object(CommunicatorHandle& handle, const Arguments& a) {
+  const int root = a.root_of(handle.size());
+  if (root < 0) return {};
+  return Objects(handle).gather(py::reinterpret_borrow<py::object>(a.value[sendobj_parameter]), root);
+}
+
+py::object allgather_object(CommunicatorHandle& handle, const Arguments& a) {
+  return Objects(handle).allgather(py::reinterpret_borrow<py::object>(a.value[sendobj_parameter]));
+}
+
 constexpr Method collectives[] = {
+    {"bcast", 1, {obj_parameter, root_parameter}, 2, &broadcast_object},
+    {"gather", 1, {sendobj_parameter, root_parameter}, 2, &gather_object},
+    {"allgather", 1, {sendobj_parameter}, 1, &allgather_object},
     {"Barrier", 0, {}, 0, &barrier<Blocking>},
     {"Bcast", 1, {buf_parameter, root_parameter}, 2, &broadcast<Blocking>},
     {"Reduce", 2, {sendbuf_parameter, recvbuf_parameter, op_parameter, root_parameter}, 4, &reduce<Blocking>},

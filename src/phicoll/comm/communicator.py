@@ -422,11 +422,13 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """Wait until every rank has called it."""
         calls.barrier(self._whole).run(self._core)
 
+    @_core.plain_call
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Return the root's object on every rank."""
         root = calls.root_of(self._whole, root)
         return self._core.broadcast_object(obj, root)
 
+    @_core.plain_call
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
         """Return a list of every rank's object, in rank order, on the root; None elsewhere."""
         root = calls.root_of(self._whole, root)
@@ -452,6 +454,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
             raise ArgumentError("sendobj", got, f"{self._core.size} items, one for each rank")
         return items
 
+    @_core.plain_call
     def allgather(self, sendobj: Any) -> list[Any]:
         """Return a list of every rank's object, in rank order, on every rank."""
         return self._whole.allgather_object(sendobj)  # type: ignore[no-any-return]
@@ -465,7 +468,6 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
         """Return the ranks' objects combined in rank order, on the root; None elsewhere."""
-        root = calls.root_of(self._whole, root)
         op = called(op)
         found = self.gather(sendobj, root)
         if found is None:
@@ -476,7 +478,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
         """Return the ranks' objects combined in rank order, on every rank; each rank combines them itself."""
         op = called(op)
-        found = self._whole.allgather_object(sendobj)
+        found = self.allgather(sendobj)
         with self._alone():
             return functools.reduce(op, found)
 
