@@ -129,3 +129,24 @@ comm.Barrier()
         told = launcher.communicate(timeout=60)[1]
     assert launcher.returncode == 130
     assert told.endswith("phicoll.launch: rank 0 did not end in time: its thread goes on\n")
+
+
+def test_an_executable_in_the_current_folder(tmp_path):
+    """As with a shell, the current folder is not searched; a Python script runs all the same."""
+    script = tmp_path / "01-hello-world"
+    script.write_text(f"#!/usr/bin/env python3\n{WORDS}\n")
+    other = tmp_path / "hello"
+    other.write_text("#!/bin/sh\n")
+    for executable in (False, True):
+        script.chmod(0o755 if executable else 0o644)
+        assert lines_of(launched("-n", "2", script.name, cwd=tmp_path)) == [
+            f"{rank} of 2 ['01-hello-world']" for rank in range(2)
+        ]
+    other.chmod(0o755)
+    done = launched("-n", "2", other.name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert (
+        "program: got 'hello', which is not on the PATH; allowed: ./hello, the current folder's"
+        in done.stderr
+    )
+    assert launched("-n", "2", "./hello", cwd=tmp_path).returncode == 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import importlib.util
 import os
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,12 +33,28 @@ class Program:
         """
         if self.kind != "program":
             return [sys.executable, f"-{self.kind[0]}", self.name, *self.arguments]
-        script = self.name.endswith(".py") or (
-            Path(self.name).is_file() and not os.access(self.name, os.X_OK)
-        )
+        script = self.is_script()
         if script and not os.access(self.name, os.R_OK):
             raise ArgumentError("program", repr(self.name), "a Python script that can be read")
         return [*([sys.executable] if script else []), self.name, *self.arguments]
+
+    def is_script(self) -> bool:
+        """Whether a program is a Python script, to be run by this interpreter.
+
+        ArgumentError if it is another executable in the current folder, which is not searched.
+        """
+        file = Path(self.name)
+        if self.name.endswith(".py") or (file.is_file() and not os.access(file, os.X_OK)):
+            return True
+        if os.sep in self.name or not file.is_file() or shutil.which(self.name) is not None:
+            return False
+        with contextlib.suppress(OSError), file.open("rb") as opened:
+            first = opened.readline(256)
+            if first.startswith(b"#!") and b"python" in first:
+                return True
+        raise ArgumentError(
+            "program", f"{self.name!r}, which is not on the PATH", f"./{self.name}, the current folder's"
+        )
 
     def loaded(self) -> tuple[CodeType, dict[str, Any]]:
         """Its code and the variables that it begins with, to be run in this interpreter.
