@@ -338,3 +338,38 @@ def test_a_pickle_has_functions_a_protocol_and_a_threshold(the_programs_pickle):
     the_programs_pickle.PROTOCOL = 0
     assert the_programs_pickle.dumps(1) == pickle.dumps(1, 0)
     assert phicoll.COMM_WORLD.alltoall([(1,)]) == [(1,)]
+
+
+LOCKED = {"lock": threading.Lock()}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "send(obj, 0)",
+        "isend(obj, 0)",
+        "ssend(obj, 0)",
+        "issend(obj, 0)",
+        "bsend(obj, 0)",
+        "sendrecv(obj, 0, source=0)",
+        "bcast(obj)",
+        "gather(obj)",
+        "allgather(obj)",
+        "allreduce(obj)",
+        "reduce(obj)",
+        "scan(obj)",
+        "scatter([obj] * 2)",
+        "alltoall([obj] * 2)",
+    ],
+)
+def test_an_object_that_cannot_be_pickled_is_shown(call: str) -> None:
+    def work(comm: phicoll.Comm) -> None:
+        if comm.rank == 0:
+            eval(f"comm.{call}", {"comm": comm, "obj": LOCKED})
+        else:
+            comm.recv()
+
+    words = "object: got {'lock': <.*}: cannot pickle '_thread.lock' object; allowed: what pickle takes"
+    with pytest.raises(TypeError, match=words) as caught:
+        run(work, 2, "threads")
+    assert type(caught.value) is TypeError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle as standard
+import reprlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -95,11 +96,19 @@ class Pickle:
 
 
 pickle = Pickle()
+REFUSALS = (standard.PicklingError, AttributeError, TypeError)
 
 
 def pickled(obj: Any) -> bytes:
     """Pickle ``obj``, by cloudpickle if pickle cannot (functions of the running program)."""
     try:
         return standard.dumps(obj, standard.HIGHEST_PROTOCOL)
-    except (standard.PicklingError, AttributeError, TypeError):
+    except REFUSALS:
+        pass
+    try:
         return pickling.dumps(obj)
+    except REFUSALS as error:
+        if type(error) not in REFUSALS:  # its constructor is not known
+            raise
+        text = f"object: got {reprlib.repr(obj)}: {error}; allowed: what pickle takes"
+        raise type(error)(text) from error
