@@ -88,7 +88,7 @@ class Message:
 
     def Irecv(self, buf: Any) -> Request:
         """Begin to receive it into ``buf``; return the request."""
-        message = message_of(buf, writable=True)
+        message = message_of(buf, PROC_NULL if self._held is PROC_NULL else None, writable=True)
         held = self._take()
         if held is PROC_NULL:
             return from_no_rank()

@@ -34,12 +34,12 @@ class PointToPoint:
     def _send(self, buf: Any, dest: int, tag: int, synchronous: bool = False) -> None:
         core = self._whole
         to = dest_and_tag(dest, tag)
-        message = message_of(buf, writable=False)
+        message = message_of(buf, dest, writable=False)
         core.send(message.address, message.nbytes, *to, message.type_number, synchronous)
 
     def _isend(self, buf: Any, dest: int, tag: int, synchronous: bool = False) -> Request:
         to = dest_and_tag(dest, tag)
-        return self._begin_send(message_of(buf, writable=False), to, synchronous)
+        return self._begin_send(message_of(buf, dest, writable=False), to, synchronous)
 
     def _begin_send(self, message: Message, to: tuple[int, int], synchronous: bool = False) -> Request:
         core = self._whole
@@ -79,7 +79,7 @@ class PointToPoint:
 
     def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
         """As :meth:`Send`, but never waits for the receiver: the message is copied."""
-        self._bsend(message_of(buf, writable=False), dest, tag)
+        self._bsend(message_of(buf, dest, writable=False), dest, tag)
 
     def _bsend(self, message: Message, dest: int, tag: int) -> None:
         self.Isend([bytearray(message_bytes(message)), message.count, message.dtype], dest, tag).Free()
@@ -115,7 +115,7 @@ class PointToPoint:
         core = self._whole
         check_status(status)
         origin = source_and_tag(source, tag)
-        message = message_of(buf, writable=True)
+        message = message_of(buf, source, writable=True)
         told = core.receive(message.address, message.nbytes, *origin, message.type_number)
         message.deliver()
         if status is not None:
@@ -140,7 +140,8 @@ class PointToPoint:
             ``sendbuf`` and ``recvbuf`` share memory; :meth:`Sendrecv_replace` takes one buffer for both.
         """
         check_status(status)
-        sending, receiving = message_of(sendbuf, writable=False), message_of(recvbuf, writable=True)
+        sending = message_of(sendbuf, dest, "sendbuf", writable=False)
+        receiving = message_of(recvbuf, source, "recvbuf", writable=True)
         refuse_shared(sending, receiving)
         to = rank_or_tag("dest", dest), rank_or_tag("sendtag", sendtag)
         origin = rank_or_tag("source", source), rank_or_tag("recvtag", recvtag)
@@ -175,7 +176,8 @@ class PointToPoint:
         recvtag: int = ANY_TAG,
     ) -> Request:
         """Begin what :meth:`Sendrecv` does; return the request. ``sendbuf`` is copied."""
-        sending, receiving = message_of(sendbuf, writable=False), message_of(recvbuf, writable=True)
+        sending = message_of(sendbuf, dest, "sendbuf", writable=False)
+        receiving = message_of(recvbuf, source, "recvbuf", writable=True)
         refuse_shared(sending, receiving)
         return self._isendrecv(sending, dest, sendtag, receiving, source, recvtag)
 
@@ -190,7 +192,8 @@ class PointToPoint:
         self, buf: Any, dest: int, sendtag: int = 0, source: int = ANY_SOURCE, recvtag: int = ANY_TAG
     ) -> Request:
         """Begin what :meth:`Sendrecv_replace` does; return the request."""
-        sending, receiving = message_of(buf, writable=False), message_of(buf, writable=True)
+        sending = message_of(buf, dest, writable=False)
+        receiving = message_of(buf, source, writable=True)
         return self._isendrecv(sending, dest, sendtag, receiving, source, recvtag)
 
     @_core.plain_call
@@ -215,7 +218,7 @@ class PointToPoint:
     def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive into ``buf``; return the request. Do not use the buffer until the request has ended."""
         origin = source_and_tag(source, tag)
-        return self._begin_receive(message_of(buf, writable=True), origin)
+        return self._begin_receive(message_of(buf, source, writable=True), origin)
 
     @_core.plain_call
     def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
@@ -304,6 +307,7 @@ class PointToPoint:
     ) -> Any:
         """Receive and return an object. ``buf`` is accepted for mpi4py's programs and not used."""
         if buf is not None:
+            check_room(buf)
             warnings.warn("recv: buf is not used", stacklevel=2)
         check_status(status)
         found, *told = self._whole.receive_object(*source_and_tag(source, tag))
@@ -347,6 +351,7 @@ class PointToPoint:
     @_core.plain_call
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive an object; return the request, whose :meth:`Request.wait` returns it."""
+        check_room(buf)
         core = self._whole
         return Request._of(core.begin_receive_object(*source_and_tag(source, tag)))
 
@@ -369,9 +374,20 @@ def source_and_tag(source: Any, tag: Any) -> tuple[int, int]:
     return rank_or_tag("source", source), rank_or_tag("tag", tag)
 
 
-def message_of(buf: Any, *, writable: bool) -> Message:
-    """Describe what a buffer holds. None is an empty buffer."""
-    return block([None, 0, "B"] if buf is None else buf, "buf", writable=writable)
+def message_of(buf: Any, other: Any, argument: str = "buf", *, writable: bool) -> Message:
+    """Describe what a buffer holds. None is an empty one where the ``other`` rank is ``PROC_NULL``."""
+    nothing = buf is None and other == PROC_NULL
+    return block([None, 0, "B"] if nothing else buf, argument, writable=writable)
+
+
+def check_room(buf: Any) -> None:
+    """Raise a TypeError if it is not what mpi4py takes as memory for an object."""
+    if buf is None or isinstance(buf, int):
+        return
+    try:
+        memoryview(buf)
+    except TypeError:
+        raise TypeError(f"buf: got {buf!r}; allowed: None, a number of bytes or a buffer") from None
 
 
 def refuse_shared(sending: Message, receiving: Message) -> None:
