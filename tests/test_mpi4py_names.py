@@ -1,7 +1,11 @@
 """Names that programs written for mpi4py use beside communicators: windows, Info, operators, grids, error handlers."""
 
 import pickle
+import subprocess
+import sys
+import textwrap
 import time
+import traceback
 from functools import partial
 
 import numpy as np
@@ -261,12 +265,27 @@ def test_nothing_spawned_the_program():
         (MPI.WIN_NULL, "py2f", "have no numbers"),
         (phicoll.COMM_SELF, "py2f", "have no numbers"),
         (phicoll.COMM_SELF, "Neighbor_alltoall", "ranks have no topology"),
+        (phicoll.COMM_SELF, "Spawn", "phicoll.run starts another"),
+        (MPI, "File", "np.memmap"),
+        (MPI, "MODE_RDONLY", "np.memmap"),
+        (MPI, "Session", "COMM_WORLD has all of them"),
+        (MPI, "Cartcomm", "Compute_dims"),
+        (MPI, "_addressof", "handles are Python's objects"),
+        (MPI, "INTEGER4", "C's are"),
+        (MPI.Datatype, "Create_struct", "structured"),
+        (MPI.Datatype, "Create_resized", "structured"),
+        (MPI.DOUBLE, "Create_vector", "strided"),
+        (MPI.DOUBLE, "Create_indexed", "strided"),
+        (MPI.DOUBLE, "Commit", "no derived types"),
+        (MPI.DOUBLE, "Pack", "tobytes"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_not_offered_is_refused_in_words(of, name, instead):
-    with pytest.raises(AttributeError, match=f"{name} is not offered: .*{instead}"):
+    with pytest.raises(AttributeError, match=f"{name} is not offered: .*{instead}") as caught:
         getattr(of, name)
+    assert isinstance(caught.value, NotImplementedError)  # as mpi4py's programs expect
+    assert "Did you mean" not in "".join(traceback.format_exception(caught.value))
     assert not hasattr(MPI.Win, "Fences")
     with pytest.raises(AttributeError, match="nearest: Fence"):
         MPI.WIN_NULL.Fences()
@@ -308,3 +327,254 @@ def a_rank_that_keeps_a_lock(comm):
 def test_the_group_s_timeout_ends_a_wait_for_a_window_s_lock(mode):
     with pytest.raises(phicoll.TimeoutError, match="longer than the group's timeout of 1000 ms"):
         phicoll.run(a_rank_that_keeps_a_lock, 2, mode=mode, timeout=1)
+
+
+def test_every_exported_name_is_there():
+    for name in MPI.__all__:
+        getattr(MPI, name)
+    assert phicoll.Prequest is MPI.Prequest
+
+
+@pytest.mark.parametrize("char", "?bhilqBHILQfdgFDG")
+def test_types_by_typecode(char):
+    kind = MPI._typedict[char]
+    assert kind.dtype == np.dtype(char)
+    assert MPI.Datatype.fromcode(kind.tocode()) == kind
+    assert MPI.Datatype.fromcode(kind.typestr) == kind
+    assert MPI.Datatype.fromcode(np.dtype(char).str[1:]).dtype == np.dtype(char)
+
+
+def test_codes_of_types():
+    # As mpi4py 4.1 has them.
+    for name, code, kind in [
+        ("INT", "i", "i4"),
+        ("INT32_T", "i4", "i4"),
+        ("UINT8_T", "u1", "u1"),
+        ("C_BOOL", "b1", "b1"),
+        ("CHAR", "c", "S1"),
+        ("WCHAR", "U", "U1"),
+        ("AINT", "p", "i8"),
+        ("COUNT", "p", "i8"),
+        ("BYTE", "B", "u1"),
+        ("PACKED", "B", "u1"),
+        ("LONG_DOUBLE", "g", "f16"),
+    ]:
+        found = getattr(MPI, name)
+        assert (found.tocode(), found.typestr, MPI._typecode(found)) == (code, kind, code)
+    assert MPI._typecode(MPI.DOUBLE_INT) is None
+    with pytest.raises(ValueError, match="code: got 'zz'"):
+        MPI.Datatype.fromcode("zz")
+    assert not MPI.DATATYPE_NULL
+    with pytest.raises(phicoll.ArgumentError, match="buf: got elements of"):
+        phicoll.COMM_SELF.Bcast([np.ones(1), MPI.DATATYPE_NULL])
+
+
+def test_errors_have_mpi_s_classes():
+    comm = phicoll.COMM_SELF
+    for call, kind in [
+        (lambda: comm.Bcast(np.ones(1), 3), MPI.ERR_ROOT),
+        (lambda: comm.Send(np.ones(1), 0, -3), MPI.ERR_TAG),
+        (lambda: comm.Send(np.ones(1), 7), MPI.ERR_RANK),
+        (lambda: comm.Allreduce(np.ones(1), np.ones(1), max), MPI.ERR_OP),
+        (lambda: comm.Bcast(3.5), MPI.ERR_ARG),
+        (MPI.COMM_NULL.Barrier, MPI.ERR_OTHER),
+    ]:
+        with pytest.raises(MPI.Exception) as caught:
+            call()
+        error = caught.value
+        assert error.Get_error_class() == error.Get_error_code() == error.error_class == kind
+        assert error.Get_error_string() == str(error)
+
+
+def test_what_takes_no_memory_or_waiting_is_there():
+    comm = phicoll.COMM_SELF.Dup()
+    assert not comm.is_topo
+    memory = bytearray(1000)
+    comm.Attach_buffer(memory)
+    comm.Bsend(np.ones(3), 0)
+    comm.Flush_buffer()
+    comm.Iflush_buffer().Wait()
+    assert comm.Detach_buffer() is memory
+    assert comm.Detach_buffer() is None
+    comm.Recv(np.empty(3), 0)
+    comm.Disconnect()
+    assert comm == MPI.COMM_NULL
+    MPI.Flush_buffer()
+    MPI.Iflush_buffer().Wait()
+    assert MPI.get_vendor()[0] == "phicoll"
+
+
+def test_statuses_of_some_requests_leave_them(mode):
+    def work(comm):
+        got = np.zeros(2)
+        requests = [comm.Irecv(got[:1], 0, 1), MPI.Request(), comm.Irecv(got[1:], 0, 2)]
+        assert MPI.Request.Get_status_any(requests) == (MPI.UNDEFINED, False)
+        assert MPI.Request.Get_status_some(requests, statuses := []) == []
+        comm.Send(np.ones(1), 0, 2)
+        while MPI.Request.Get_status_any(requests, status := MPI.Status()) != (2, True):
+            pass
+        assert (status.Get_tag(), status.Get_count(MPI.DOUBLE)) == (2, 1)
+        assert MPI.Request.Get_status_some(requests, statuses) == [2]
+        assert [one.Get_tag() for one in statuses] == [2]
+        assert requests[2]
+        comm.Send(np.ones(1), 0, 1)
+        MPI.Request.Waitall(requests)
+        assert MPI.Request.Get_status_any(requests) == (MPI.UNDEFINED, True)
+        assert MPI.Request.Get_status_some(requests) is None
+
+    run(work, 1, mode)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda comm: MPI.Win.Allocate_shared(8, 8, comm=3), "comm: got 3; allowed: a communicator"),
+        (lambda comm: MPI.Win.Allocate_shared(8, 8, 3, comm), "info: got 3; allowed: an Info or None"),
+        (lambda comm: MPI.Comm.Compare(comm, 3), "comm: got 3; allowed: a communicator"),
+        (lambda comm: comm.Dup(3), "info: got 3; allowed: an Info or None"),
+        (lambda comm: comm.Idup(3), "info: got 3; allowed: an Info or None"),
+        (lambda comm: comm.Split_type(MPI.COMM_TYPE_SHARED, 0, 3), "info: got 3; allowed: an Info or None"),
+        (lambda comm: comm.Set_info(3), "info: got 3; allowed: an Info or None"),
+        (lambda comm: comm.Set_name(5), "name: got 5; allowed: a text"),
+        (lambda comm: comm.irecv("x", 0), "buf: got 'x'; allowed: None, a number of bytes or a buffer"),
+    ],
+)
+def test_arguments_of_other_types_are_named(call, words):
+    with pytest.raises(TypeError, match=words):
+        call(phicoll.COMM_SELF)
+
+
+def test_no_buffer_is_for_no_rank():
+    comm = phicoll.COMM_SELF
+    comm.Send(None, MPI.PROC_NULL)
+    comm.Recv(None, MPI.PROC_NULL)
+    comm.Sendrecv(None, MPI.PROC_NULL, 0, None, MPI.PROC_NULL)
+    for call, name in [
+        (lambda: comm.Send(None, 0), "buf"),
+        (lambda: comm.Irecv(None, 0), "buf"),
+        (lambda: comm.Sendrecv(np.ones(1), 0), "recvbuf"),
+        (lambda: comm.Sendrecv(None, 0, 0, np.ones(1)), "sendbuf"),
+    ]:
+        with pytest.raises(phicoll.ArgumentError, match=f"^{name}: got None; allowed: a NumPy array"):
+            call()
+    assert not comm.Iprobe()
+
+
+def as_mpi4py(code, *options, ranks=2):
+    """A program of ranks that imports mpi4py. Its output."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "phicoll.launch",
+            *options,
+            "--as-mpi4py",
+            "-n",
+            str(ranks),
+            "-c",
+            textwrap.dedent(code),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_finalize_ends_a_rank_s_use_of_its_world(mode):
+    as_mpi4py(
+        """
+        from mpi4py import MPI
+        comm = MPI.COMM_WORLD
+        assert MPI.Is_initialized() and not MPI.Is_finalized()
+        comm.Barrier()
+        if comm.rank == 0:
+            comm.send("still there", 1)
+        else:
+            assert comm.recv() == "still there"
+        MPI.Finalize()
+        assert MPI.Is_initialized() and MPI.Is_finalized()
+        for call in (comm.Barrier, lambda: comm.rank, lambda: MPI.COMM_WORLD.send(1, 0), comm.Dup):
+            try:
+                call()
+            except MPI.Exception as error:
+                assert "MPI.Finalize was called" in str(error), error
+            else:
+                raise AssertionError
+        """,
+        "--mode",
+        mode,
+    )
+
+
+def test_finalize_is_one_run_s():
+    def work(comm):
+        comm.Barrier()
+        MPI.Finalize()
+        return MPI.Is_finalized()
+
+    for _ in range(2):
+        assert run(work, 2, "threads") == [True, True]
+    assert not MPI.Is_finalized()
+
+
+def test_rc_is_mpi4py_s():
+    as_mpi4py(
+        """
+        import mpi4py
+        mpi4py.rc(threads=True, initialize=False)
+        mpi4py.rc.errors = "fatal"
+        for wrong in (lambda: mpi4py.rc(nothing=1), lambda: setattr(mpi4py.rc, "nothing", 1)):
+            try:
+                wrong()
+            except TypeError as error:
+                assert "'nothing'" in str(error)
+            else:
+                raise AssertionError
+        from mpi4py import MPI
+        import mpi4py.MPI
+        assert mpi4py.MPI is MPI
+        assert not MPI.Is_initialized() and not MPI.Is_finalized()
+        assert MPI.Init_thread(MPI.THREAD_MULTIPLE) == MPI.Query_thread()
+        assert MPI.Is_initialized()
+        assert MPI.COMM_WORLD.Get_errhandler() == MPI.ERRORS_ARE_FATAL
+        assert MPI.COMM_WORLD.allreduce(1) == 2
+        """
+    )
+
+
+def test_rc_is_read_from_the_environment_too():
+    as_mpi4py(
+        """
+        import os, warnings
+        os.environ |= {"MPI4PY_RC_INITIALIZE": "false", "MPI4PY_RC_ERRORS": "loud", "MPI4PY_PICKLE_PROTOCOL": "3"}
+        from mpi4py import rc
+        with warnings.catch_warnings(record=True) as told:
+            from mpi4py import MPI
+        assert [str(one.message) for one in told] == ["mpi4py.rc.errors: unexpected value 'loud'"]
+        assert rc.initialize is False and not MPI.Is_initialized()
+        assert MPI.pickle.PROTOCOL == 3
+        """
+    )
+
+
+def test_other_modules_of_mpi4py_s():
+    as_mpi4py(
+        """
+        import numpy as np
+        from mpi4py import MPI
+        from mpi4py.util import pkl5
+        comm = pkl5.Intracomm(MPI.COMM_WORLD)
+        assert comm.allgather(np.full(100_000, comm.rank))[1][7] == 1
+        for name, words in (("futures", "ProcessPoolExecutor"), ("util.pool", "ProcessPoolExecutor"), ("util.dtlib", "dtype")):
+            package, _, module = f"mpi4py.{name}".rpartition(".")
+            try:
+                exec(f"from {package} import {module}")
+            except ModuleNotFoundError as error:
+                assert f"mpi4py.{name} is not offered" in str(error) and words in str(error), error
+            else:
+                raise AssertionError
+        """
+    )

@@ -20,6 +20,7 @@ import phicoll.comm as _comm
 import phicoll.comm.windows as _windows
 from phicoll.comm.buffers import BOTTOM, block
 from phicoll.comm.communicator import Intercomm
+from phicoll.comm.datatypes import CODES, DATATYPE_NULL, Datatype
 from phicoll.comm.derived import (
     APPNUM,
     COMM_TYPE_SHARED,
@@ -41,10 +42,21 @@ from phicoll.comm.errhandlers import (
 from phicoll.comm.groups import CONGRUENT, GROUP_EMPTY, GROUP_NULL, IDENT, SIMILAR, UNEQUAL, Group
 from phicoll.comm.info import INFO_ENV, INFO_NULL, Info
 from phicoll.comm.matched import MESSAGE_NO_PROC, MESSAGE_NULL, Message
+from phicoll.comm.not_offered import explain
 from phicoll.comm.operators import OP_NULL
 from phicoll.comm.pickles import Pickle, pickle
-from phicoll.comm.requests import Prequest
-from phicoll.errors import ArgumentError, Error as Exception
+from phicoll.comm.requests import Request
+from phicoll.comm.worlds import known_world
+from phicoll.errors import (
+    ERR_ARG,
+    ERR_OP,
+    ERR_OTHER,
+    ERR_RANK,
+    ERR_ROOT,
+    ERR_TAG,
+    ArgumentError,
+    Error as Exception,
+)
 
 __all__ = [
     "APPNUM",
@@ -52,10 +64,17 @@ __all__ = [
     "BSEND_OVERHEAD",
     "COMM_TYPE_SHARED",
     "CONGRUENT",
+    "DATATYPE_NULL",
     "ERRHANDLER_NULL",
     "ERRORS_ABORT",
     "ERRORS_ARE_FATAL",
     "ERRORS_RETURN",
+    "ERR_ARG",
+    "ERR_OP",
+    "ERR_OTHER",
+    "ERR_RANK",
+    "ERR_ROOT",
+    "ERR_TAG",
     "GROUP_EMPTY",
     "GROUP_NULL",
     "HOST",
@@ -65,10 +84,25 @@ __all__ = [
     "IO",
     "KEYVAL_INVALID",
     "LASTUSEDCODE",
+    "MAX_DATAREP_STRING",
+    "MAX_ERROR_STRING",
+    "MAX_INFO_KEY",
+    "MAX_INFO_VAL",
+    "MAX_LIBRARY_VERSION_STRING",
+    "MAX_OBJECT_NAME",
+    "MAX_PORT_NAME",
     "MAX_PROCESSOR_NAME",
     "MESSAGE_NO_PROC",
     "MESSAGE_NULL",
+    "MODE_NOCHECK",
+    "MODE_NOPRECEDE",
+    "MODE_NOPUT",
+    "MODE_NOSTORE",
+    "MODE_NOSUCCEED",
     "OP_NULL",
+    "ORDER_C",
+    "ORDER_FORTRAN",
+    "ROOT",
     "SIMILAR",
     "SUBVERSION",
     "SUCCESS",
@@ -89,12 +123,14 @@ __all__ = [
     "Errhandler",
     "Exception",
     "Finalize",
+    "Flush_buffer",
     "Free_mem",
     "Get_address",
     "Get_library_version",
     "Get_processor_name",
     "Get_version",
     "Group",
+    "Iflush_buffer",
     "Info",
     "Init",
     "Init_thread",
@@ -106,10 +142,10 @@ __all__ = [
     "Message",
     "Pcontrol",
     "Pickle",
-    "Prequest",
     "Query_thread",
     "Wtick",
     "Wtime",
+    "get_vendor",
     "pickle",
     *_comm.__all__,
     *_windows.__all__,
@@ -124,39 +160,85 @@ Intracomm = _comm.Comm
 SUCCESS = 0
 BSEND_OVERHEAD = 0
 VERSION, SUBVERSION = 4, 1
-MAX_PROCESSOR_NAME = 256
+# No text is cut at these lengths; they are what programs take for buffers of their own.
+MAX_ERROR_STRING = MAX_INFO_VAL = MAX_PORT_NAME = 1024
+MAX_INFO_KEY = MAX_PROCESSOR_NAME = 256
+MAX_OBJECT_NAME = MAX_DATAREP_STRING = 128
+MAX_LIBRARY_VERSION_STRING = 8192
+ROOT = -4  # no rank's number
+# What a program promises at Fence and Lock, which take it and do not use it.
+MODE_NOCHECK, MODE_NOSTORE, MODE_NOPUT, MODE_NOPRECEDE, MODE_NOSUCCEED = 1024, 2048, 4096, 8192, 16384
+ORDER_C, ORDER_FORTRAN = 56, 57
 THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED, THREAD_MULTIPLE = range(4)
+
+
+NO_FILES = "NumPy, HDF5 and others read and write files; np.memmap shares one among ranks"
+NO_SESSIONS = "a rank is ready when it runs; COMM_WORLD has all of them"
+NO_TOPOLOGY = "ranks have no topology; np.unravel_index(rank, dims) and MPI.Compute_dims place them in a grid"
+NO_PORTS = "a group keeps its ranks; phicoll.run starts another"
+NO_ADDRESSES = "handles are Python's objects, and no library of C takes them"
+C_TYPES = "Fortran's types are not offered; C's are (MPI.DOUBLE), and NumPy's dtypes"
+# The beginnings of names of mpi4py's that are not offered, and what to use.
+NOT_OFFERED = {
+    **dict.fromkeys(("File", "FILE_", "MODE_", "SEEK_", "DISPLACEMENT_", "Register_datarep"), NO_FILES),
+    **dict.fromkeys(("Session", "SESSION_"), NO_SESSIONS),
+    **dict.fromkeys(("Topocomm", "Cartcomm", "Graphcomm", "Distgraphcomm"), NO_TOPOLOGY),
+    **dict.fromkeys(("CART", "GRAPH", "DIST_GRAPH"), NO_TOPOLOGY),
+    **dict.fromkeys(("Open_port", "Close_port", "Publish_name", "Unpublish_name", "Lookup_name"), NO_PORTS),
+    **dict.fromkeys(("ARGV", "ERRCODES"), NO_PORTS),
+    **dict.fromkeys(("_addressof", "_sizeof", "_handleof"), NO_ADDRESSES),
+    **dict.fromkeys(("memory", "buffer"), "memoryview, bytearray and NumPy's arrays are buffers"),
+    "Grequest": "a request is a call of phicoll's; concurrent.futures.Future is one of your own",
+    "ERR_": "the exceptions' own classes and texts say what was wrong",
+    **dict.fromkeys(("Get_error", "Add_error", "Remove_error"), "errors are exceptions: str(error)"),
+    **dict.fromkeys(
+        ("COMBINER_", "DISTRIBUTE_"), "there are no derived types; NumPy's arrays may be strided"
+    ),
+    "COMM_TYPE_": "all ranks share memory; Split makes parts of them",
+    "WIN_FLAVOR_": "windows are shared memory; Win.Allocate_shared makes one",
+    **dict.fromkeys(("INTEGER", "REAL", "LOGICAL", "CHARACTER", "F_"), C_TYPES),
+    **dict.fromkeys(("COMPLEX4", "COMPLEX8", "COMPLEX16", "COMPLEX32", "DOUBLE_PRECISION"), C_TYPES),
+}
 
 
 def __getattr__(name: str) -> Any:
     if name == "COMM_WORLD":  # the running rank's own
         return _comm.world()
+    explain(name, NOT_OFFERED)
     raise AttributeError(
         f"module 'phicoll.MPI' has no attribute {name!r}; docs/comm.md lists what is offered"
     )
 
 
+_initialized = True  # by the import, unless mpi4py.rc wants Init to do it
+
+
 def Init() -> None:
-    """Does nothing: a rank that runs is ready."""
+    """Does nothing, as a rank that runs is ready; from then on :func:`Is_initialized` says so."""
+    global _initialized
+    _initialized = True
 
 
 def Init_thread(required: int = THREAD_MULTIPLE) -> int:
-    """Return what threads may do: see :func:`Query_thread`."""
+    """As :func:`Init`; return what threads may do: see :func:`Query_thread`."""
+    Init()
     return Query_thread()
 
 
 def Finalize() -> None:
-    """Does nothing: a rank leaves its group when it ends."""
+    """End this rank's use of ``COMM_WORLD``, whose calls then raise an Error. It leaves its group when it ends."""
+    _comm.world()._finalize()
 
 
 def Is_initialized() -> bool:
-    """True: a rank that runs is ready."""
-    return True
+    """Whether the import, or :func:`Init`, has made the rank ready."""
+    return _initialized
 
 
 def Is_finalized() -> bool:
-    """Whether the interpreter is ending."""
-    return sys.is_finalizing()
+    """Whether this rank has called :func:`Finalize`, or the interpreter is ending."""
+    found = known_world()
+    return sys.is_finalizing() or (found is not None and found._is_finalized)
 
 
 def Query_thread() -> int:
@@ -192,6 +274,23 @@ def Get_version() -> tuple[int, int]:
 def Get_library_version() -> str:
     """phicoll and its version."""
     return f"phicoll {_core.__version__}"
+
+
+def get_vendor() -> tuple[str, tuple[int, int, int]]:
+    """phicoll and its version, as numbers."""
+    numbers = [int(part) for part in _core.__version__.split(".")[:3]]
+    return "phicoll", (numbers[0], numbers[1], numbers[2])
+
+
+_typedict = CODES  # types by their typecodes
+
+
+def _typecode(datatype: Datatype) -> str | None:
+    """The type's typecode, None if it has none."""
+    try:
+        return datatype.tocode()
+    except ValueError:
+        return None
 
 
 def Pcontrol(level: int) -> None:
@@ -244,6 +343,15 @@ def Attach_buffer(buf: Any) -> None:
 def Detach_buffer() -> Any:
     """Return what :func:`Attach_buffer` was given."""
     return _attached.pop() if _attached else None
+
+
+def Flush_buffer() -> None:
+    """Does nothing: what ``Bsend`` sends was copied, and goes on by itself."""
+
+
+def Iflush_buffer() -> Request:
+    """As :func:`Flush_buffer`; return a request that has ended."""
+    return Request()
 
 
 def Alloc_mem(size: int, info: Any = None) -> bytearray:

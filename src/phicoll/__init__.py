@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Comm,
         Datatype,
         Op,
+        Prequest,
         Request,
         Status,
         world,
@@ -79,11 +80,13 @@ _OPERATORS = (
 )
 _DATATYPES = (
     "BYTE", "CHAR", "SIGNED_CHAR", "UNSIGNED_CHAR", "SHORT", "UNSIGNED_SHORT", "INT", "UNSIGNED",
-    "UNSIGNED_INT", "LONG", "UNSIGNED_LONG", "LONG_LONG", "UNSIGNED_LONG_LONG", "FLOAT", "DOUBLE",
-    "LONG_DOUBLE", "BOOL", "C_BOOL", "INT8_T", "INT16_T", "INT32_T", "INT64_T", "UINT8_T", "UINT16_T",
-    "UINT32_T", "UINT64_T", "COMPLEX", "DOUBLE_COMPLEX", "C_FLOAT_COMPLEX", "C_DOUBLE_COMPLEX",
-    "C_LONG_DOUBLE_COMPLEX",
-    "FLOAT_INT", "DOUBLE_INT", "SHORT_INT", "LONG_INT", "TWO_INT", "TWOINT",
+    "UNSIGNED_INT", "SIGNED_SHORT", "SIGNED_INT", "SIGNED_LONG", "SIGNED_LONG_LONG", "LONG", "UNSIGNED_LONG",
+    "LONG_LONG", "UNSIGNED_LONG_LONG", "FLOAT", "DOUBLE", "LONG_DOUBLE", "BOOL", "C_BOOL", "CXX_BOOL", "WCHAR",
+    "PACKED", "AINT", "OFFSET", "COUNT", "SINT8_T", "SINT16_T", "SINT32_T", "SINT64_T", "INT8_T", "INT16_T",
+    "INT32_T", "INT64_T", "UINT8_T", "UINT16_T", "UINT32_T", "UINT64_T", "COMPLEX", "DOUBLE_COMPLEX",
+    "C_COMPLEX", "CXX_FLOAT_COMPLEX", "CXX_DOUBLE_COMPLEX", "CXX_LONG_DOUBLE_COMPLEX", "C_FLOAT_COMPLEX",
+    "C_DOUBLE_COMPLEX", "C_LONG_DOUBLE_COMPLEX",
+    "FLOAT_INT", "DOUBLE_INT", "SHORT_INT", "LONG_INT", "LONG_DOUBLE_INT", "TWO_INT", "TWOINT",
 )
 # fmt: on
 
@@ -105,6 +108,7 @@ __all__ = [
     "Datatype",
     "Error",
     "Op",
+    "Prequest",
     "Request",
     "Results",
     "Status",
@@ -155,6 +159,7 @@ _LAZY = {
     "Comm": "phicoll.comm",
     "Datatype": "phicoll.comm",
     "Op": "phicoll.comm",
+    "Prequest": "phicoll.comm",
     "Request": "phicoll.comm",
     "Status": "phicoll.comm",
     "world": "phicoll.comm",

@@ -26,11 +26,51 @@ __all__ = [
 MOST_SHOWN = 400
 
 
+#: MPI's classes of errors that phicoll tells apart, with MPICH's numbers.
+ERR_TAG, ERR_RANK, ERR_ROOT, ERR_OP, ERR_ARG, ERR_OTHER = 4, 6, 7, 9, 12, 15
+#: An argument's own.
+OF_ARGUMENT = {
+    "root": ERR_ROOT,
+    "op": ERR_OP,
+    **dict.fromkeys(("tag", "sendtag", "recvtag"), ERR_TAG),
+    **dict.fromkeys(("dest", "source", "rank"), ERR_RANK),
+}
+
+
 class Error(Exception):
     """Base of every error that phicoll raises."""
 
     #: The :class:`phicoll.Results` measured before the error, or ``None``.
     results: Any = None
+
+    # For mpi4py's programs.
+
+    def Get_error_class(self) -> int:
+        """MPI's class of the error: one of those above, or ``ERR_OTHER``."""
+        return ERR_OTHER
+
+    def Get_error_code(self) -> int:
+        """As :meth:`Get_error_class`."""
+        return self.Get_error_class()
+
+    def Get_error_string(self) -> str:
+        """The error's text."""
+        return str(self)
+
+    @property
+    def error_class(self) -> int:
+        """MPI's class of the error."""
+        return self.Get_error_class()
+
+    @property
+    def error_code(self) -> int:
+        """As :attr:`error_class`."""
+        return self.Get_error_code()
+
+    @property
+    def error_string(self) -> str:
+        """The error's text."""
+        return self.Get_error_string()
 
 
 class ArgumentError(Error, ValueError):
@@ -52,6 +92,10 @@ class ArgumentError(Error, ValueError):
         self.argument = argument
         self.got = got
         self.allowed = allowed
+
+    def Get_error_class(self) -> int:
+        """``ERR_ARG``, or the class that MPI has for this argument."""
+        return OF_ARGUMENT.get(self.argument, ERR_ARG)
 
     def __reduce__(self) -> tuple[type[ArgumentError], tuple[str, str, str]]:
         return type(self), (self.argument, self.got, self.allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -33,7 +33,19 @@ NOT_OFFERED = {
     "Create_dist_graph": "ranks have no topology; Send and Recv go to any rank",
     "Neighbor": "ranks have no topology; Isend and Irecv exchange halos",
     "neighbor": "ranks have no topology; isend and irecv exchange halos",
-    "Spawn": "a group keeps its ranks; phicoll.run starts another",
+    "Create_from_group": "ranks are there from the start; Create_group makes a communicator of some",
+    "Create_errhandler": "errors are exceptions",
+    **dict.fromkeys(
+        ("Spawn", "Accept", "Connect", "Join"), "a group keeps its ranks; phicoll.run starts another"
+    ),
+    **dict.fromkeys(
+        ("Create_keyval", "Free_keyval", "Set_attr", "Delete_attr"),
+        "communicators have MPI's own attributes; a dict may have them as keys",
+    ),
+    **dict.fromkeys(
+        ("Revoke", "Is_revoked", "Shrink", "Ishrink", "Agree", "Iagree", "Get_failed", "Ack_failed"),
+        "a group that has lost a rank is broken; catch BrokenGroupError",
+    ),
     "Create_intercomm": "a communicator has one group; Create_group makes one of any ranks",
     "Psend": "messages are not sent in parts; Isend several",
     "Precv": "messages are not received in parts; Irecv several",
@@ -121,6 +133,14 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
 
     rank = property(Get_rank)
     size = property(Get_size)
+
+    def _finalize(self) -> None:
+        """From now on every call raises an Error."""
+        self._core = Finalized()
+
+    @property
+    def _is_finalized(self) -> bool:
+        return isinstance(self._core, Finalized)
 
     @property
     def _whole(self) -> Any:
@@ -546,6 +566,15 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """
         algorithm, reason = self._whole.why(operation, whole_count(nbytes, "nbytes"))
         return f"{algorithm}: {reason}" if reason else str(algorithm)
+
+
+class Finalized:
+    """What a communicator has in place of the core's once the rank has called ``MPI.Finalize``."""
+
+    closed = True
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise Error("MPI.Finalize was called; allowed: calls before it")
 
 
 class Intercomm(Comm):

@@ -13,12 +13,33 @@ from typing import Any
 import numpy as np
 
 import phicoll._core as _core
+from phicoll.comm.not_offered import NO_NUMBERS, Explained, refuse
 from phicoll.errors import ArgumentError
 
-__all__ = ["DATATYPES", "Datatype", "dtype_of", "layout", "type_name", "type_number"]
+__all__ = [
+    "CODES",
+    "DATATYPES",
+    "DATATYPE_NULL",
+    "Datatype",
+    "dtype_of",
+    "layout",
+    "type_name",
+    "type_number",
+]
 
 
-class Datatype:
+# The beginnings of names of mpi4py's that are not offered, and what to use.
+NOT_OFFERED = {
+    "Create_": "arrays need no derived types; NumPy's strided and structured ones are sent as they are",
+    **dict.fromkeys(
+        ("Commit", "Free", "Dup", "Get_envelope", "Get_contents", "decode"), "there are no derived types"
+    ),
+    **dict.fromkeys(("Pack", "Unpack"), "array.tobytes() packs, np.frombuffer unpacks"),
+    **NO_NUMBERS,
+}
+
+
+class Datatype(metaclass=Explained):
     """An element type by its MPI name.
 
     Attributes
@@ -30,6 +51,8 @@ class Datatype:
     """
 
     __slots__ = ("dtype", "name")
+
+    _instead = NOT_OFFERED
 
     def __init__(self, name: str, dtype: Any) -> None:
         self.name = name
@@ -57,6 +80,52 @@ class Datatype:
     def Get_name(self) -> str:
         """MPI's name without its prefix."""
         return self.name
+
+    @property
+    def typestr(self) -> str:
+        """Its kind and size as NumPy writes them: ``f8``. Of pairs ``V`` and the size."""
+        return {"CHAR": "S1"}.get(self.name, self.dtype.str[1:]) if self else ""
+
+    @property
+    def typechar(self) -> str:
+        """Its typecode: ``d``. Of addresses ``p``, of pairs ``V``."""
+        return (
+            {"CHAR": "c", "AINT": "p", "OFFSET": "p", "COUNT": "p"}.get(self.name, self.dtype.char)
+            if self
+            else ""
+        )
+
+    def tocode(self) -> str:
+        """Its typecode, or :attr:`typestr` of a type with its size in its name (``INT32_T``).
+
+        Raises
+        ------
+        ValueError
+            It is a pair.
+        """
+        if not self or self.dtype.fields:
+            raise ValueError(f"{self!r} has no typecode")
+        sized = self.name[0] in "IUS" and self.name.endswith("_T")
+        return self.typestr if sized or self.name == "C_BOOL" else self.typechar
+
+    @classmethod
+    def fromcode(cls, code: str) -> Datatype:
+        """The type of a typecode or of NumPy's name for a kind and size: ``d``, ``f8``.
+
+        Raises
+        ------
+        ValueError
+            There is none.
+        """
+        if code not in CODES:
+            raise ValueError(f"code: got {code!r}; allowed: {', '.join(CODES)}")
+        return CODES[code]
+
+    def __getattr__(self, name: str) -> Any:
+        refuse(type(self), name, NOT_OFFERED)
+
+    def __bool__(self) -> bool:
+        return self.dtype.itemsize > 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Datatype) and self.dtype == other.dtype
@@ -88,6 +157,10 @@ DATATYPES: dict[str, Datatype] = {
         "INT": "i",
         "UNSIGNED": "I",
         "UNSIGNED_INT": "I",
+        "SIGNED_SHORT": "h",
+        "SIGNED_INT": "i",
+        "SIGNED_LONG": "l",
+        "SIGNED_LONG_LONG": "q",
         "LONG": "l",
         "UNSIGNED_LONG": "L",
         "LONG_LONG": "q",
@@ -97,6 +170,16 @@ DATATYPES: dict[str, Datatype] = {
         "LONG_DOUBLE": "g",
         "BOOL": "?",
         "C_BOOL": "?",
+        "CXX_BOOL": "?",
+        "WCHAR": "U1",
+        "PACKED": "B",
+        "AINT": "p",
+        "OFFSET": "q",
+        "COUNT": "q",
+        "SINT8_T": "i1",
+        "SINT16_T": "i2",
+        "SINT32_T": "i4",
+        "SINT64_T": "i8",
         "INT8_T": "i1",
         "INT16_T": "i2",
         "INT32_T": "i4",
@@ -107,6 +190,10 @@ DATATYPES: dict[str, Datatype] = {
         "UINT64_T": "u8",
         "COMPLEX": "F",
         "DOUBLE_COMPLEX": "D",
+        "C_COMPLEX": "F",
+        "CXX_FLOAT_COMPLEX": "F",
+        "CXX_DOUBLE_COMPLEX": "D",
+        "CXX_LONG_DOUBLE_COMPLEX": "G",
         "C_FLOAT_COMPLEX": "F",
         "C_DOUBLE_COMPLEX": "D",
         "C_LONG_DOUBLE_COMPLEX": "G",
@@ -114,16 +201,56 @@ DATATYPES: dict[str, Datatype] = {
         "DOUBLE_INT": pair("d"),
         "SHORT_INT": pair("h"),
         "LONG_INT": pair("l"),
+        "LONG_DOUBLE_INT": pair("g"),
         "TWO_INT": pair("i"),
         "TWOINT": pair("i"),
     }.items()
 }
 
 
+DATATYPE_NULL = Datatype("DATATYPE_NULL", "V0")
+
+
+def codes() -> dict[str, Datatype]:
+    """The types by typecode and by NumPy's name for kind and size; of several, C's with the size in its name."""
+    found = {"c": "CHAR", "S": "CHAR", "S1": "CHAR", "U": "WCHAR", "U1": "WCHAR", "p": "AINT"}
+    chars = {
+        "?": "C_BOOL",
+        "b": "SIGNED_CHAR",
+        "h": "SHORT",
+        "i": "INT",
+        "l": "LONG",
+        "q": "LONG_LONG",
+        "B": "UNSIGNED_CHAR",
+        "H": "UNSIGNED_SHORT",
+        "I": "UNSIGNED",
+        "L": "UNSIGNED_LONG",
+        "Q": "UNSIGNED_LONG_LONG",
+        "f": "FLOAT",
+        "d": "DOUBLE",
+        "g": "LONG_DOUBLE",
+        "F": "C_FLOAT_COMPLEX",
+        "D": "C_DOUBLE_COMPLEX",
+        "G": "C_LONG_DOUBLE_COMPLEX",
+    }
+    found |= chars | {"n": "LONG", "N": "UNSIGNED_LONG"}
+    found |= {f"Z{char.lower()}": chars[char] for char in "FDG"}
+    found |= {np.dtype(char).str[1:]: name for char, name in chars.items()}
+    found |= {
+        f"{kind}{n // 8}": f"{name}{n}_T"
+        for kind, name in (("i", "INT"), ("u", "UINT"))
+        for n in (8, 16, 32, 64)
+    }
+    return {code: DATATYPES[name] for code, name in found.items()}
+
+
+CODES = codes()
+
+
 def dtype_of(given: Any, argument: str) -> np.dtype[Any]:
     """The dtype named by the last item of a specification. Raises ArgumentError if it has no fixed size."""
     if isinstance(given, Datatype):
-        return given.dtype
+        return fixed_size(given.dtype, argument)
     if isinstance(given, str) and given in DATATYPES:
         return DATATYPES[given].dtype
     try:

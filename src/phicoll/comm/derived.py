@@ -29,6 +29,9 @@ __all__ = [
     "UNIVERSE_SIZE",
     "WTIME_IS_GLOBAL",
     "Derived",
+    "checked_comm",
+    "checked_info",
+    "checked_name",
 ]
 
 COMM_TYPE_SHARED = 1  # a kind of Split_type
@@ -42,6 +45,7 @@ class Derived(HasErrhandler):
 
     _core: Any
     _name: str | None = None
+    _attached: Any = None
 
     @property
     def _whole(self) -> Any:
@@ -82,6 +86,7 @@ class Derived(HasErrhandler):
 
     def Split_type(self, split_type: int = COMM_TYPE_SHARED, key: int = 0, info: Any = None) -> Self:
         """Return a new communicator of all ranks, as all share memory; ``UNDEFINED`` as in :meth:`Split`."""
+        checked_info(info)
         if split_type not in (COMM_TYPE_SHARED, UNDEFINED):
             raise ArgumentError("split_type", repr(split_type), "COMM_TYPE_SHARED or UNDEFINED")
         return self.Split(UNDEFINED if split_type == UNDEFINED else 0, key)
@@ -92,6 +97,7 @@ class Derived(HasErrhandler):
         ``info`` is accepted for mpi4py's programs and not used.
         """
         with self._alone():
+            checked_info(info)
             memory_limit = whole_count(memory_limit, "memory_limit")
         return self._made(self._whole.dup(memory_limit))
 
@@ -135,6 +141,10 @@ class Derived(HasErrhandler):
         if not leave(self._whole):
             self._whole.free()
 
+    def Disconnect(self) -> None:
+        """As :meth:`Free`."""
+        self.Free()
+
     # What it is. Not collective.
 
     def Get_group(self) -> Group:
@@ -149,7 +159,7 @@ class Derived(HasErrhandler):
 
     def Compare(self, comm: Derived) -> int:
         """``IDENT`` (the same), ``CONGRUENT`` (the same ranks), ``SIMILAR`` (in another order) or ``UNEQUAL``."""
-        if self == comm:
+        if self == checked_comm(comm):
             return IDENT
         found = self.Get_group().Compare(comm.Get_group())
         return {IDENT: CONGRUENT, SIMILAR: SIMILAR}.get(found, UNEQUAL)
@@ -175,7 +185,7 @@ class Derived(HasErrhandler):
 
     def Set_name(self, name: str) -> None:
         """Give it a name, on this rank alone."""
-        self._name = str(name)
+        self._name = checked_name(name)
 
     @property
     def name(self) -> str:
@@ -192,6 +202,7 @@ class Derived(HasErrhandler):
 
     def Set_info(self, info: Info | None) -> None:
         """Accepted for mpi4py's programs and not used."""
+        checked_info(info)
 
     def Is_inter(self) -> bool:
         """False: all communicators have one group."""
@@ -215,12 +226,35 @@ class Derived(HasErrhandler):
         """``UNDEFINED``: communicators have no topology."""
         return UNDEFINED
 
+    @property
+    def is_topo(self) -> bool:
+        """False: communicators have no topology."""
+        return False
+
     topology = property(Get_topology)
     info = property(Get_info, Set_info)
 
     def Get_attr(self, keyval: int) -> Any:
         """The largest tag for ``TAG_UB``, True for ``WTIME_IS_GLOBAL``, else None."""
         return {TAG_UB: 2**31 - 1, WTIME_IS_GLOBAL: True}.get(keyval)
+
+    # Memory for Bsend, which takes its own.
+
+    def Attach_buffer(self, buf: Any) -> None:
+        """Keep ``buf`` for :meth:`Detach_buffer`, without using it: :meth:`Bsend` takes memory of its own."""
+        self._attached = buf
+
+    def Detach_buffer(self) -> Any:
+        """Return what :meth:`Attach_buffer` was given."""
+        attached, self._attached = self._attached, None
+        return attached
+
+    def Flush_buffer(self) -> None:
+        """Does nothing: what :meth:`Bsend` sends was copied, and goes on by itself."""
+
+    def Iflush_buffer(self) -> Request:
+        """As :meth:`Flush_buffer`; return a request that has ended."""
+        return Request()
 
     def Abort(self, errorcode: int = 1) -> None:
         """End this rank with exit code ``errorcode`` and give all others an error.
@@ -238,6 +272,27 @@ class Derived(HasErrhandler):
             raise Error(f"Abort({code})")
         flush_output()
         os._exit(code & 0xFF)
+
+
+def checked_comm(comm: Any) -> Any:
+    """Raise a TypeError if it is not a communicator."""
+    if not isinstance(comm, Derived):
+        raise TypeError(f"comm: got {comm!r}; allowed: a communicator")
+    return comm
+
+
+def checked_info(info: Any) -> Info | None:
+    """Raise a TypeError if it is neither an Info nor None."""
+    if info is not None and not isinstance(info, Info):
+        raise TypeError(f"info: got {info!r}; allowed: an Info or None")
+    return info
+
+
+def checked_name(name: Any) -> str:
+    """Raise a TypeError if it is not a text."""
+    if not isinstance(name, (str, bytes)):
+        raise TypeError(f"name: got {name!r}; allowed: a text")
+    return name if isinstance(name, str) else name.decode()
 
 
 def checked_group(group: Group) -> Group:

@@ -7,7 +7,7 @@ from phicoll.comm.communicator import COMM_NULL, Comm
 from phicoll.comm.datatypes import DATATYPES, Datatype
 from phicoll.comm.messages import PROC_NULL
 from phicoll.comm.operators import OPERATORS, Op
-from phicoll.comm.requests import ANY_SOURCE, ANY_TAG, REQUEST_NULL, UNDEFINED, Request, Status
+from phicoll.comm.requests import ANY_SOURCE, ANY_TAG, REQUEST_NULL, UNDEFINED, Prequest, Request, Status
 from phicoll.comm.worlds import COMM_SELF, world
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Datatype",
     "Op",
     "PROC_NULL",
+    "Prequest",
     "REQUEST_NULL",
     "Request",
     "Status",

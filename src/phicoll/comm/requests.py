@@ -302,6 +302,40 @@ class Request(_core.RequestObject):
     get_status_all = Get_status_all
 
     @classmethod
+    def Get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
+        """As :meth:`Testany`, without making the request null."""
+        check_requests(requests)
+        check_status(status)
+        active = active_of(requests)
+        for place in active:
+            if requests[place].Get_status(status):
+                return place, True
+        if not active:
+            REQUEST_NULL.Get_status(status)
+        return UNDEFINED, not active
+
+    get_status_any = Get_status_any
+
+    @classmethod
+    def Get_status_some(
+        cls, requests: Sequence[Request], statuses: list[Status] | None = None
+    ) -> list[int] | None:
+        """As :meth:`Testsome`, without making the requests null."""
+        check_several(requests, statuses)
+        active = active_of(requests)
+        if not active:
+            return None
+        told = for_each(requests, statuses)
+        places = [place for place in active if requests[place]._ended()]
+        for place, status in zip(places, told, strict=False):
+            requests[place].Get_status(status)
+        if isinstance(statuses, list):
+            del statuses[len(places) :]
+        return places
+
+    get_status_some = Get_status_some
+
+    @classmethod
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
         """Wait until one has ended; return its index and the object received. ``UNDEFINED`` if all are null."""
         check_requests(requests)

@@ -7,11 +7,12 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.comm.communicator import Comm
+from phicoll.comm.derived import checked_comm, checked_info, checked_name
 from phicoll.comm.errhandlers import HasErrhandler
 from phicoll.comm.groups import Group
 from phicoll.comm.info import Info
 from phicoll.comm.messages import PROC_NULL
-from phicoll.comm.not_offered import NO_NUMBERS, refuse
+from phicoll.comm.not_offered import NO_NUMBERS, Explained, refuse
 from phicoll.comm.numbers import rank_or_tag, whole_count
 from phicoll.comm.worlds import COMM_SELF
 from phicoll.errors import ArgumentError, Error
@@ -44,6 +45,7 @@ OTHER_WINDOWS = "windows are shared memory; Allocate_shared makes one"
 AS_ARRAYS = "a segment is read and written as an array; np.frombuffer(win.Shared_query(rank)[0]) is one"
 BY_LOCKS = "Fence, or Lock and Unlock, order accesses"
 NOT_OFFERED = {
+    "Create_errhandler": "errors are exceptions",
     **dict.fromkeys(("Create", "Allocate", "Attach", "Detach"), OTHER_WINDOWS),
     **dict.fromkeys(("Put", "Rput", "Get", "Rget", "Accumulate", "Raccumulate"), AS_ARRAYS),
     **dict.fromkeys(("Fetch_and_op", "Compare_and_swap"), f"{AS_ARRAYS}, under a Lock"),
@@ -52,18 +54,13 @@ NOT_OFFERED = {
 }
 
 
-class Explained(type):
-    """Explains what the class does not offer, too: mpi4py's windows are made by functions of the class."""
-
-    def __getattr__(cls, name: str) -> Any:
-        refuse(cls, name, NOT_OFFERED)
-
-
 class Win(HasErrhandler, metaclass=Explained):
     """A window of shared memory. Its segments lie one after the other, in the order of ranks.
 
     Ranks read and write it as arrays. ``Fence``, ``Lock`` and ``Sync`` order their accesses.
     """
+
+    _instead = NOT_OFFERED
 
     def __init__(self, win: Win | None = None) -> None:
         if win is not None and not isinstance(win, Win):
@@ -94,7 +91,7 @@ class Win(HasErrhandler, metaclass=Explained):
         ResourceError
             The group's heap has no room for it.
         """
-        own = comm.Dup(memory_limit=PART_MEMORY)
+        own = checked_comm(comm).Dup(checked_info(info), memory_limit=PART_MEMORY)
         core = own._whole
         with own._alone():
             mine = whole_count(size, "size"), whole_count(disp_unit, "disp_unit")
@@ -274,6 +271,7 @@ class Win(HasErrhandler, metaclass=Explained):
 
     def Set_info(self, info: Info | None) -> None:
         """Accepted for mpi4py's programs and not used."""
+        checked_info(info)
 
     info = property(Get_info, Set_info)
 
@@ -283,7 +281,7 @@ class Win(HasErrhandler, metaclass=Explained):
 
     def Set_name(self, name: str) -> None:
         """Give it a name, on this rank alone."""
-        self._name = str(name)
+        self._name = checked_name(name)
 
     name = property(Get_name, Set_name)
 

@@ -48,6 +48,12 @@ def as_world(core: Any) -> Iterator[Comm]:
             _process = process_before
 
 
+def known_world() -> Comm | None:
+    """What :func:`world` returns, if the rank has joined its group."""
+    own: Comm | None = getattr(_thread, "world", None)
+    return _process if own is None else own  # one that is finalized is false
+
+
 def end_forked(error: BaseException | None) -> NoReturn:
     """End a forked process as Python would after ``error``, but for what the rank registered to be done at exit."""
     status: Any = 0
@@ -72,7 +78,7 @@ def world() -> Comm:
     of one.
     """
     global _process
-    found: Comm | None = getattr(_thread, "world", None) or _process
+    found = known_world()
     if found is not None:
         return found
     with _lock:
