@@ -452,6 +452,8 @@ def test_no_buffer_is_for_no_rank():
     for call, name in [
         (lambda: comm.Send(None, 0), "buf"),
         (lambda: comm.Irecv(None, 0), "buf"),
+        (lambda: comm.Send_init(None, 0), "buf"),
+        (lambda: comm.Recv_init(None, 0), "buf"),
         (lambda: comm.Sendrecv(np.ones(1), 0), "recvbuf"),
         (lambda: comm.Sendrecv(None, 0, 0, np.ones(1)), "sendbuf"),
     ]:

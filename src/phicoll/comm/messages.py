@@ -243,7 +243,7 @@ class PointToPoint:
     def _prepare_send(self, begin: Any, buf: Any, dest: int, tag: int, synchronous: bool = False) -> Any:
         """What a persistent send begins: ``begin(buf, dest, tag)`` if the buffer is packed each time."""
         core = self._whole
-        message = message_of(buf, writable=False)
+        message = message_of(buf, dest, writable=False)
         prepared = core.persistent_send(
             message.address,
             message.nbytes,
@@ -274,7 +274,7 @@ class PointToPoint:
     def Recv_init(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Prequest:
         """A request that begins :meth:`Irecv` each time it is started."""
         core = self._whole
-        message = message_of(buf, writable=True)
+        message = message_of(buf, source, writable=True)
         prepared = core.persistent_receive(
             message.address, message.nbytes, *source_and_tag(source, tag), message.type_number, message.memory
         )
