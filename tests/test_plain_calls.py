@@ -327,6 +327,114 @@ def test_several_requests_end_together(ranks: int, mode: str) -> None:
     phicoll.run(end_several, ranks=ranks, mode=mode, timeout=120)
 
 
+class OwnRequest(phicoll.Request):
+    """Waits in its own way."""
+
+    waited = 0
+
+    def wait(self, status: phicoll.Status | None = None) -> Any:
+        OwnRequest.waited += 1
+        return super().wait(status)
+
+
+def end_oddly(comm: phicoll.Comm) -> None:
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    own, found, status = np.full(3, comm.rank + 1.0), np.zeros(3), phicoll.Status()
+    # A receive that was withdrawn says so.
+    for end in (
+        lambda request: request.Wait(status),
+        lambda request: request.wait(status),
+        lambda request: request.Test(status),
+        lambda request: phicoll.Request.Waitall([request], [status]),
+        lambda request: phicoll.Request.Waitany([request], status),
+    ):
+        request = comm.Irecv(found, left, 55)
+        request.Cancel()
+        status.cancelled = False
+        end(request)
+        assert status.Is_cancelled()
+        assert not request
+    # Only Start's own arguments start.
+    again = comm.Recv_init(found, left, 56)
+    with pytest.raises(TypeError):
+        again.Start(5)
+    assert again.Test()
+    # A class's own ways are heard.
+    before = OwnRequest.waited
+    phicoll.Request.Waitall([OwnRequest(comm.Isend(own, right, 57))])
+    assert OwnRequest.waited == before + 1
+    comm.Recv(found, left, 57)
+    with pytest.raises(TypeError, match="requests"):
+        phicoll.Request.Waitall([phicoll._core.RequestObject()])
+    # What was looked at meanwhile is null too once a test has told its end.
+    for _ in range(50):
+        received = comm.Irecv(found, left, 58)
+        seen = [received == phicoll.REQUEST_NULL, repr(received)]
+        comm.Send(own, right, 58)
+        look_until_ended(received)
+        assert not received
+        assert seen
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_requests_end_as_their_functions_end_them(ranks: int, mode: str) -> None:
+    phicoll.run(end_oddly, ranks=ranks, mode=mode, timeout=60)
+
+
+def replace_much(comm: phicoll.Comm, way: str) -> None:
+    """Rank 1 receives what rank 0 sends after a barrier, which rank 0 must reach before."""
+    much = np.full(1 << 21, comm.rank + 1.0)
+    if comm.rank == 0:
+        replace = type(comm).Sendrecv_replace
+        (replace if way == "plain" else replace.__wrapped__)(comm, much, 1, 1, 1, 2)
+        comm.Barrier()
+        assert (much == 2).all()
+    else:
+        comm.Send(much, 0, 2)
+        comm.Barrier()
+        comm.Recv(much, 0, 1)
+        assert (much == 1).all()
+
+
+@pytest.mark.parametrize("way", ["plain", "general"])
+def test_replacing_does_not_wait_for_the_receiver(way: str, mode: str) -> None:
+    phicoll.run(replace_much, ranks=2, mode=mode, args=(way,), timeout=60)
+
+
+def test_a_list_that_changes_while_it_is_read_is_read_as_it_was() -> None:
+    comm = phicoll.COMM_WORLD
+    array = np.zeros(24, np.uint8)
+    stop = threading.Event()
+    spec: list[Any] = []
+
+    def change() -> None:
+        while not stop.is_set():
+            spec.clear()
+            spec.extend([array, phicoll.BYTE])
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for turn in range(2000):
+            new = np.zeros(1, np.dtype([(f"c{turn}", "u1", (24,))]))
+            try:
+                comm.Bcast([new, phicoll.BYTE])
+                comm.Bcast(spec)
+            except phicoll.ArgumentError:  # it was empty
+                pass
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_references_to_objects_are_not_overwritten() -> None:
+    comm = phicoll.COMM_WORLD
+    objects = np.array([None] * 4)
+    for spec in ([objects, phicoll.DOUBLE], [objects, (2, 0), phicoll.DOUBLE], [objects, 2, phicoll.DOUBLE]):
+        with pytest.raises(phicoll.ArgumentError, match="references to objects"):
+            comm.Bcast(spec)
+
+
 def start_messages_again(comm: phicoll.Comm) -> None:
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     own, found, strided = np.zeros(4), np.zeros(4), np.zeros(8)

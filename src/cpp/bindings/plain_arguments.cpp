@@ -124,12 +124,14 @@ Known Known::look_up() {
   known.transfer = reinterpret_cast<PyTypeObject*>(py::type::of<TransferHandle>().ptr());
   known.persistent_message = reinterpret_cast<PyTypeObject*>(py::type::of<PersistentMessage>().ptr());
   known.request = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Request")));
+  known.prequest = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Prequest")));
   known.status = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Status")));
   known.datatype = reinterpret_cast<PyTypeObject*>(kept(datatypes.attr("Datatype")));
   known.ended = kept(py::cast(CollectiveCall::of_no_call()));
   known.core = name("_core");
   known.dtype = name("dtype");
   known.tell = name("_tell");
+  known.cancelled = name("cancelled");
   for (int i = 0; i < parameters; ++i) known.names[i] = name(parameter_names[i]);
   known.in_place = kept(buffers.attr("IN_PLACE"));
   known.sum = kept(operators.attr("OPERATORS")["SUM"]);
@@ -230,6 +232,14 @@ OpenBuffer::OpenBuffer(const Arguments& arguments, PyObject* object, bool writab
   arguments.keep(std::move(view));
 }
 
+/// The items of a list or tuple, which another thread, or what looks at them, may change meanwhile. The arguments keep them.
+static py::tuple items_of(const Arguments& arguments, PyObject* spec) {
+  auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(spec));
+  if (!items) throw py::error_already_set();
+  arguments.keep(items);
+  return items;
+}
+
 Plain::Plain(const Arguments& arguments, PyObject* spec, bool writable, int blocks) {
   if (!PyList_CheckExact(spec) && !PyTuple_CheckExact(spec)) {
     const OpenBuffer buffer(arguments, spec, writable);
@@ -239,39 +249,38 @@ Plain::Plain(const Arguments& arguments, PyObject* spec, bool writable, int bloc
     count = buffer.bytes / element.bytes;
     return;
   }
-  const Critical own(spec);
-  const Py_ssize_t items = PySequence_Fast_GET_SIZE(spec);
+  const py::tuple item = items_of(arguments, spec);
+  const std::size_t items = item.size();
   if (items != 2 && items != 3) return;
-  PyObject* const* const item = PySequence_Fast_ITEMS(spec);
-  const OpenBuffer buffer(arguments, item[0], writable);
+  const OpenBuffer buffer(arguments, item[0].ptr(), writable);
   if (buffer.bytes == 0) return;
-  element = element_of_type(item[items - 1]);
+  element = element_of_type(item[items - 1].ptr());
   if (element.dtype == nullptr) return;
   data = buffer.data;
   if (items == 2) {
     if (buffer.bytes % element.bytes == 0) count = buffer.bytes / element.bytes;
     return;
   }
-  const int each = whole_number(item[1], INT32_MAX);
+  const int each = whole_number(item[1].ptr(), INT32_MAX);
   const std::size_t all = each < 0 ? 0 : static_cast<std::size_t>(each) * static_cast<std::size_t>(blocks);
   if (all <= buffer.bytes / element.bytes) count = all;
 }
 
 PlainBlocks::PlainBlocks(const Arguments& arguments, PyObject* spec, bool writable, int ranks) {
   if (!PyList_CheckExact(spec) && !PyTuple_CheckExact(spec)) return;
-  const Critical own(spec);
-  const Py_ssize_t items = PySequence_Fast_GET_SIZE(spec);
+  const py::tuple item = items_of(arguments, spec);
+  const std::size_t items = item.size();
   if (items < 2 || items > 4) return;
-  PyObject* const* const item = PySequence_Fast_ITEMS(spec);
-  PyObject* const type = items == 2 ? nullptr : item[items - 1];
-  PyObject* given = item[1];
-  PyObject* strides = items == 4 ? item[2] : nullptr;
+  const auto at = [&item](std::size_t i) { return PyTuple_GET_ITEM(item.ptr(), static_cast<Py_ssize_t>(i)); };
+  PyObject* const type = items == 2 ? nullptr : at(items - 1);
+  PyObject* given = at(1);
+  PyObject* strides = items == 4 ? at(2) : nullptr;
   if (items < 4 && PyTuple_CheckExact(given)) {  // counts and displacements
     if (PyTuple_GET_SIZE(given) != 2) return;
-    strides = PyTuple_GET_ITEM(item[1], 1);
-    given = PyTuple_GET_ITEM(item[1], 0);
+    strides = PyTuple_GET_ITEM(at(1), 1);
+    given = PyTuple_GET_ITEM(at(1), 0);
   }
-  const OpenBuffer buffer(arguments, item[0], writable);
+  const OpenBuffer buffer(arguments, at(0), writable);
   if (buffer.bytes == 0) return;
   element = type == nullptr ? buffer.element : element_of_type(type);
   if (element.dtype == nullptr) return;

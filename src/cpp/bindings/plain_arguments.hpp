@@ -54,12 +54,14 @@ struct Known {
   PyTypeObject* transfer = nullptr;
   PyTypeObject* persistent_message = nullptr;
   PyTypeObject* request = nullptr;
+  PyTypeObject* prequest = nullptr;
   PyTypeObject* datatype = nullptr;
   PyTypeObject* status = nullptr;
   PyObject* ended = nullptr;
   PyObject* core = nullptr;  // interned names
   PyObject* dtype = nullptr;
   PyObject* tell = nullptr;
+  PyObject* cancelled = nullptr;
   PyObject* names[parameters] = {};
   PyObject* in_place = nullptr;
   PyObject* sum = nullptr;
@@ -177,14 +179,13 @@ struct Arguments {
   bool asks(Parameter parameter) const { return value[parameter] != nullptr && value[parameter] != Py_None; }
   int root_of(int size) const { return number(root_parameter, size, 0); }
   /// Keeps the owner of a buffer until the call has ended.
-  void keep(py::object&& owner) const { owners_[owned_++] = std::move(owner); }
+  void keep(py::object owner) const { owners_[owned_++] = std::move(owner); }
   /// The owners of the buffers.
   py::tuple owners() const {
     py::tuple all(owned_);
     for (std::size_t i = 0; i < owned_; ++i) all[i] = owners_[i];
     return all;
   }
-  const py::object& owner() const { return owners_[0]; }
   /// Whether a status is given, and how a call tells it. The call is not plain if something else is given.
   bool wrong_status() const {
     return asks(status_parameter) && Py_TYPE(value[status_parameter]) != Known::get().status;
@@ -194,7 +195,7 @@ struct Arguments {
   }
 
  private:
-  mutable std::array<py::object, 2> owners_;
+  mutable std::array<py::object, 4> owners_;  // of two buffers, and the lists that they are in
   mutable std::size_t owned_ = 0;
 };
 

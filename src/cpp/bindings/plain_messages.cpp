@@ -47,7 +47,7 @@ py::object begin_send(CommunicatorHandle& handle, const Arguments& a) {
   const Plain data(a, a.value[buf_parameter], false);
   if (!data) return {};
   return request_of(MessageCalls(handle).begin_send(data.address(), data.bytes(), dest, tag, data.number(),
-                                                    false, a.owner()));
+                                                    false, a.owners()));
 }
 
 py::object begin_receive(CommunicatorHandle& handle, const Arguments& a) {
@@ -57,51 +57,42 @@ py::object begin_receive(CommunicatorHandle& handle, const Arguments& a) {
   const Plain buffer(a, a.value[buf_parameter], true);
   if (!buffer) return {};
   return request_of(MessageCalls(handle).begin_receive(buffer.address(), buffer.bytes(), source, tag,
-                                                       buffer.number(), a.owner()));
+                                                       buffer.number(), a.owners()));
 }
 
-/// A message to one rank and one from another.
-struct Exchange {
-  int dest;
-  int sent_tag;
-  int source;
-  int received_tag;
-
-  Exchange(const Arguments& a, int size)
-      : dest(a.dest(size)),
-        sent_tag(a.sent_tag(sendtag_parameter)),
-        source(a.source(size)),
-        received_tag(a.received_tag(recvtag_parameter)) {}
-  /// Whether the core exchanges the messages in one call, which takes a sender by its number.
-  bool plain(const Arguments& a) const {
-    return dest >= 0 && sent_tag >= 0 && source >= 0 && received_tag != a.none && !a.wrong_status();
-  }
-  void make(CommunicatorHandle& handle, const Arguments& a, const void* data, std::size_t bytes,
-            const Plain& buffer) const {
-    a.tell(handle.call(bytes + buffer.bytes(), [&](Communicator& communicator) {
-      return communicator.send_receive(data, bytes, dest, sent_tag, buffer.data, buffer.bytes(), source,
-                                       received_tag, buffer.number());
-    }));
-  }
-};
-
 py::object send_receive(CommunicatorHandle& handle, const Arguments& a) {
-  const Exchange exchange(a, handle.size());
-  if (!exchange.plain(a) || !a.asks(recvbuf_parameter)) return {};
+  const int dest = a.dest(handle.size());
+  const int sent_tag = a.sent_tag(sendtag_parameter);
+  const int source = a.source(handle.size());
+  const int received_tag = a.received_tag(recvtag_parameter);
+  if (dest < 0 || sent_tag < 0 || source < 0 || received_tag == a.none || a.wrong_status()) return {};
+  if (!a.asks(recvbuf_parameter)) return {};
   const Plain data(a, a.value[sendbuf_parameter], false);
   const Plain buffer(a, a.value[recvbuf_parameter], true);
   if (!data || !buffer || data.number() != buffer.number() || data.overlaps(buffer)) return {};
-  exchange.make(handle, a, data.data, data.bytes(), buffer);
+  a.tell(handle.call(data.bytes() + buffer.bytes(), [&](Communicator& communicator) {
+    return communicator.send_receive(data.data, data.bytes(), dest, sent_tag, buffer.data, buffer.bytes(),
+                                     source, received_tag, buffer.number());
+  }));
   return py::none();
 }
 
+/// What is sent is copied, so the receiver of it need not be waited for.
 py::object send_receive_replace(CommunicatorHandle& handle, const Arguments& a) {
-  const Exchange exchange(a, handle.size());
-  if (!exchange.plain(a)) return {};
+  const int dest = a.dest(handle.size());
+  const int sent_tag = a.sent_tag(sendtag_parameter);
+  const int source = a.source(handle.size());
+  const int received_tag = a.received_tag(recvtag_parameter);
+  if (dest < 0 || sent_tag < 0 || source == a.none || received_tag == a.none || a.wrong_status()) return {};
   const Plain buffer(a, a.value[buf_parameter], true);
   if (!buffer) return {};
-  const FrameBytes sent(buffer.data, buffer.data + buffer.bytes());
-  exchange.make(handle, a, sent.data(), sent.size(), buffer);
+  const auto sent = std::make_shared<FrameBytes>(buffer.data, buffer.data + buffer.bytes());
+  a.tell(handle.call(2 * buffer.bytes(), [&](Communicator& communicator) {
+    const auto transfer =
+        communicator.begin_send(sent->data(), sent->size(), dest, sent_tag, buffer.number());
+    if (!transfer->done) transfer->kept = sent;
+    return communicator.receive(buffer.data, buffer.bytes(), source, received_tag, buffer.number());
+  }));
   return py::none();
 }
 

@@ -7,10 +7,16 @@ namespace bindings {
 namespace plain_calls {
 namespace {
 
+/// The fields of a request whose class overrides nothing.
+RequestObject* plain_request(PyObject* object) {
+  const PyTypeObject* const type = Py_TYPE(object);
+  return type == Known::get().request || type == Known::get().prequest ? RequestObject::of(object) : nullptr;
+}
+
 /// A persistent request of a collective call or a message, begun.
-py::object start(PyObject* object, PyObject*) {
-  RequestObject* const request = RequestObject::of(object);
-  if (request == nullptr) return {};
+py::object start(PyObject* object, PyObject* superfluous) {
+  RequestObject* const request = plain_request(object);
+  if (request == nullptr || superfluous != nullptr) return {};
   const Known& known = Known::get();
   // Kept, as the request may be freed while the call begins: by an operator's function, or a thread that runs meanwhile.
   py::object begin;
@@ -38,15 +44,19 @@ bool is_null(const RequestObject& request) {
   return !request.call && request.begun == nullptr;
 }
 
+/// The call or message behind a Python object that a request stands for; null if it is something else.
+BegunHandle* handle_of(PyObject* begun) {
+  if (Py_TYPE(begun) == Known::get().collective_call) return &core_of<CollectiveCall>(begun);
+  if (Py_TYPE(begun) != Known::get().transfer) return nullptr;
+  return &core_of<TransferHandle>(begun);
+}
+
 /// The collective call or message of user buffers that a request stands for; null if ending it takes more.
 BegunHandle* plain_begun(const RequestObject& request) {
   if (request.deliver != nullptr && request.deliver != Py_None) return nullptr;
   if (request.is_object == Py_True) return nullptr;
   if (request.call) return request.call.get();
-  if (request.begun == nullptr) return nullptr;
-  if (Py_TYPE(request.begun) == Known::get().collective_call) return &core_of<CollectiveCall>(request.begun);
-  if (Py_TYPE(request.begun) != Known::get().transfer) return nullptr;
-  return &core_of<TransferHandle>(request.begun);
+  return request.begun == nullptr ? nullptr : handle_of(request.begun);
 }
 
 /// Whether a call may tell a status: it is none, or a Status.
@@ -58,10 +68,11 @@ bool plain_status(PyObject* status) {
 void tell_end(PyObject* status, const BegunHandle* ended) {
   if (status == nullptr || status == Py_None) return;
   const auto* const message = dynamic_cast<const TransferHandle*>(ended);
-  if (ended == nullptr)
-    tell(status, Envelope());
-  else if (message != nullptr && !message->transfer().sends)
-    tell(status, message->transfer().envelope);
+  if (ended == nullptr) tell(status, Envelope());
+  if (message == nullptr || message->transfer().sends) return;
+  tell(status, message->transfer().envelope);
+  if (message->transfer().cancelled && PyObject_SetAttr(status, Known::get().cancelled, Py_True) != 0)
+    throw py::error_already_set();
 }
 
 /// What a request stands for, kept meanwhile.
@@ -71,23 +82,25 @@ struct Held {
   BegunHandle* what = nullptr;  ///< none: a null request
   bool plain = true;
 
-  explicit Held(PyObject* object) {
-    const RequestObject& request = *RequestObject::of(object);
+  /// `takes`: the request is null afterwards, if it is plain, for other threads too.
+  explicit Held(PyObject* object, bool takes = false) {
+    RequestObject& request = *RequestObject::of(object);
     const Critical own(object);
     if (is_null(request)) return;
     what = plain_begun(request);
     plain = what != nullptr;
+    if (!plain) return;
     call = request.call;
     begun = py::reinterpret_borrow<py::object>(request.begun);
+    if (takes) clear(request);
   }
-  /// Makes the request null, unless another thread has ended it meanwhile, and begun the next.
+  /// Makes the request null, unless another thread has ended it meanwhile, and begun the next. A thread that looked at the request
+  /// may have made a Python object of the call.
   void forget(PyObject* object) const {
     RequestObject& request = *RequestObject::of(object);
-    py::object before;
     const Critical own(object);
-    if (call && request.call == call) request.call = nullptr;
-    if (begun && request.begun == begun.ptr())
-      before = py::reinterpret_steal<py::object>(std::exchange(request.begun, nullptr));
+    if (what == nullptr || is_null(request) || plain_begun(request) != what) return;
+    clear(request);
   }
   /// Whether it has ended. A request that was refused is null afterwards.
   bool ended(PyObject* object) const {
@@ -98,15 +111,20 @@ struct Held {
       throw;
     }
   }
+
+ private:
+  /// What is held keeps the call alive.
+  static void clear(RequestObject& request) {
+    request.call = nullptr;
+    Py_CLEAR(request.begun);
+  }
 };
 
 /// True for a null request.
 py::object wait(PyObject* object, PyObject* status) {
-  if (RequestObject::of(object) == nullptr || !plain_status(status)) return {};
-  const Held held(object);
+  if (plain_request(object) == nullptr || !plain_status(status)) return {};
+  const Held held(object, true);  // null whether the wait succeeds or not
   if (!held.plain) return {};
-  // Null, whether the wait succeeds or not, and for other threads at once.
-  held.forget(object);
   if (held.what != nullptr) held.what->wait();
   tell_end(status, held.what);
   return py::bool_(true);
@@ -119,7 +137,7 @@ py::object wait_for_object(PyObject* object, PyObject* status) {
 
 /// Whether the request has ended; if so, it is null afterwards. True for a null request.
 py::object test(PyObject* object, PyObject* status) {
-  if (RequestObject::of(object) == nullptr || !plain_status(status)) return {};
+  if (plain_request(object) == nullptr || !plain_status(status)) return {};
   const Held held(object);
   if (!held.plain) return {};
   if (!held.ended(object)) return py::bool_(false);
@@ -135,7 +153,7 @@ py::tuple plain_requests(PyObject* given) {
   auto requests = py::reinterpret_steal<py::tuple>(PySequence_Tuple(given));
   if (!requests) throw py::error_already_set();
   for (const py::handle& each : requests) {
-    const RequestObject* const request = RequestObject::of(each.ptr());
+    const RequestObject* const request = plain_request(each.ptr());
     if (request == nullptr) return py::reinterpret_steal<py::tuple>(nullptr);
     const Critical own(each.ptr());
     if (!is_null(*request) && plain_begun(*request) == nullptr)
@@ -209,7 +227,7 @@ py::object start_all(PyObject* given) {
   if (!requests) throw py::error_already_set();
   const Known& known = Known::get();
   for (const py::handle& each : requests) {
-    const RequestObject* const request = RequestObject::of(each.ptr());
+    const RequestObject* const request = plain_request(each.ptr());
     if (request == nullptr) return {};
     const Critical own(each.ptr());
     if (!is_null(*request) || request->begin == nullptr ||

@@ -50,8 +50,12 @@ PyObject* try_plain(const PlainCall& self, PyObject* const* args, std::size_t co
       if (count > 2 || names != nullptr) return nullptr;
       return self.method->request_call(args[0], count == 2 ? args[1] : nullptr).release().ptr();
     }
-    if (self.method->requests_call != nullptr)
+    if (self.method->requests_call != nullptr) {
+      const Known& known = Known::get();
+      const auto* const type = reinterpret_cast<const PyTypeObject*>(args[0]);
+      if (type != known.request && type != known.prequest) return nullptr;  // it may override what is called
       return count == 2 && names == nullptr ? self.method->requests_call(args[1]).release().ptr() : nullptr;
+    }
     const py::object core = core_in(args[0]);
     if (!core || Py_TYPE(core.ptr()) != Known::get().communicator) return nullptr;
     auto& handle = core_of<CommunicatorHandle>(core.ptr());
