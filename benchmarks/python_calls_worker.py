@@ -90,6 +90,19 @@ def calls() -> dict[str, Callable[[], object]]:
                     s, 1 - rank, 0, r, 1 - rank, 0
                 )
     send, receive = np.ones(1), np.ones(1)
+    kind, counts = MPI.DOUBLE, [1] * size
+    everyone = np.ones(size)
+    made["Allreduce of [buffer, type] 8 B"] = lambda: comm.Allreduce([send, kind], [receive, kind])
+    made["Allgatherv 8 B"] = lambda: comm.Allgatherv([send, kind], [everyone, counts, None, kind])
+    right, left = (rank + 1) % size, (rank - 1) % size
+    made["Irecv, Isend, Waitall 8 B"] = lambda: MPI.Request.Waitall(
+        [comm.Irecv([receive, kind], left), comm.Isend([send, kind], right)]
+    )
+    again = [comm.Recv_init(receive, left, 1), comm.Send_init(send, right, 1)]
+    made["Startall, Waitall of messages 8 B"] = lambda: (
+        MPI.Prequest.Startall(again),
+        MPI.Request.Waitall(again),
+    )
     made["Iallreduce and Wait 8 B"] = lambda: comm.Iallreduce(send, receive).Wait()
     made["Ibarrier and Wait"] = lambda: comm.Ibarrier().Wait()
     if hasattr(comm, "Allreduce_init") and MPI.VERSION >= 4:

@@ -492,22 +492,19 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         found = self.gather(sendobj, root)
         if found is None:
             return None
-        with self._alone():
-            return functools.reduce(op, found)
+        return self._combined(op, found)
 
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
         """Return the ranks' objects combined in rank order, on every rank; each rank combines them itself."""
         op = called(op)
         found = self.allgather(sendobj)
-        with self._alone():
-            return functools.reduce(op, found)
+        return self._combined(op, found)
 
     def scan(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
         """Return the objects of ranks 0 to this one, combined in rank order."""
         op = called(op)
         found = self.allgather(sendobj)
-        with self._alone():
-            return functools.reduce(op, found[: self._core.rank + 1])
+        return self._combined(op, found[: self._core.rank + 1])
 
     def exscan(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
         """Return the objects of the ranks before this one, combined in rank order; None on rank 0."""
@@ -515,8 +512,14 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         found = self.allgather(sendobj)
         if self._core.rank == 0:
             return None
-        with self._alone():
-            return functools.reduce(op, found[: self._core.rank])
+        return self._combined(op, found[: self._core.rank])
+
+    def _combined(self, op: Callable[[Any, Any], Any], objects: list[Any]) -> Any:
+        try:
+            return functools.reduce(op, objects)
+        except BaseException as error:  # a context would take as long as the rest of a small call
+            self._alone().__exit__(type(error), error, None)
+            raise
 
     # Memory and algorithms.
 
