@@ -157,10 +157,11 @@ class ThreadedRun:
         # A daemon, so that a second Ctrl-C, or a timeout, can abandon ranks that do not end.
         waiter = threading.Thread(target=self.run_group, name="phicoll-group", daemon=True)
         try:
-            waiter.start()
-        except RuntimeError as refusal:
-            raise ResourceError(f"the threads of the group could not be started: {refusal}") from refusal
-        try:
+            # Ranks may run, and Ctrl-C may come, before this returns.
+            try:
+                waiter.start()
+            except RuntimeError as refusal:
+                raise ResourceError(f"the threads of the group could not be started: {refusal}") from refusal
             overdue = self.wait()
         except KeyboardInterrupt as interrupt:
             for rank in self.interrupted():
