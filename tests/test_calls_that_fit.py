@@ -90,6 +90,30 @@ def test_an_error_names_both_calls(zero, one, words, mode):
         assert text in str(caught.value)
 
 
+@pytest.mark.parametrize(("sent", "expected"), [(600000, 200000), (300000, 1000)])
+def test_a_block_that_does_not_fit_is_not_stored_behind_the_root_s(sent, expected, mode):
+    """Although the algorithm lets a sender store its block where it goes."""
+
+    def check(comm):
+        send, receive = comm.empty(sent, np.uint8), comm.empty(700000, np.uint8)
+        send[:], receive[:] = 1, 0
+        comm.Barrier()
+        try:
+            comm.Gatherv(
+                send if comm.rank else send[:8],
+                [receive, [8, expected]] if comm.rank == 0 else None,
+                algorithm="mailbox:once=1:cell=65536:cells=16:direct=400000:put=100000",
+            )
+            comm.Barrier()
+        finally:
+            assert not receive[8 + expected :].any()
+
+    with pytest.raises(
+        phicoll.BrokenGroupError, match=rf"sends {sent} bytes.*which expects {expected} bytes"
+    ):
+        phicoll.run(check, ranks=2, mode=mode, timeout=20)
+
+
 def test_what_nobody_waits_for_is_found_by_the_next_exchange(mode):
     def check(comm):
         own = np.full(4, float(comm.rank))

@@ -133,7 +133,7 @@ struct MailboxGather : AlgorithmDefaults {
       }
       mailbox_.send_direct(port, 0, tag, call.send);
       if (!offered) to = faster_.begin(port, call.tag, call.root, call.send, call.count);
-      // The root of two began with this rank's block, which lies where the root of a vector call alone knows.
+      // The root of two began with this rank's block alone.
       faster_.copy(port, call.root, to, call.send, ranks_ == 2 ? 0 : call.block_at(rank_), call.count);
       mailbox_.settle(port);
       return true;
@@ -167,10 +167,9 @@ struct MailboxGather : AlgorithmDefaults {
     static bool serves(Port& port, Data to, std::size_t bytes) {
       return !port.reachable(to, bytes) || port.near(bytes);
     }
-    /// Whether a call with such a block may be copied together, as all ranks know.
-    bool begins(const Call& call, std::size_t bytes) const {
-      return (ranks_ == 2 || !call.vector) && faster_.begins(bytes);
-    }
+    /// Whether a call with such a block may be copied together, as all ranks know. In a vector call the root must see first
+    /// that the sender's count is the one it expects: what is stored at once might pass the end of its block.
+    bool begins(const Call& call, std::size_t bytes) const { return !call.vector && faster_.begins(bytes); }
     // Each rank stores its block into `receive` while this one copies what is left of one after the other.
     [[gnu::noinline]] void collect_together(Port& port, const Call& call) {
       const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
@@ -198,7 +197,7 @@ struct MailboxGather : AlgorithmDefaults {
       std::fill(copied_.begin(), copied_.end(), static_cast<unsigned char>(0));
     }
     void collect(Port& port, const Call& call) {
-      if (ranks_ == 2 && faster_.begins(call.block_count(1 - rank_))) return collect_large(port, call);
+      if (ranks_ == 2 && begins(call, call.block_count(1 - rank_))) return collect_large(port, call);
       if (ranks_ != 2 && begins(call, call.count)) return collect_together(port, call);
       take_own(port, call);
       std::size_t most = 0;
