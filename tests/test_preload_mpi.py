@@ -313,13 +313,23 @@ def test_what_the_mpi_refuses_between_nodes_leaves_no_rank_waiting(installed: In
     ], done.stdout + done.stderr
 
 
-def test_a_node_that_loses_a_rank_ends_the_program(installed: Installed) -> None:
+def test_what_the_mpi_refused_some_nodes_leaves_no_other_waiting(installed: Installed) -> None:
+    done = run_on_nodes(installed, "a a b b c", installed.compile("refused"), 4)
+    refused = "raised" in done.stderr  # by a leader, whose node's other rank then tells
+    assert (done.returncode != 0) == refused, done.stdout + done.stderr
+    assert ("; the program ends, as other nodes wait for this one\n" in done.stderr) == refused
+
+
+@pytest.mark.parametrize("lost", [1, 0], ids=["another", "leader"])
+def test_a_node_that_loses_a_rank_ends_the_program(installed: Installed, lost: int) -> None:
     goes_on = {"openmpi": "--enable-recovery", "intelmpi": "-disable-auto-cleanup"}
     if installed.name not in goes_on:
         pytest.skip("this launcher ends the other ranks")
-    done = run_on_nodes(installed, "a a b", installed.compile("lost"), launching=(goes_on[installed.name],))
+    program = installed.compile("lost")
+    done = run_on_nodes(installed, "a a b", program, lost, launching=(goes_on[installed.name],))
     assert (done.returncode != 0, done.stdout) == (True, ""), done.stderr
-    assert "its process died; the program ends, as other nodes wait for this rank\n" in done.stderr
+    assert f"{lost}: its process died; the program ends, as other nodes wait for this one\n" in done.stderr
+    assert done.stderr.count("; the program ends, ") == 1, done.stderr
 
 
 @pytest.mark.parametrize(

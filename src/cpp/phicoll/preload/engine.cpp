@@ -16,6 +16,7 @@
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/os/kept_errno.hpp"
+#include "phicoll/os/liveness.hpp"
 #include "phicoll/preload/guarded.hpp"
 #include "phicoll/preload/uncancelled.hpp"
 #include "phicoll/version.hpp"
@@ -150,6 +151,12 @@ PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason) {
   const std::runtime_error error(reason);  // a copy: `reason` may be the last error, which the next replaces
   if (comm != nullptr) guarded([&] { of(comm).fail(error); });
   return failed(PHICOLL_BROKEN, error.what());
+}
+
+int phicoll_preload_has_ended(PhicollComm* comm, int rank) {
+  bool ended = false;
+  guarded([&] { ended = phicoll::os::process_has_ended(of(comm).control().pid(rank)); });
+  return ended ? 1 : 0;
 }
 
 const PhicollOperator* phicoll_preload_operator(const char* type, const char* op) {

@@ -58,6 +58,8 @@ PHICOLL_PRELOAD_API PhicollResult phicoll_preload_choose_auto(PhicollComm* comm,
 /// Breaks the communicator's group for a reason that the caller gives, which phicoll_preload_error() then returns: the
 /// others' calls end with an error. `comm` may be null. Returns PHICOLL_BROKEN.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason);
+/// Whether the process of one of the communicator's ranks has ended; 0 or 1. True of a rank whose death broke the group.
+PHICOLL_PRELOAD_API int phicoll_preload_has_ended(PhicollComm* comm, int rank);
 
 /// The operator of these names ("float64", "sum"), or null where phicoll has none.
 PHICOLL_PRELOAD_API const PhicollOperator* phicoll_preload_operator(const char* type, const char* op);

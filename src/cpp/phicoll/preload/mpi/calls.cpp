@@ -9,14 +9,20 @@
 namespace phicoll_mpi {
 namespace {
 
-/// phicoll could not end a call. Its group is broken then, for all its ranks. Over nodes it is so everywhere if the MPI refused the call;
-/// else other nodes' leaders would wait for this one. A rank that does not lead supposes the former, as else its leader ends the program.
+/// Whether this rank must act for its node: it is the first whose process has not ended.
+bool is_first_alive(const Nodes& nodes) {
+  for (int place = 0; place < nodes.place; ++place)
+    if (phicoll_preload_has_ended(nodes.local, place) == 0) return false;
+  return true;
+}
+
+/// phicoll could not end a call. Its group is broken then, for all its ranks. Over nodes, other nodes' leaders would wait for this node's
+/// in the MPI, unless that has refused them all a call of this communicator. A leader that was refused knows, and acts for its node as
+/// long as it lives.
 int fail(const Comm& comm, Row row) {
-  const bool awaited = comm.nodes != nullptr &&
-                       !__atomic_exchange_n(&refused_between_nodes, true, __ATOMIC_RELAXED) &&
-                       comm.nodes->place == 0;
+  const bool awaited = comm.nodes != nullptr && !comm.nodes->refused && is_first_alive(*comm.nodes);
   say("MPI_%s: %s%s", row_names[static_cast<int>(row)], phicoll_preload_error(),
-      awaited ? "; the program ends, as other nodes wait for this rank" : "");
+      awaited ? "; the program ends, as other nodes wait for this one" : "");
   if (awaited) PMPI_Abort(comm.handle, MPI_ERR_OTHER);
   PMPI_Comm_call_errhandler(comm.handle, MPI_ERR_OTHER);
   return MPI_ERR_OTHER;

@@ -5,7 +5,7 @@
 // All ranks make the same calls of phicoll's and all leaders the same of the MPI's, in the same order. A choice that leaders must share
 // rests only on the communicator, the bytes, the root and the operator. `nodes.here` decides only how a node sums. Where the MPI refuses a
 // leader's call, as it then does other leaders', the leader breaks its node's group, so that no rank there waits for it. Where a node's
-// group breaks for another reason, its leader ends the program (fail() of calls.cpp): other leaders would wait for it in the MPI.
+// group breaks for another reason, its first rank that lives ends the program (fail() of calls.cpp): other leaders would wait in the MPI.
 
 #include <limits.h>
 #include <stdio.h>
@@ -16,8 +16,6 @@
 
 namespace phicoll_mpi {
 
-bool refused_between_nodes = false;
-
 namespace {
 
 constexpr size_t piece_bytes = size_t{256} << 10;
@@ -27,9 +25,9 @@ constexpr size_t larger_bytes = 2048;
 constexpr int under_way = 2;  ///< pieces that the MPI has at once
 
 /// Ends a leader's call of the MPI. Its error breaks the node's group, so that the node's other ranks get an error too.
-PhicollResult of_mpi(const Nodes& nodes, int result) {
+PhicollResult of_mpi(Nodes& nodes, int result) {
   if (result == MPI_SUCCESS) return PHICOLL_DONE;
-  __atomic_store_n(&refused_between_nodes, true, __ATOMIC_RELAXED);
+  nodes.refused = true;
   char words[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   PMPI_Error_string(result, words, &length);
@@ -148,7 +146,7 @@ PhicollResult hand_up(const Nodes& nodes, const void* send, void* receive, size_
 /// A leader's requests, at most `under_way` at once; waited for in the order begun, at the latest when a call fails.
 class UnderWay {
  public:
-  explicit UnderWay(const Nodes& nodes) : nodes_(nodes) {}
+  explicit UnderWay(Nodes& nodes) : nodes_(nodes) {}
   ~UnderWay() {
     while (!empty()) wait();
   }
@@ -162,7 +160,7 @@ class UnderWay {
   }
 
  private:
-  const Nodes& nodes_;
+  Nodes& nodes_;
   MPI_Request requests_[under_way] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   unsigned begun_ = 0, ended_ = 0;
 };
@@ -266,7 +264,7 @@ bool fits_counts(const Comm& comm, size_t count) {
 }
 
 PhicollResult nodes_barrier(const Comm& comm) {
-  const Nodes& nodes = *comm.nodes;
+  Nodes& nodes = *comm.nodes;
   PhicollResult result = local_barrier(nodes);
   if (result == PHICOLL_DONE && leads(nodes)) result = of_mpi(nodes, PMPI_Barrier(nodes.leaders));
   return result == PHICOLL_DONE ? local_barrier(nodes) : result;
@@ -274,7 +272,7 @@ PhicollResult nodes_barrier(const Comm& comm) {
 
 // The root's node shares a piece before its leader sends it. Other leaders receive a piece before their node shares it.
 PhicollResult nodes_bcast(const Comm& comm, void* buffer, size_t bytes, int root) {
-  const Nodes& nodes = *comm.nodes;
+  Nodes& nodes = *comm.nodes;
   const int from = nodes.node_of[root];
   const bool at_root = nodes.node == from;
   const size_t piece = piece_elements(1, bytes);
@@ -315,7 +313,7 @@ PhicollResult nodes_bcast(const Comm& comm, void* buffer, size_t bytes, int root
 
 PhicollResult nodes_reduce(const Comm& comm, const void* send, void* receive, size_t count, size_t bytes,
                            const PhicollOperator* op, const MpiOperator& with, int root) {
-  const Nodes& nodes = *comm.nodes;
+  Nodes& nodes = *comm.nodes;
   const int to = nodes.node_of[root];
   const int place = nodes.place_of[root];
   Scratch own;
@@ -333,7 +331,7 @@ PhicollResult nodes_reduce(const Comm& comm, const void* send, void* receive, si
 
 PhicollResult nodes_allreduce(const Comm& comm, const void* send, void* receive, size_t count, size_t bytes,
                               const PhicollOperator* op, const MpiOperator& with) {
-  const Nodes& nodes = *comm.nodes;
+  Nodes& nodes = *comm.nodes;
   const size_t element = bytes / count;
   const size_t piece = piece_elements(element, count);
   UnderWay sums(nodes);
@@ -372,7 +370,7 @@ PhicollResult nodes_allreduce(const Comm& comm, const void* send, void* receive,
 }
 
 PhicollResult nodes_allgather(const Comm& comm, const void* send, void* receive, size_t bytes) {
-  const Nodes& nodes = *comm.nodes;
+  Nodes& nodes = *comm.nodes;
   const size_t total = bytes * static_cast<size_t>(comm.size);
   Scratch apart;
   // In the order of nodes, which is that of the ranks if each node's ranks are neighbours.
@@ -392,7 +390,7 @@ PhicollResult nodes_allgather(const Comm& comm, const void* send, void* receive,
 }
 
 PhicollResult nodes_gather(const Comm& comm, const void* send, void* receive, size_t bytes, int root) {
-  const Nodes& nodes = *comm.nodes;
+  Nodes& nodes = *comm.nodes;
   const int to = nodes.node_of[root];
   const size_t total = bytes * static_cast<size_t>(comm.size);
   Scratch node_blocks;
@@ -416,7 +414,7 @@ PhicollResult nodes_gather(const Comm& comm, const void* send, void* receive, si
 }
 
 PhicollResult nodes_scatter(const Comm& comm, const void* send, void* receive, size_t bytes, int root) {
-  const Nodes& nodes = *comm.nodes;
+  Nodes& nodes = *comm.nodes;
   const int from = nodes.node_of[root];
   const size_t total = bytes * static_cast<size_t>(comm.size);
   Scratch node_blocks;

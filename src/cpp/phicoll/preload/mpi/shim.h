@@ -57,6 +57,7 @@ struct Nodes {
   int node, place;     ///< of this rank: its node, and its place among the node's ranks
   int here;            ///< ranks on its node
   bool in_blocks;      ///< each node's ranks are neighbours in rank order
+  bool refused;        ///< the MPI refused this leader a call, which it then does other leaders, too
   int* node_of;        ///< of each rank
   int* place_of;       ///< of each rank
   int* first;          ///< first[n]: ranks on the nodes before n; first[count]: all
@@ -136,8 +137,6 @@ void end_communicators();
 
 // --- nodes.cpp
 
-/// A call over several nodes has failed, on other nodes too: the MPI refused it.
-extern bool refused_between_nodes;
 /// The calls that run over several nodes. The others are the MPI's there.
 bool spreads(Row row);
 /// Prepares a communicator for them; collective. `in_world`: the rank in MPI_COMM_WORLD of each rank. Returns false, on all ranks alike, if each rank
