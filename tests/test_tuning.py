@@ -816,3 +816,20 @@ def test_quick_measures_the_hosts_numbers_and_keeps_them(phicoll_command, tmp_pa
     refused = phicoll_command("tune", "allreduce", "--quick", env=env)
     assert refused.returncode == 2
     assert "quick: got with operations" in refused.stderr
+
+
+@pytest.mark.parametrize("use", ["off", "read"])
+def test_quick_does_not_measure_what_the_environment_forbids(use: str, phicoll_command, tmp_path: Path):
+    env = {"XDG_CACHE_HOME": str(tmp_path), "PHICOLL_CALIBRATION": use}
+    refused = phicoll_command("tune", "--quick", env=env)
+    assert refused.returncode == 2
+    assert f"PHICOLL_CALIBRATION: got '{use}'; allowed: on" in refused.stderr
+    assert not (tmp_path / "phicoll").exists()
+
+
+def test_why_names_a_number_at_which_another_rule_turns_too(phicoll_command, tmp_path: Path):
+    """Two ranks read in place from 1 MB on, where they also begin to split the work."""
+    env = {"XDG_CACHE_HOME": str(tmp_path), "PHICOLL_CALIBRATION": "read"}
+    text = phicoll_command("why", "allreduce", "--ranks", "2", "--size", "2M", env=env).stdout
+    assert "read where it lies" in text
+    assert "direct=1048576" in text

@@ -284,6 +284,9 @@ HostNumbers calibrated(Communicator& ranks, const Calibrating& what, bool anew) 
 }
 
 HostNumbers calibrate_host() {
+  if (calibration_use() != CalibrationUse::on)
+    throw ArgumentError(variable, std::string("'") + std::getenv(variable) + "'",
+                        "on, to measure the host's numbers");
   const std::vector<int> cpus = os::allowed_cpus();
   if (cpus.size() < 2)
     throw ResourceError("calibration: this process may use one CPU; two ranks need one each");

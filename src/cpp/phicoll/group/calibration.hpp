@@ -92,7 +92,8 @@ HostNumbers calibrated(Communicator& ranks, const Calibrating& what, bool anew);
 HostNumbers::Sharing sharing_of(const Shape& shape);
 
 /// Measures anew between two, four and eight threads of this process on two CPUs, without a tuning table, and stores the
-/// numbers; tries a few times if disturbed. Throws ResourceError if only one CPU may be used.
+/// numbers; tries a few times if disturbed. Throws ResourceError if only one CPU may be used, and ArgumentError if
+/// PHICOLL_CALIBRATION is not on.
 HostNumbers calibrate_host();
 
 }  // namespace phicoll

@@ -100,7 +100,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
   if (choice.spec == copied) return choice;
   const std::size_t from = direct_at(shape, facts.operation);
   const bool below = facts.known && facts.bytes < from;
-  if (below ? from - 1 < choice.most : from > choice.least)
+  if (below ? from - 1 < choice.most : from >= choice.least)
     rules::note_number(choice, rules::Numbers(shape.host()).at(&HostNumbers::direct));
   if (below) {
     choice.most = std::min(choice.most, from - 1);
