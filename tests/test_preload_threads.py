@@ -211,8 +211,9 @@ def test_deep_regions_of_llvm_s_compilers_need_little_stack(openmp: Compiled) ->
 
 
 def test_a_child_of_fork_begins_regions_and_counts_its_own(openmp: Compiled) -> None:
-    if any("libiomp5" in flag for flag in openmp.runtime):
-        pytest.skip("children of Intel's runtime hang without phicoll, too")
+    # A child's lock counts those who waited for it in the parent: under load 1 to 5 of 6 programs hang.
+    if openmp.runtime:
+        pytest.skip("children of LLVM's and Intel's runtimes hang without phicoll, too")
     done = run("omp", openmp.program("openmp/forks.c", *flags_of(openmp)), options=("--report",))
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
     assert calls(done.stderr) == {2: 1}
