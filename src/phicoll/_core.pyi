@@ -387,18 +387,16 @@ class Communicator:
     def begin_receive(
         self, buffer: int, nbytes: int, source: int, tag: int, type: int, kept: Any = None
     ) -> Transfer: ...
-    def persistent_send(
+    def persistent_message(
         self,
+        sends: bool,
         data: int,
         nbytes: int,
-        dest: int,
+        peer: int,
         tag: int,
         type: int,
-        synchronous: bool = False,
-        kept: Any = None,
-    ) -> PersistentMessage: ...
-    def persistent_receive(
-        self, buffer: int, nbytes: int, source: int, tag: int, type: int, kept: Any = None
+        synchronous: bool,
+        kept: Any,
     ) -> PersistentMessage: ...
     def send_object(self, object: Any, dest: int, tag: int, synchronous: bool = False) -> None: ...
     def begin_send_object(self, object: Any, dest: int, tag: int, synchronous: bool = False) -> Transfer: ...

@@ -126,26 +126,16 @@ TransferHandle PersistentMessage::begin() const {
   return {*handle_, std::move(transfer)};
 }
 
-PersistentMessage MessageCalls::persistent_send(Address data, std::size_t bytes, int dest, int tag,
-                                                unsigned type, bool synchronous, const py::object& kept) {
+PersistentMessage MessageCalls::persistent(bool sends, Address data, std::size_t bytes, int peer, int tag,
+                                           unsigned type, bool synchronous, const py::object& kept) {
   Transfer message;
-  message.sends = true;
+  message.sends = sends;
   message.synchronous = synchronous;
-  message.peer = dest;
+  message.peer = peer;
   message.tag = tag;
   message.type = type;
   message.bytes = bytes;
   return {handle_, message, pointer(data), kept};
-}
-
-PersistentMessage MessageCalls::persistent_receive(Address buffer, std::size_t bytes, int source, int tag,
-                                                   unsigned type, const py::object& kept) {
-  Transfer message;
-  message.peer = source;
-  message.tag = tag;
-  message.type = type;
-  message.bytes = bytes;
-  return {handle_, message, pointer(buffer), kept};
 }
 
 void MessageCalls::send_object(const py::object& object, int dest, int tag, bool synchronous) {

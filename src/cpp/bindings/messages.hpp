@@ -40,10 +40,10 @@ class TransferHandle final : public BegunHandle {
   std::shared_ptr<FrameBytes> frame_;  // of a receive of an object
 };
 
-/// A message that a persistent request sends or receives again and again. All but the data is looked at once.
+/// A message that a persistent request sends or receives again and again. All but the data is checked once.
 class PersistentMessage {
  public:
-  /// `transfer`: what of a Transfer says where the message goes or comes from, and its type.
+  /// `message`: the fields of a Transfer that begin_send and begin_receive take.
   PersistentMessage(CommunicatorHandle& handle, const Transfer& message, void* data, const py::object& kept);
   TransferHandle begin() const;
 
@@ -66,10 +66,9 @@ class MessageCalls {
                             bool synchronous, const py::object& kept);
   TransferHandle begin_receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type,
                                const py::object& kept);
-  PersistentMessage persistent_send(Address data, std::size_t bytes, int dest, int tag, unsigned type,
-                                    bool synchronous, const py::object& kept);
-  PersistentMessage persistent_receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type,
-                                       const py::object& kept);
+  /// `peer`: the receiver if this rank sends, else the sender.
+  PersistentMessage persistent(bool sends, Address data, std::size_t bytes, int peer, int tag, unsigned type,
+                               bool synchronous, const py::object& kept);
 
   void send_object(const py::object& object, int dest, int tag, bool synchronous);
   TransferHandle begin_send_object(const py::object& object, int dest, int tag, bool synchronous);

@@ -155,12 +155,25 @@ CoreOperator::CoreOperator(PyObject* op, PyObject* dtype) {
   core_ = found->core;
 }
 
+bool plain_status(PyObject* status) {
+  return status == nullptr || status == Py_None || Py_TYPE(status) == Known::get().status;
+}
+
 void tell(PyObject* status, const Envelope& envelope) {
+  if (status == nullptr || status == Py_None) return;
   const py::int_ source(envelope.source), tag(envelope.tag), bytes(envelope.bytes);
   PyObject* const arguments[] = {status, source.ptr(), tag.ptr(), bytes.ptr()};
   const auto told =
       py::reinterpret_steal<py::object>(PyObject_VectorcallMethod(Known::get().tell, arguments, 4, nullptr));
   if (!told) throw py::error_already_set();
+}
+
+py::tuple items_of(PyObject* given) {
+  if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given))
+    return py::reinterpret_steal<py::tuple>(nullptr);
+  auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(given));
+  if (!items) throw py::error_already_set();
+  return items;
 }
 
 int whole_number(PyObject* object, long bound) {
@@ -232,16 +245,9 @@ OpenBuffer::OpenBuffer(const Arguments& arguments, PyObject* object, bool writab
   arguments.keep(std::move(view));
 }
 
-/// The items of a list or tuple, which another thread, or what looks at them, may change meanwhile. The arguments keep them.
-static py::tuple items_of(const Arguments& arguments, PyObject* spec) {
-  auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(spec));
-  if (!items) throw py::error_already_set();
-  arguments.keep(items);
-  return items;
-}
-
 Plain::Plain(const Arguments& arguments, PyObject* spec, bool writable, int blocks) {
-  if (!PyList_CheckExact(spec) && !PyTuple_CheckExact(spec)) {
+  const py::tuple item = items_of(spec);
+  if (!item) {
     const OpenBuffer buffer(arguments, spec, writable);
     if (buffer.element.dtype == nullptr) return;
     element = buffer.element;
@@ -249,7 +255,7 @@ Plain::Plain(const Arguments& arguments, PyObject* spec, bool writable, int bloc
     count = buffer.bytes / element.bytes;
     return;
   }
-  const py::tuple item = items_of(arguments, spec);
+  arguments.keep(item);
   const std::size_t items = item.size();
   if (items != 2 && items != 3) return;
   const OpenBuffer buffer(arguments, item[0].ptr(), writable);
@@ -267,8 +273,9 @@ Plain::Plain(const Arguments& arguments, PyObject* spec, bool writable, int bloc
 }
 
 PlainBlocks::PlainBlocks(const Arguments& arguments, PyObject* spec, bool writable, int ranks) {
-  if (!PyList_CheckExact(spec) && !PyTuple_CheckExact(spec)) return;
-  const py::tuple item = items_of(arguments, spec);
+  const py::tuple item = items_of(spec);
+  if (!item) return;
+  arguments.keep(item);
   const std::size_t items = item.size();
   if (items < 2 || items > 4) return;
   const auto at = [&item](std::size_t i) { return PyTuple_GET_ITEM(item.ptr(), static_cast<Py_ssize_t>(i)); };

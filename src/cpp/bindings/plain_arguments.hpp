@@ -120,9 +120,13 @@ std::span<const Method> collective_methods();
 std::span<const Method> message_methods();
 std::span<const Method> request_methods();
 
-/// Fills in a Status.
+/// Whether a status may be filled in: it is a Status, or none is given.
+bool plain_status(PyObject* status);
+/// Fills in a status, if one is given.
 void tell(PyObject* status, const Envelope& envelope);
 
+/// The items of a list or tuple, which may change meanwhile; no object if it is neither.
+py::tuple items_of(PyObject* given);
 /// A number from 0 that is less than `bound`; -1 if it is anything else.
 int whole_number(PyObject* object, long bound);
 /// The numbers of a list, a tuple or an array of the machine's integers, one for each rank; false if they are anything else.
@@ -171,28 +175,37 @@ struct Arguments {
     const int found = whole_number(object, bound);
     return found < 0 ? none : found;
   }
-  int dest(int size) const { return number(dest_parameter, size, -1); }
-  int source(int size) const { return number_or_any(source_parameter, size, any_source); }
-  int received_tag(Parameter parameter) const { return number_or_any(parameter, tags, any_tag); }
-  int sent_tag(Parameter parameter) const { return number(parameter, tags, 0); }
+  /// Where a message goes; false if that is not plain.
+  struct To {
+    int dest;
+    int tag;
+    explicit operator bool() const { return dest >= 0 && tag >= 0; }
+  };
+  To to(int size, Parameter tag = tag_parameter) const {
+    return {number(dest_parameter, size, -1), number(tag, tags, 0)};
+  }
+  /// Which messages a receive takes; false if that is not plain.
+  struct From {
+    int source;
+    int tag;
+    explicit operator bool() const { return source != none && tag != none; }
+  };
+  From from(int size, Parameter tag = tag_parameter) const {
+    return {number_or_any(source_parameter, size, any_source), number_or_any(tag, tags, any_tag)};
+  }
   /// Whether it is given and not None.
   bool asks(Parameter parameter) const { return value[parameter] != nullptr && value[parameter] != Py_None; }
   int root_of(int size) const { return number(root_parameter, size, 0); }
   /// Keeps the owner of a buffer until the call has ended.
   void keep(py::object owner) const { owners_[owned_++] = std::move(owner); }
-  /// The owners of the buffers.
-  py::tuple owners() const {
+  /// What owns the buffers.
+  py::object owners() const {
+    if (owned_ == 1) return owners_[0];
     py::tuple all(owned_);
     for (std::size_t i = 0; i < owned_; ++i) all[i] = owners_[i];
     return all;
   }
-  /// Whether a status is given, and how a call tells it. The call is not plain if something else is given.
-  bool wrong_status() const {
-    return asks(status_parameter) && Py_TYPE(value[status_parameter]) != Known::get().status;
-  }
-  void tell(const Envelope& envelope) const {
-    if (asks(status_parameter)) plain_calls::tell(value[status_parameter], envelope);
-  }
+  PyObject* status() const { return value[status_parameter]; }
 
  private:
   mutable std::array<py::object, 4> owners_;  // of two buffers, and the lists that they are in

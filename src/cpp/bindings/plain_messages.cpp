@@ -10,25 +10,23 @@ namespace {
 // Each returns what the method returns, and no object if it did not make the call.
 
 py::object send(CommunicatorHandle& handle, const Arguments& a) {
-  const int dest = a.dest(handle.size());
-  const int tag = a.sent_tag(tag_parameter);
-  if (dest < 0 || tag < 0) return {};
+  const Arguments::To to = a.to(handle.size());
+  if (!to) return {};
   const Plain data(a, a.value[buf_parameter], false);
   if (!data) return {};
   handle.call(data.bytes(), [&](Communicator& communicator) {
-    communicator.send(data.data, data.bytes(), dest, tag, data.number());
+    communicator.send(data.data, data.bytes(), to.dest, to.tag, data.number());
   });
   return py::none();
 }
 
 py::object receive(CommunicatorHandle& handle, const Arguments& a) {
-  const int source = a.source(handle.size());
-  const int tag = a.received_tag(tag_parameter);
-  if (source == a.none || tag == a.none || a.wrong_status()) return {};
+  const Arguments::From from = a.from(handle.size());
+  if (!from || !plain_status(a.status())) return {};
   const Plain buffer(a, a.value[buf_parameter], true);
   if (!buffer) return {};
-  a.tell(handle.call(buffer.bytes(), [&](Communicator& communicator) {
-    return communicator.receive(buffer.data, buffer.bytes(), source, tag, buffer.number());
+  tell(a.status(), handle.call(buffer.bytes(), [&](Communicator& communicator) {
+    return communicator.receive(buffer.data, buffer.bytes(), from.source, from.tag, buffer.number());
   }));
   return py::none();
 }
@@ -41,112 +39,102 @@ py::object request_of(TransferHandle&& transfer) {
 }
 
 py::object begin_send(CommunicatorHandle& handle, const Arguments& a) {
-  const int dest = a.dest(handle.size());
-  const int tag = a.sent_tag(tag_parameter);
-  if (dest < 0 || tag < 0) return {};
+  const Arguments::To to = a.to(handle.size());
+  if (!to) return {};
   const Plain data(a, a.value[buf_parameter], false);
   if (!data) return {};
-  return request_of(MessageCalls(handle).begin_send(data.address(), data.bytes(), dest, tag, data.number(),
-                                                    false, a.owners()));
+  return request_of(MessageCalls(handle).begin_send(data.address(), data.bytes(), to.dest, to.tag,
+                                                    data.number(), false, a.owners()));
 }
 
 py::object begin_receive(CommunicatorHandle& handle, const Arguments& a) {
-  const int source = a.source(handle.size());
-  const int tag = a.received_tag(tag_parameter);
-  if (source == a.none || tag == a.none) return {};
+  const Arguments::From from = a.from(handle.size());
+  if (!from) return {};
   const Plain buffer(a, a.value[buf_parameter], true);
   if (!buffer) return {};
-  return request_of(MessageCalls(handle).begin_receive(buffer.address(), buffer.bytes(), source, tag,
-                                                       buffer.number(), a.owners()));
+  return request_of(MessageCalls(handle).begin_receive(buffer.address(), buffer.bytes(), from.source,
+                                                       from.tag, buffer.number(), a.owners()));
 }
 
 py::object send_receive(CommunicatorHandle& handle, const Arguments& a) {
-  const int dest = a.dest(handle.size());
-  const int sent_tag = a.sent_tag(sendtag_parameter);
-  const int source = a.source(handle.size());
-  const int received_tag = a.received_tag(recvtag_parameter);
-  if (dest < 0 || sent_tag < 0 || source < 0 || received_tag == a.none || a.wrong_status()) return {};
+  const Arguments::To to = a.to(handle.size(), sendtag_parameter);
+  const Arguments::From from = a.from(handle.size(), recvtag_parameter);
+  if (!to || !from || from.source == any_source || !plain_status(a.status())) return {};
   if (!a.asks(recvbuf_parameter)) return {};
   const Plain data(a, a.value[sendbuf_parameter], false);
   const Plain buffer(a, a.value[recvbuf_parameter], true);
   if (!data || !buffer || data.number() != buffer.number() || data.overlaps(buffer)) return {};
-  a.tell(handle.call(data.bytes() + buffer.bytes(), [&](Communicator& communicator) {
-    return communicator.send_receive(data.data, data.bytes(), dest, sent_tag, buffer.data, buffer.bytes(),
-                                     source, received_tag, buffer.number());
+  tell(a.status(), handle.call(data.bytes() + buffer.bytes(), [&](Communicator& communicator) {
+    return communicator.send_receive(data.data, data.bytes(), to.dest, to.tag, buffer.data, buffer.bytes(),
+                                     from.source, from.tag, buffer.number());
   }));
   return py::none();
 }
 
 /// What is sent is copied, so the receiver of it need not be waited for.
 py::object send_receive_replace(CommunicatorHandle& handle, const Arguments& a) {
-  const int dest = a.dest(handle.size());
-  const int sent_tag = a.sent_tag(sendtag_parameter);
-  const int source = a.source(handle.size());
-  const int received_tag = a.received_tag(recvtag_parameter);
-  if (dest < 0 || sent_tag < 0 || source == a.none || received_tag == a.none || a.wrong_status()) return {};
+  const Arguments::To to = a.to(handle.size(), sendtag_parameter);
+  const Arguments::From from = a.from(handle.size(), recvtag_parameter);
+  if (!to || !from || !plain_status(a.status())) return {};
   const Plain buffer(a, a.value[buf_parameter], true);
   if (!buffer) return {};
   const auto sent = std::make_shared<FrameBytes>(buffer.data, buffer.data + buffer.bytes());
-  a.tell(handle.call(2 * buffer.bytes(), [&](Communicator& communicator) {
+  tell(a.status(), handle.call(2 * buffer.bytes(), [&](Communicator& communicator) {
     const auto transfer =
-        communicator.begin_send(sent->data(), sent->size(), dest, sent_tag, buffer.number());
+        communicator.begin_send(sent->data(), sent->size(), to.dest, to.tag, buffer.number());
     if (!transfer->done) transfer->kept = sent;
-    return communicator.receive(buffer.data, buffer.bytes(), source, received_tag, buffer.number());
+    return communicator.receive(buffer.data, buffer.bytes(), from.source, from.tag, buffer.number());
   }));
   return py::none();
 }
 
 py::object probe(CommunicatorHandle& handle, const Arguments& a) {
-  const int source = a.source(handle.size());
-  const int tag = a.received_tag(tag_parameter);
-  if (source == a.none || tag == a.none || a.wrong_status()) return {};
-  a.tell(handle.call(SIZE_MAX, [&](Communicator& communicator) { return communicator.probe(source, tag); }));
+  const Arguments::From from = a.from(handle.size());
+  if (!from || !plain_status(a.status())) return {};
+  tell(a.status(), handle.call(SIZE_MAX, [&](Communicator& communicator) {
+    return communicator.probe(from.source, from.tag);
+  }));
   return py::bool_(true);
 }
 
 py::object probe_now(CommunicatorHandle& handle, const Arguments& a) {
-  const int source = a.source(handle.size());
-  const int tag = a.received_tag(tag_parameter);
-  if (source == a.none || tag == a.none || a.wrong_status()) return {};
+  const Arguments::From from = a.from(handle.size());
+  if (!from || !plain_status(a.status())) return {};
   Envelope found;
-  const bool any =
-      handle.call(0, [&](Communicator& communicator) { return communicator.probe_now(&found, source, tag); });
-  if (any) a.tell(found);
+  const bool any = handle.call(
+      0, [&](Communicator& communicator) { return communicator.probe_now(&found, from.source, from.tag); });
+  if (any) tell(a.status(), found);
   return py::bool_(any);
 }
 
 py::object send_object(CommunicatorHandle& handle, const Arguments& a) {
-  const int dest = a.dest(handle.size());
-  const int tag = a.sent_tag(tag_parameter);
-  if (dest < 0 || tag < 0) return {};
-  MessageCalls(handle).send_object(py::reinterpret_borrow<py::object>(a.value[obj_parameter]), dest, tag,
-                                   false);
+  const Arguments::To to = a.to(handle.size());
+  if (!to) return {};
+  MessageCalls(handle).send_object(py::reinterpret_borrow<py::object>(a.value[obj_parameter]), to.dest,
+                                   to.tag, false);
   return py::none();
 }
 
 py::object begin_send_object(CommunicatorHandle& handle, const Arguments& a) {
-  const int dest = a.dest(handle.size());
-  const int tag = a.sent_tag(tag_parameter);
-  if (dest < 0 || tag < 0) return {};
+  const Arguments::To to = a.to(handle.size());
+  if (!to) return {};
   return request_of(MessageCalls(handle).begin_send_object(
-      py::reinterpret_borrow<py::object>(a.value[obj_parameter]), dest, tag, false));
+      py::reinterpret_borrow<py::object>(a.value[obj_parameter]), to.dest, to.tag, false));
 }
 
 py::object receive_object(CommunicatorHandle& handle, const Arguments& a) {
-  const int source = a.source(handle.size());
-  const int tag = a.received_tag(tag_parameter);
-  if (source == a.none || tag == a.none || a.asks(buf_parameter) || a.wrong_status()) return {};
+  const Arguments::From from = a.from(handle.size());
+  if (!from || a.asks(buf_parameter) || !plain_status(a.status())) return {};
   Envelope envelope;
-  py::object object = MessageCalls(handle).receive_object(source, tag, &envelope);
-  a.tell(envelope);
+  py::object object = MessageCalls(handle).receive_object(from.source, from.tag, &envelope);
+  tell(a.status(), envelope);
   return object;
 }
 
 py::object begin_receive_object(CommunicatorHandle& handle, const Arguments& a) {
-  const int source = a.source(handle.size());
-  const int tag = a.received_tag(tag_parameter);
-  if (source == a.none || tag == a.none || a.asks(buf_parameter)) return {};
-  py::object made = request_of(MessageCalls(handle).begin_receive_object(source, tag));
+  const Arguments::From from = a.from(handle.size());
+  if (!from || a.asks(buf_parameter)) return {};
+  py::object made = request_of(MessageCalls(handle).begin_receive_object(from.source, from.tag));
   RequestObject::of(made.ptr())->is_object = Py_NewRef(Py_True);
   return made;
 }

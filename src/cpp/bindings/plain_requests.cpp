@@ -13,22 +13,29 @@ RequestObject* plain_request(PyObject* object) {
   return type == Known::get().request || type == Known::get().prequest ? RequestObject::of(object) : nullptr;
 }
 
-/// A persistent request of a collective call or a message, begun.
+bool is_null(const RequestObject& request) {
+  return !request.call && request.begun == nullptr;
+}
+
+/// Whether a persistent request of a collective call or a message may be started.
+bool can_start(const RequestObject& request) {
+  const Known& known = Known::get();
+  return is_null(request) && request.begin != nullptr &&
+         (Py_TYPE(request.begin) == known.collective_call ||
+          Py_TYPE(request.begin) == known.persistent_message);
+}
+
 py::object start(PyObject* object, PyObject* superfluous) {
   RequestObject* const request = plain_request(object);
   if (request == nullptr || superfluous != nullptr) return {};
-  const Known& known = Known::get();
   // Kept, as the request may be freed while the call begins: by an operator's function, or a thread that runs meanwhile.
   py::object begin;
   {
     const Critical own(object);
-    if (request->begin == nullptr || request->begun != nullptr || request->call) return {};
-    if (Py_TYPE(request->begin) != known.collective_call &&
-        Py_TYPE(request->begin) != known.persistent_message)
-      return {};
+    if (!can_start(*request)) return {};
     begin = py::reinterpret_borrow<py::object>(request->begin);
   }
-  if (Py_TYPE(begin.ptr()) == known.persistent_message) {
+  if (Py_TYPE(begin.ptr()) == Known::get().persistent_message) {
     auto begun = std::make_shared<TransferHandle>(core_of<PersistentMessage>(begin.ptr()).begin());
     const Critical own(object);
     request->call = std::move(begun);
@@ -38,10 +45,6 @@ py::object start(PyObject* object, PyObject* superfluous) {
   const Critical own(object);
   Py_XSETREF(request->begun, Py_NewRef(begin.ptr()));
   return py::none();
-}
-
-bool is_null(const RequestObject& request) {
-  return !request.call && request.begun == nullptr;
 }
 
 /// The call or message behind a Python object that a request stands for; null if it is something else.
@@ -59,16 +62,11 @@ BegunHandle* plain_begun(const RequestObject& request) {
   return request.begun == nullptr ? nullptr : handle_of(request.begun);
 }
 
-/// Whether a call may tell a status: it is none, or a Status.
-bool plain_status(PyObject* status) {
-  return status == nullptr || status == Py_None || Py_TYPE(status) == Known::get().status;
-}
-
-/// Fills in the status of a receive that has ended, if one is asked for.
+/// Fills in the status of a request that has ended, if one is given and the request was null or a receive.
 void tell_end(PyObject* status, const BegunHandle* ended) {
   if (status == nullptr || status == Py_None) return;
+  if (ended == nullptr) return tell(status, Envelope());
   const auto* const message = dynamic_cast<const TransferHandle*>(ended);
-  if (ended == nullptr) tell(status, Envelope());
   if (message == nullptr || message->transfer().sends) return;
   tell(status, message->transfer().envelope);
   if (message->transfer().cancelled && PyObject_SetAttr(status, Known::get().cancelled, Py_True) != 0)
@@ -146,48 +144,47 @@ py::object test(PyObject* object, PyObject* status) {
   return py::bool_(true);
 }
 
-/// The requests of a list or tuple; no object if ending one of them takes more. Another thread may change the list meanwhile.
-py::tuple plain_requests(PyObject* given) {
-  if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given))
-    return py::reinterpret_steal<py::tuple>(nullptr);
-  auto requests = py::reinterpret_steal<py::tuple>(PySequence_Tuple(given));
-  if (!requests) throw py::error_already_set();
+/// The requests of a list or tuple if each is as `wanted` says, else no object.
+template <class Wanted>
+py::tuple plain_requests(PyObject* given, const Wanted& wanted) {
+  py::tuple requests = items_of(given);
+  if (!requests) return requests;
   for (const py::handle& each : requests) {
     const RequestObject* const request = plain_request(each.ptr());
-    if (request == nullptr) return py::reinterpret_steal<py::tuple>(nullptr);
     const Critical own(each.ptr());
-    if (!is_null(*request) && plain_begun(*request) == nullptr)
-      return py::reinterpret_steal<py::tuple>(nullptr);
+    if (request == nullptr || !wanted(*request)) return py::reinterpret_steal<py::tuple>(nullptr);
   }
   return requests;
 }
 
-py::object wait_all(PyObject* given) {
-  const py::tuple requests = plain_requests(given);
-  if (!requests) return {};
+bool can_end(const RequestObject& request) {
+  return is_null(request) || plain_begun(request) != nullptr;
+}
+
+/// Waits for each. Returns false if another thread has started one anew; those before it are null.
+bool wait_for_each(const py::tuple& requests) {
   for (const py::handle& each : requests)
-    if (!wait(each.ptr(), nullptr))
-      return {};  // another thread has started it anew; those before it are null
-  return py::bool_(true);
+    if (!wait(each.ptr(), nullptr)) return false;
+  return true;
+}
+
+py::object wait_all(PyObject* given) {
+  const py::tuple requests = plain_requests(given, &can_end);
+  return requests && wait_for_each(requests) ? py::object(py::bool_(true)) : py::object();
 }
 
 /// As wait_all(), which returns an object for each.
 py::object wait_for_objects(PyObject* given) {
-  const py::tuple requests = plain_requests(given);
-  if (!requests) return {};
-  py::list objects(requests.size());
-  std::size_t place = 0;
-  for (const py::handle& each : requests) {
-    py::object object = wait_for_object(each.ptr(), nullptr);
-    if (!object) return {};
-    objects[place++] = std::move(object);
-  }
+  const py::tuple requests = plain_requests(given, &can_end);
+  if (!requests || !wait_for_each(requests)) return {};
+  py::list objects;
+  for (std::size_t i = 0; i < requests.size(); ++i) objects.append(py::none());
   return objects;
 }
 
 /// Waits until one has ended. Its place; no object if all are null.
 py::object wait_any(PyObject* given) {
-  const py::tuple requests = plain_requests(given);
+  const py::tuple requests = plain_requests(given, &can_end);
   if (!requests) return {};
   std::vector<Held> held;
   std::vector<BegunHandle*> active;
@@ -208,7 +205,7 @@ py::object wait_any(PyObject* given) {
 
 /// Whether all have ended; if so, they are null afterwards.
 py::object test_all(PyObject* given) {
-  const py::tuple requests = plain_requests(given);
+  const py::tuple requests = plain_requests(given, &can_end);
   if (!requests) return {};
   bool all = true;
   for (const py::handle& each : requests) {
@@ -217,24 +214,12 @@ py::object test_all(PyObject* given) {
     all = held.ended(each.ptr()) && all;  // each goes on
   }
   if (!all) return py::bool_(false);
-  return wait_all(given);
+  return wait_for_each(requests) ? py::object(py::bool_(true)) : py::object();
 }
 
-/// Starts persistent requests.
 py::object start_all(PyObject* given) {
-  if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given)) return {};
-  const auto requests = py::reinterpret_steal<py::tuple>(PySequence_Tuple(given));
-  if (!requests) throw py::error_already_set();
-  const Known& known = Known::get();
-  for (const py::handle& each : requests) {
-    const RequestObject* const request = plain_request(each.ptr());
-    if (request == nullptr) return {};
-    const Critical own(each.ptr());
-    if (!is_null(*request) || request->begin == nullptr ||
-        (Py_TYPE(request->begin) != known.collective_call &&
-         Py_TYPE(request->begin) != known.persistent_message))
-      return {};
-  }
+  const py::tuple requests = plain_requests(given, &can_start);
+  if (!requests) return {};
   for (const py::handle& each : requests)
     if (!start(each.ptr(), nullptr))
       throw ArgumentError("request", "one that is active", "one that has ended");

@@ -61,10 +61,8 @@ void register_messages(py::module_& module) {
            synchronous, py::arg("kept") = py::none())
       .def("begin_receive", method(&MessageCalls::begin_receive), py::arg("buffer"), nbytes, source, tag,
            type, py::arg("kept") = py::none())
-      .def("persistent_send", method(&MessageCalls::persistent_send), py::arg("data"), nbytes, dest, tag,
-           type, synchronous, py::arg("kept") = py::none())
-      .def("persistent_receive", method(&MessageCalls::persistent_receive), py::arg("buffer"), nbytes, source,
-           tag, type, py::arg("kept") = py::none())
+      .def("persistent_message", method(&MessageCalls::persistent), py::arg("sends"), py::arg("data"), nbytes,
+           py::arg("peer"), tag, type, py::arg("synchronous"), py::arg("kept"))
       .def("send_object", method(&MessageCalls::send_object), py::arg("object"), dest, tag, synchronous)
       .def("begin_send_object", method(&MessageCalls::begin_send_object), py::arg("object"), dest, tag,
            synchronous)

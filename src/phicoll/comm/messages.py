@@ -240,47 +240,46 @@ class PointToPoint:
 
     # Buffers, again and again.
 
-    def _prepare_send(self, begin: Any, buf: Any, dest: int, tag: int, synchronous: bool = False) -> Any:
-        """What a persistent send begins: ``begin(buf, dest, tag)`` if the buffer is packed each time."""
+    def _prepare_message(
+        self, begin: Any, buf: Any, peer: int, tag: int, *, sends: bool, synchronous: bool = False
+    ) -> Any:
+        """What a persistent request begins: ``begin(buf, peer, tag)`` if the buffer is packed each time."""
         core = self._whole
-        message = message_of(buf, dest, writable=False)
-        prepared = core.persistent_send(
+        message = message_of(buf, peer, writable=not sends)
+        where = dest_and_tag(peer, tag) if sends else source_and_tag(peer, tag)
+        prepared = core.persistent_message(
+            sends,
             message.address,
             message.nbytes,
-            *dest_and_tag(dest, tag),
+            *where,
             message.type_number,
             synchronous,
             message.memory,
         )
-        return prepared if message.packed is None else partial(begin, buf, dest, tag)
+        return prepared if message.packed is None else partial(begin, buf, peer, tag)
 
     def Send_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
         """A request that begins :meth:`Isend` each time it is started."""
-        return Prequest._to_begin(self._prepare_send(self.Isend, buf, dest, tag))
+        return Prequest._to_begin(self._prepare_message(self.Isend, buf, dest, tag, sends=True))
 
     def Ssend_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
         """A request that begins :meth:`Issend` each time it is started."""
-        return Prequest._to_begin(self._prepare_send(self.Issend, buf, dest, tag, True))
+        return Prequest._to_begin(
+            self._prepare_message(self.Issend, buf, dest, tag, sends=True, synchronous=True)
+        )
 
     def Bsend_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
         """A request that begins :meth:`Ibsend` each time it is started."""
-        self._prepare_send(self.Ibsend, buf, dest, tag)
+        self._prepare_message(self.Ibsend, buf, dest, tag, sends=True)  # for its checks
         return Prequest._to_begin(partial(self.Ibsend, buf, dest, tag))
 
     def Rsend_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
         """A request that begins :meth:`Irsend` each time it is started."""
-        return Prequest._to_begin(self._prepare_send(self.Irsend, buf, dest, tag))
+        return Prequest._to_begin(self._prepare_message(self.Irsend, buf, dest, tag, sends=True))
 
     def Recv_init(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Prequest:
         """A request that begins :meth:`Irecv` each time it is started."""
-        core = self._whole
-        message = message_of(buf, source, writable=True)
-        prepared = core.persistent_receive(
-            message.address, message.nbytes, *source_and_tag(source, tag), message.type_number, message.memory
-        )
-        return Prequest._to_begin(
-            prepared if message.packed is None else partial(self.Irecv, buf, source, tag)
-        )
+        return Prequest._to_begin(self._prepare_message(self.Irecv, buf, source, tag, sends=False))
 
     # Objects.
 
