@@ -258,9 +258,8 @@ def opened(
         dtype = dtype_of(datatype, argument) if datatype is not None else np.dtype("B")
         return counts if counts is not None else 0, displacements, dtype, None, None
     memory, packed = memory_of(buffer, writable, argument)
-    if (
-        datatype is None or memory.dtype.hasobject
-    ):  # references to objects are no bytes, whatever type is named
+    # References to objects are no bytes, whatever type is named.
+    if datatype is None or memory.dtype.hasobject:
         dtype = fixed_size(memory.dtype, argument)
     else:
         dtype = dtype_of(datatype, argument)

@@ -82,8 +82,14 @@ class Alone:
         pass
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if kind is not None and self.core.size > 1 and not self.core.closed:
-            self.core.fail(f"raised {kind.__name__}: {error}")
+        if kind is not None:
+            fail_alone(self.core, error)
+
+
+def fail_alone(core: Any, error: BaseException) -> None:
+    """Break the group, unless it has no other rank, by an error that only this one may have seen."""
+    if core.size > 1 and not core.closed:
+        core.fail(f"raised {type(error).__name__}: {error}")
 
 
 def root_of(core: Any, root: Any) -> int:

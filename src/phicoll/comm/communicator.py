@@ -518,7 +518,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         try:
             return functools.reduce(op, objects)
         except BaseException as error:  # a context would take as long as the rest of a small call
-            self._alone().__exit__(type(error), error, None)
+            calls.fail_alone(self._core, error)
             raise
 
     # Memory and algorithms.
