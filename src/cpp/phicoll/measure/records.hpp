@@ -41,7 +41,7 @@ class RecordWriter {
  public:
   /// Opens `path` ("-": standard output) for appending. An existing file must be a results file of phicoll, which
   /// no other run is writing (flock). An unfinished last line is ended before the first record, which is then whole.
-  /// Throws ArgumentError("output"), for a device or FIFO only with `resume`.
+  /// Throws ArgumentError("output"); with `resume` also for a device or FIFO.
   explicit RecordWriter(const std::string& path, bool resume = false);
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;

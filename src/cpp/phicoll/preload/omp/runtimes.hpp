@@ -86,8 +86,8 @@ struct Caller {
 /// The functions that the object with this address reaches. The first call of an object also looks at what all objects
 /// import. Ends the process if there is no such function, as the dynamic linker would have.
 const Caller& caller(const void* address, bool kmp);
-/// Keeps the runtimes that callers know from being unloaded. Called before any object is: a pointer to the object is not asked for when a
-/// caller is met, as the dynamic linker gives it only once no thread runs constructors.
+/// Keeps the runtimes that callers know from being unloaded. Called before any object is closed, not when a caller is met: the dynamic
+/// linker gives a handle of an object only once no thread runs constructors.
 void keep_runtimes();
 /// Whether this process has several runtimes, so that a callee is not known by its team.
 bool several_runtimes();
