@@ -51,13 +51,14 @@ def test_rank_processes_start_without_standard_streams(closed, words, tmp_path):
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_nothing_of_a_group_by_name_has_a_standard_streams_number(rank, tmp_path):
-    """Rank 0, which comes first, serves the name; the other gets the group's memory from it."""
+    """Rank 0, which comes first, serves the name; the other gets the group's memory from it, before the barrier."""
     name = f"streams-{os.getpid()}-{rank}"
     code = f"""
         import os, sys
         import phicoll._core as core
         rank = int(sys.argv[1])
         group = core.attach("{name}", 2, rank, 1 << 24, 1 << 24)
+        group.barrier().run()
         free = [number for number in range(3) if not os.path.exists(f"/proc/self/fd/{{number}}")]
         group.close()
         os._exit(0 if rank != {rank} or free == [0, 1, 2] else 1)
