@@ -36,6 +36,8 @@ TOLD_APART = "broadcast,allgather"
 SIZES = "4K,16K,64K,256K,1M,2M"
 #: Smaller calls have another limit: the transfer of a line.
 LEAST_BYTES = 4 << 10
+#: Of all rings together. A group's region has 64 MB.
+MOST_BYTES = 48 << 20
 #: How many loops of each kind, through the caches and past them, take part in a report's rounds: the former suit near
 #: CPUs, the latter far ones, and a virtual machine's CPUs move.
 FEW = 2
@@ -78,6 +80,14 @@ def possible(values: dict[str, object]) -> bool:
     return all(has(wanted[str(v)]) for v in values.values() if v in wanted)
 
 
+def fits(point: Point, values: dict[str, object]) -> bool:
+    """Whether the rings have room in a group's shared memory: in most operations each rank has one, else one for each
+    other rank."""
+    for_each_other = point.operation == "alltoall" or "parts" in values
+    rings = point.ranks * (point.ranks - 1 if for_each_other else 1)
+    return rings * int(str(values["ring"])) <= MOST_BYTES
+
+
 def loop(values: dict[str, object]) -> str:
     return LOOP + "".join(f":{name}={value}" for name, value in values.items())
 
@@ -96,7 +106,7 @@ def variations(point: Point) -> list[str]:
         if point.operation == "allreduce":
             found.append(base | {"parts": "slices"})
             found.append(base | {"parts": "slices", "ring": 2 << 20})
-    return list(dict.fromkeys(loop(values) for values in found if possible(values)))
+    return list(dict.fromkeys(loop(values) for values in found if possible(values) and fits(point, values)))
 
 
 def limited(point: Point) -> bool:

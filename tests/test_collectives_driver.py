@@ -289,6 +289,23 @@ def test_a_system_that_does_not_start_is_told_and_the_others_go_on() -> None:
     assert set(taken.subjects()) == {"phicoll", "quick"}
 
 
+def test_a_report_says_at_once_who_took_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    systems = MadeUpSystems()
+    start = systems.start_mpi
+
+    def refuse(name: str, ranks: int, start_s: float) -> MadeUpPeer:
+        if name == "slow":
+            raise PeerError("no libmpi.so")
+        return start(name, ranks, start_s)
+
+    systems.start_mpi = refuse  # type: ignore[method-assign]
+    monkeypatch.setattr(collectives, "Systems", lambda *given, **named: systems)
+    assert collectives.report(arguments(tmp_path), [0, 1], [2], NAMES) == 0
+    page = (tmp_path / "README.md").read_text()
+    assert page.index("**Without slow, which took no part") < page.index("## The machine")
+    assert "no libmpi.so" in page
+
+
 def arguments(folder: Path, **options: Any) -> argparse.Namespace:
     plain = {
         "report": folder, "full": False, "sizes": "8,1M", "operations": "broadcast,scan", "again": False, "seed": 1,
@@ -408,6 +425,15 @@ def test_a_report_tries_all_bare_loops_and_keeps_the_best_few_as_limits(
     systems.seconds = interrupted  # type: ignore[method-assign]
     assert collectives.report(arguments(tmp_path, **options), [0, 1], [2], NAMES) == 130
     assert "interrupted by SIGINT" in (tmp_path / "README.md").read_text()
+
+
+def test_loops_whose_rings_do_not_fit_are_not_tried() -> None:
+    (few,), (many,) = (points_of("alltoall", sizes=[2 << 20], ranks=ranks) for ranks in (2, 8))
+    assert any("ring=4194304" in loop for loop in bare_loops.variations(few))
+    # 56 rings of 1 MB and more are over the 64 MB of a group's region.
+    assert {loop.split("ring=")[1].split(":")[0] for loop in bare_loops.variations(many)} == {
+        "16384", "32768", "262144",
+    }  # fmt: skip
 
 
 def test_a_point_has_limits_only_if_all_loops_were_tried_there() -> None:
