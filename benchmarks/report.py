@@ -154,8 +154,12 @@ def index_parts(
     ended = [one for one in (settings.ended, taken.ended, compared.ended) if one.startswith("interrupted")]
     if ended:
         parts.append(f"**The run was {ended[0]}; this is what it had by then.**")
-    if absent := [name for name in settings.mpis if taken.ns and not any(name in by for by in taken.ns.values())]:
-        parts.append(f"**Without {' and '.join(absent)}, which took no part at any point: \"Took no part\" says why.**")
+    if absent := [
+        name for name in settings.mpis if taken.ns and not any(name in by for by in taken.ns.values())
+    ]:
+        parts.append(
+            f'**Without {" and ".join(absent)}, which took no part at any point: "Took no part" says why.**'
+        )
     if taken.ns and not taken.made:
         parts.append(
             "**The samples do not say how they were made: the settings are those of the command that wrote this report "
