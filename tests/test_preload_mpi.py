@@ -687,11 +687,12 @@ def test_a_compiler_that_fails_is_one_line_with_its_first_error(
 def test_a_library_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "9"\n')
-    log = tmp_path / "log"
+    log, empty = tmp_path / "log", tmp_path / "empty.so"
+    subprocess.run(["gcc", "-shared", "-x", "c", "/dev/null", "-o", empty], check=True)
     fake_mpicc(
         tmp_path,
         f'[ "$1" = -show ] && echo cc -I{tmp_path} && exit 0\n'
-        f'echo built >> {log}\nwhile [ "$1" != -o ]; do shift; done; touch "$2"',
+        f'echo built >> {log}\nwhile [ "$1" != -o ]; do shift; done; cp {empty} "$2"',
     )
     found = mpi.find_mpi(str(tmp_path / "mpicc"))
     library = mpi.build(found)
@@ -700,7 +701,12 @@ def test_a_library_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert log.read_text() == "built\n"
     (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "10"\n')
     assert mpi.build(mpi.find_mpi(str(tmp_path / "mpicc"))) != library
-    assert log.read_text() == "built\nbuilt\n"
+    assert log.read_text() == "built\n" * 2
+    for cut in (0, 32, empty.stat().st_size - 1):
+        os.truncate(library, cut)
+        assert mpi.build(found) == library
+        assert library.stat().st_size == empty.stat().st_size
+    assert log.read_text() == "built\n" * 5
 
 
 def test_a_program_linked_with_the_standard_abi_wants_its_own_compiler(

@@ -17,6 +17,7 @@ import phicoll._core as _core
 from phicoll.errors import ResourceError
 from phicoll.preload.programs import (
     become,
+    is_whole,
     native_folder,
     needed_libraries,
     preloadable_programs,
@@ -140,7 +141,7 @@ def build(mpi: Mpi) -> Path:
     for source in [*sources, native / "phicoll" / "preload" / "engine.hpp"]:
         key.update(source.read_bytes())
     library = cache_folder() / f"libphicoll-mpi-{mpi.version}-{key.hexdigest()[:16]}.so"
-    if library.is_file():
+    if is_whole(library):
         return library
     library.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
@@ -160,6 +161,8 @@ def build(mpi: Mpi) -> Path:
             lines = done.stderr.splitlines()
             first = next((line for line in lines if "error" in line.lower()), "".join(lines[-1:]))
             raise ResourceError(f"{mpi.mpicc} cannot compile the library for {mpi.version}: {first.strip()}")
+        with made.open("rb") as file:
+            os.fsync(file.fileno())  # so that no loss of power leaves a library that is cut short
         made.replace(library)
     return library
 

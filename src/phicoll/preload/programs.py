@@ -16,7 +16,7 @@ from phicoll.errors import ArgumentError, ResourceError
 from phicoll.foundations import programs
 from phicoll.foundations.streams import say
 
-__all__ = ["become", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
+__all__ = ["become", "is_whole", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
 
 #: e_machine of the ELF header.
 MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -60,6 +60,16 @@ def elf_header(program: Path) -> bytes:
     except OSError:
         return b""
     return page if len(page) >= 64 and page[:4] == b"\x7fELF" and page[5] == 1 else b""
+
+
+def is_whole(library: Path) -> bool:
+    """Whether an ELF file has all of its bytes: its last part is the table of its sections."""
+    page = elf_header(library)
+    if not page:
+        return False
+    offset = struct.unpack_from("<Q", page, 40)[0]
+    size, count = struct.unpack_from("<HH", page, 58)
+    return 0 < offset <= offset + size * count <= library.stat().st_size
 
 
 def reason(program: Path, page: bytes) -> str | None:
