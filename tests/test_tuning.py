@@ -833,3 +833,21 @@ def test_why_names_a_number_at_which_another_rule_turns_too(phicoll_command, tmp
     text = phicoll_command("why", "allreduce", "--ranks", "2", "--size", "2M", env=env).stdout
     assert "read where it lies" in text
     assert "direct=1048576" in text
+
+
+def test_why_says_from_where_on_blocks_are_stored_where_they_go(phicoll_command, tmp_path: Path):
+    env = {"XDG_CACHE_HOME": str(tmp_path), "PHICOLL_CALIBRATION": "read"}
+
+    def why(operation: str, size: str) -> str:
+        return phicoll_command("why", operation, "--ranks", "2", "--size", size, env=env).stdout
+
+    for operation, below, at in (
+        ("allgather", "32K", "64K"),
+        ("alltoall", "1K", "256K"),
+        ("gather", "64K", "128K"),
+    ):
+        assert "stored where they go" not in why(operation, below)
+        assert "stored where they go" in why(operation, at)
+    assert "65,535" in why("allgather", "32K")
+    assert "65,536" in why("allgather", "256K")
+    assert "read where it lies" in why("scatter", "4M")

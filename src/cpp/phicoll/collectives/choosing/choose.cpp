@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "phicoll/collectives/choosing/rules.hpp"
 #include "phicoll/collectives/registry/family.hpp"
@@ -99,15 +100,26 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
   choice.spec = with_direct(copied, shape, facts.operation, "");
   if (choice.spec == copied) return choice;
   const std::size_t from = direct_at(shape, facts.operation);
+  const auto puts = [](const std::pair<std::string, std::string>& value) {
+    return value.first == "put" && value.second != "0";
+  };
+  const bool can_put = std::any_of(choice.spec.values.begin(), choice.spec.values.end(), puts);
+  const std::size_t put = can_put ? static_cast<std::size_t>(put_at(shape, facts.operation)) : 0;
   const bool below = facts.known && facts.bytes < from;
   if (below ? from - 1 < choice.most : from >= choice.least)
     rules::note_number(choice, rules::Numbers(shape.host()).at(&HostNumbers::direct));
-  if (below) {
+  if (below)
     choice.most = std::min(choice.most, from - 1);
-    return choice;
-  }
-  if (facts.known) choice.least = std::max(choice.least, from);
-  choice.why += "; large data that all ranks reach is read where it lies";
+  else if (facts.known)
+    choice.least = std::max(choice.least, from);
+  const bool before_put = facts.known && facts.bytes < put;
+  if (before_put)
+    choice.most = std::min(choice.most, put - 1);
+  else if (facts.known)
+    choice.least = std::max(choice.least, put);
+  if (put != 0 && !before_put)
+    choice.why += "; blocks are stored where they go if all ranks reach both buffers";
+  if (!below) choice.why += "; large data that all ranks reach is read where it lies";
   return choice;
 }
 
