@@ -254,7 +254,7 @@ TEST_F(Calibration, AFileThatIsNoneOfThisHostsIsReplaced) {
 
 TEST_F(Calibration, AnotherVersionsFileIsLeftAlone) {
   std::string older = calibration_file();
-  older.replace(older.rfind("calibration-9-"), 14, "calibration-0-");
+  older.replace(older.rfind("calibration-10-"), 15, "calibration-0-");
   write_file("");
   ASSERT_EQ(unlink(calibration_file().c_str()), 0);
   std::ofstream(older) << file_with("number rotate 4099\n");
@@ -600,6 +600,35 @@ TEST_F(Calibration, AGroupsShapeSaysWhichSizesItLacks) {
   EXPECT_TRUE(lacks_numbers(stored, shape_on({0, 1, 0, 1}), 8));
   EXPECT_FALSE(lacks_numbers(HostNumbers(), shape_on({0, 0}), 8));
   EXPECT_FALSE(lacks_numbers(HostNumbers(), Shape::unknown(2, true), 1));
+}
+
+TEST_F(Calibration, RanksOfTwoCoresMeasureIfThereAreSome) {
+  std::vector<Place> places(4);  // as siblings are numbered on many hosts: 0 and 1 are one core
+  for (int r = 0; r < 4; ++r) {
+    places[static_cast<std::size_t>(r)].cpu = r;
+    places[static_cast<std::size_t>(r)].core = r / 2;
+  }
+  EXPECT_EQ(calibrating_peer(Shape(places)), 2);
+  places[2].package = places[3].package = 1;  // whose cores are numbered from 0 again
+  places[2].core = places[3].core = 0;
+  EXPECT_EQ(calibrating_peer(Shape(places)), 2);
+  places.resize(2);
+  EXPECT_EQ(calibrating_peer(Shape(places)), 1);
+  EXPECT_EQ(calibrating_peer(shape_on({0, 0, 1})), 2) << "cores are not known";
+  EXPECT_EQ(calibrating_peer(shape_on({0, 0})), -1);
+}
+
+TEST_F(Calibration, AGroupThatSpansCachesIsNotCoveredByNearNumbers) {
+  std::vector<Place> places(2);
+  places[1].cpu = places[1].core = places[1].l3 = 1;
+  places[0].cpu = places[0].core = places[0].l3 = 0;
+  HostNumbers stored;
+  stored.state = HostNumbers::measured;
+  stored.near_seen = 1;
+  stored.sizes_seen = HostNumbers::seen_in(false, HostNumbers::pair);
+  EXPECT_TRUE(lacks_numbers(stored, Shape(places), 8));
+  places[1].l3 = 0;
+  EXPECT_EQ(lacks_numbers(stored, Shape(places), 8), os::virtualisation() != "none");
 }
 
 // As an MPI's launcher binds them.

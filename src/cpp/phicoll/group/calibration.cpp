@@ -29,7 +29,7 @@ namespace {
 
 // Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a number
 // changes, or the order of host_number_fields, by which the file says which were measured.
-constexpr const char* version = "9";
+constexpr const char* version = "10";
 // How often a measurement is tried that the user asked for.
 constexpr int attempts = 3;
 constexpr const char* variable = "PHICOLL_CALIBRATION";
@@ -208,9 +208,15 @@ HostNumbers::Sharing sharing_of(const Shape& shape) {
 }
 
 bool lacks_numbers(const HostNumbers& stored, const Shape& shape, int cpus) {
-  if (cpus < 2 || calibrating_peer(shape) < 0) return false;
-  // A virtual machine's CPUs move: near CPUs may become far ones, or far ones near, which its file may not cover.
-  const bool one = (stored.near_seen != 0) != (stored.far_seen != 0) && os::virtualisation() != "none";
+  const int peer = calibrating_peer(shape);
+  if (cpus < 2 || peer < 0) return false;
+  // A file of near CPUs alone does not cover far ones, nor the other way round. A virtual machine's CPUs move, so its groups find out
+  // what they have. Elsewhere a group that spans caches or packages is likely to be far, and another one near.
+  const Place& first = shape[0];
+  const Place& other = shape[peer];
+  const bool apart = first.l3 != other.l3 || first.package != other.package;
+  const bool uncovered = os::virtualisation() != "none" || (apart ? stored.far_seen : stored.near_seen) == 0;
+  const bool one = (stored.near_seen != 0) != (stored.far_seen != 0) && uncovered;
   const HostNumbers::Sharing sharing = sharing_of(shape);
   const auto lacks = [&](std::int64_t state_seen, bool far) {
     return state_seen != 0 && (stored.sizes_seen & HostNumbers::seen_in(far, sharing)) == 0;
@@ -247,9 +253,13 @@ bool store_numbers(const HostNumbers& numbers, const std::string& how) {
 }
 
 int calibrating_peer(const Shape& shape) {
-  for (int r = 1; r < shape.size(); ++r)
-    if (!shape.share_cpu(0, r)) return r;
-  return -1;
+  int beside = -1;
+  for (int r = 1; r < shape.size(); ++r) {
+    if (shape.share_cpu(0, r)) continue;
+    if (shape[r].core < 0 || shape[r].core != shape[0].core || shape[r].package != shape[0].package) return r;
+    if (beside < 0) beside = r;
+  }
+  return beside;
 }
 
 HostNumbers calibrated(Communicator& ranks, const Calibrating& what, bool anew) {
@@ -287,11 +297,11 @@ HostNumbers calibrate_host() {
   if (calibration_use() != CalibrationUse::on)
     throw ArgumentError(variable, std::string("'") + std::getenv(variable) + "'",
                         "on, to measure the host's numbers");
-  const std::vector<int> cpus = os::allowed_cpus();
-  if (cpus.size() < 2)
+  if (os::allowed_cpus().size() < 2)
     throw ResourceError("calibration: this process may use one CPU; two ranks need one each");
+  const Shape cores = shape_on_host(2, "scatter");
   GroupOptions options;
-  options.placement = std::to_string(cpus[0]) + "," + std::to_string(cpus[1]);
+  options.placement = std::to_string(cores[0].cpu) + "," + std::to_string(cores[1].cpu);
   options.tuning = "none";
   HostNumbers numbers;
   for (const int ranks : {2, 4, 8}) {

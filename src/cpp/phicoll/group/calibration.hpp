@@ -80,7 +80,7 @@ std::atomic<int>& disturbed_percent();
 /// The numbers with the defaults of all that is measured.
 HostNumbers without_measured(HostNumbers numbers);
 
-/// The rank with which rank 0 measures: the first not known to be on rank 0's CPU; -1 if there is none.
+/// The rank with which rank 0 measures: the first not known to be on rank 0's core, else on its CPU; -1 if there is none.
 int calibrating_peer(const Shape& shape);
 
 /// Returns on rank 0 of `ranks` the numbers to pass on: the file's if it has them by now, else measured with the
@@ -91,7 +91,7 @@ HostNumbers calibrated(Communicator& ranks, const Calibrating& what, bool anew);
 /// Which sizes serve a group.
 HostNumbers::Sharing sharing_of(const Shape& shape);
 
-/// Measures anew between two, four and eight threads of this process on two CPUs, without a tuning table, and stores the
+/// Measures anew between two, four and eight threads of this process on CPUs of two cores, without a tuning table, and stores the
 /// numbers; tries a few times if disturbed. Throws ResourceError if only one CPU may be used, and ArgumentError if
 /// PHICOLL_CALIBRATION is not on.
 HostNumbers calibrate_host();

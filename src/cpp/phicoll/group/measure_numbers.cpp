@@ -69,8 +69,8 @@ constexpr Operation proved_operations[] = {
     Operation::allgather, Operation::allreduce, Operation::broadcast,
     Operation::alltoall,  Operation::reduce,    Operation::gather,
     Operation::scatter,   Operation::scan,      Operation::reduce_scatter};
-constexpr std::size_t proved_sizes[] = {4 * kb,  8 * kb,   16 * kb,  32 * kb,
-                                        64 * kb, 128 * kb, 256 * kb, 512 * kb};
+constexpr std::size_t proved_sizes[] = {kb / 2,  kb,      2 * kb,   4 * kb,   8 * kb,  16 * kb,
+                                        32 * kb, 64 * kb, 128 * kb, 256 * kb, 512 * kb};
 // A way that loses so much at the largest size compared begins well beyond it.
 constexpr std::int64_t far_beyond = 150;
 // Time that the system's own work may take without counting as a disturbance.
@@ -502,7 +502,7 @@ class NumberTrials {
     if (at == now && whole)
       while (at < of.size() && slower(above, below, of[at])) ++at;
     if (at == now) return whole;
-    const std::size_t bytes = at == 0             ? of.front() / 2
+    const std::size_t bytes = at == 0             ? of.front()
                               : at < of.size()    ? (of[at - 1] + of[at]) / 2
                               : loss > far_beyond ? of.back() * 8
                                                   : of.back() * 2;
@@ -570,7 +570,7 @@ class NumberTrials {
       taking_part.push_back(specs.size());
       specs.push_back(family(trial.operation).parse(trial.spec));
     }
-    const int calls = calls_of(round_bytes, bytes, 64);
+    const int calls = calls_of(round_bytes, bytes, alone() ? 64 : shared_calls);
     for (std::size_t round = 0; round < rounds; ++round) {
       if (round == first_rounds) {
         taking_part = {now};
@@ -601,12 +601,12 @@ class NumberTrials {
   }
   bool alone() const { return what_.sizes == H::pair || what_.copies; }
   std::int64_t clear() const { return alone() ? clear_gain : clear_shared_gain; }
-  int calls_of(std::size_t all, std::size_t bytes, std::size_t most) const {
-    return static_cast<int>(
-        std::max<std::size_t>(2, std::min(alone() ? most : std::min(most, shared_calls), all / bytes)));
+  static int calls_of(std::size_t all, std::size_t bytes, std::size_t most) {
+    return static_cast<int>(std::max<std::size_t>(2, std::min(most, all / bytes)));
   }
 
-  /// Makes the algorithm at its first use, and turns its ring.
+  /// Makes the algorithm at its first use, and turns its ring. Ranks that share CPUs do so, too: of two ways that are as fast, the
+  /// one with the shorter ring would seem faster.
   void warm(const Trial& trial, const AlgorithmSpec& spec, std::size_t bytes) {
     const std::string key = std::string(to_string(trial.operation)) + trial.spec;
     const bool first = std::find(warmed_.begin(), warmed_.end(), key) == warmed_.end();
