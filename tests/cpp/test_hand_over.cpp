@@ -22,6 +22,9 @@ struct HandOverProbe {
     return hand_over.far_;
   }
   unsigned looks() const { return hand_over.looks_; }
+  std::uint64_t looked_at() const { return hand_over.looked_at_; }
+  /// As if the last look were long ago.
+  void rest() { hand_over.looked_at_ = arch::cycles() - (std::uint64_t{1} << 62); }
   int peer() const { return hand_over.peer_; }
   std::uint32_t from_memory() const { return hand_over.from_memory_; }
 };
@@ -31,6 +34,8 @@ namespace {
 constexpr std::uint32_t memory = 300;
 constexpr std::uint32_t near = 70;
 constexpr std::uint32_t far = 320;
+// Some thousand times of its lines are not over in a test.
+constexpr std::uint32_t slow_memory = std::uint32_t{1} << 30;
 
 TEST(HandOver, StoresPastTheCachesWhereALineFromAPeerTakesAsLongAsOneFromMemory) {
   HandOverProbe probe;
@@ -123,6 +128,7 @@ TEST(HandOver, LooksSeldomOnceItKnows) {
   const auto calls = [&](std::uint64_t from, std::uint64_t to, std::size_t bytes) {
     for (std::uint64_t call = from; call < to; ++call) {
       ranks.call(1, call);
+      probe.rest();
       probe.hand_over.far(bytes, *ranks.control, 0, call);
     }
   };
@@ -135,6 +141,54 @@ TEST(HandOver, LooksSeldomOnceItKnows) {
   EXPECT_GE(probe.looks(), second + 10) << "every megabyte";
 }
 
+TEST(HandOver, LooksNoSoonerThanSomeTimeAfterTheLastOneOnceItKnows) {
+  Ranks ranks(2);
+  HandOverProbe probe;
+  const auto calls = [&](std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t call = from; call < to; ++call) {
+      ranks.call(1, call);
+      probe.hand_over.far(std::size_t{2} << 20, *ranks.control, 0, call);
+    }
+  };
+  calls(1, 20);
+  EXPECT_GE(probe.looks(), 4u) << "the first ones do not wait";
+  probe.after(near, slow_memory);
+  const std::uint64_t last = probe.looked_at();
+  calls(20, 320);
+  EXPECT_EQ(probe.looked_at(), last);
+  probe.rest();
+  const std::uint64_t rested = probe.looked_at();
+  calls(320, 321);
+  const std::uint64_t next = probe.looked_at();
+  EXPECT_NE(next, rested);
+  calls(321, 400);
+  EXPECT_EQ(probe.looked_at(), next) << "the time begins anew";
+}
+
+TEST(HandOver, NorAtOnePeersWord) {
+  struct alignas(arch::stride_bytes) Line {
+    Word<std::uint64_t> taken;
+  } line{};
+  HandOverProbe probe;
+  const auto pieces = [&](std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t piece = from; piece < to; ++piece) {
+      line.taken.atomic().store(piece, std::memory_order_relaxed);
+      arch::evict_line(&line);
+      probe.hand_over.way(std::size_t{2} << 20, line.taken);
+    }
+  };
+  pieces(1, 20);
+  EXPECT_GE(probe.looks(), 4u);
+  probe.after(near, slow_memory);
+  const std::uint64_t last = probe.looked_at();
+  pieces(20, 320);
+  EXPECT_EQ(probe.looked_at(), last);
+  probe.rest();
+  const std::uint64_t rested = probe.looked_at();
+  pieces(320, 321);
+  EXPECT_NE(probe.looked_at(), rested);
+}
+
 TEST(HandOver, LooksAtEveryPeerInTurnButNotAtThoseOnItsOwnCpu) {
   Ranks ranks(4);
   for (int r = 0; r < 4; ++r) ranks.control->set_cpu(r, r % 3);  // 3 shares rank 0's
@@ -142,6 +196,7 @@ TEST(HandOver, LooksAtEveryPeerInTurnButNotAtThoseOnItsOwnCpu) {
   std::vector<int> seen(4, 0);
   for (std::uint64_t call = 1; call < 2000; ++call) {
     for (int r = 1; r < 4; ++r) ranks.call(r, call);
+    probe.rest();
     probe.hand_over.far(4096, *ranks.control, 0, call);
     ++seen[static_cast<std::size_t>(probe.peer())];
   }
@@ -162,6 +217,7 @@ TEST(HandOver, RanksThatRoamDoNotLookAtThoseNotedOnTheirCpu) {
     ranks.control->note_cpu(2, here);
     ranks.control->note_cpu(3, here + 1);
     for (int r = 1; r < 4; ++r) ranks.call(r, call);
+    probe.rest();
     probe.hand_over.far(4096, *ranks.control, 0, call);
     if (os::current_cpu() == here) ++seen[static_cast<std::size_t>(probe.peer())];
   }
@@ -186,6 +242,7 @@ TEST(HandOver, WhereRanksShareCpusOneThatFindsOthersFarTellsAll) {
     ranks.control->configure(3, false, cpus, 0);
     HandOverProbe one;
     for (int i = 0; i < 4; ++i) one.after(40, 40);
+    one.rest();
     ranks.call(1, 1);
     one.hand_over.far(std::size_t{1} << 20, *ranks.control, 0, 1);
     EXPECT_EQ(one.looks(), 5u);
@@ -199,9 +256,11 @@ TEST(HandOver, WhereRanksShareCpusOneThatFindsOthersNearIsToldThatTheyAreFar) {
     ranks.control->configure(3, false, cpus, 0);
     HandOverProbe one;
     for (int i = 0; i < 4; ++i) one.after(near, memory);
+    one.rest();
     ranks.control->note_far(os::now_ns() - std::int64_t{1000} * 1000 * 1000);
     EXPECT_FALSE(one.hand_over.far(std::size_t{1} << 20, *ranks.control, 0, 1)) << "long ago";
     ranks.control->note_far(os::now_ns() + std::int64_t{1000} * 1000 * 1000);
+    one.rest();
     EXPECT_EQ(one.hand_over.far(std::size_t{1} << 20, *ranks.control, 0, 2), cpus == 2);
   }
 }

@@ -12,6 +12,7 @@ constexpr unsigned HandOver::pieces_a_look;
 constexpr unsigned HandOver::first_looks;
 constexpr unsigned HandOver::looks_a_peer;
 constexpr std::size_t HandOver::bytes_a_look;
+constexpr std::uint64_t HandOver::lines_apart;
 
 namespace {
 
@@ -117,9 +118,21 @@ bool HandOver::look_at_peer(const Control& control, const CallBoard& board, int 
   return true;
 }
 
+/// Whether to look: always among the first looks, then if the last one was long ago.
+bool HandOver::is_due() {
+  const std::uint64_t now = arch::cycles();
+  if (looks_ >= first_looks && now - looked_at_ < lines_apart * from_memory_) {
+    pieces_ = 0;
+    bytes_ = 0;
+    return false;
+  }
+  looked_at_ = now;
+  return true;
+}
+
 void HandOver::look(Control& control, int rank, std::uint64_t call) {
   const CallBoard* const board = control.board();
-  if (board == nullptr || call == looked_in_call_) return;
+  if (board == nullptr || call == looked_in_call_ || !is_due()) return;
   looked_in_call_ = call;
   if (control.roams(rank)) control.note_cpu(rank, os::current_cpu());
   const unsigned before = looks_;
@@ -135,6 +148,7 @@ void HandOver::look(Control& control, int rank, std::uint64_t call) {
 }
 
 void HandOver::look(const Word<std::uint64_t>& word) {
+  if (!is_due()) return;
   if (from_memory_ == 0) from_memory_ = cycles_from_memory();
   std::uint64_t now = 0;
   const std::uint32_t from_peer = cycles_of([&] { now = word.atomic().load(std::memory_order_acquire); });
