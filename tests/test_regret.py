@@ -152,7 +152,7 @@ def test_every_candidate_is_tried_once_where_it_has_another_effect():
     assert all(spec.startswith("phicoll:") for spec in found)
 
 
-MACHINE = simulated_regret.Setting("sandy-bridge-e5-2670", "balanced", "loop", calls=2, warm_up=1)
+MACHINE = simulated_regret.Setting("sandy-bridge-e5-2670", "balanced", "window", calls=2, warm_up=1)
 
 
 def test_simulated_times_are_kept_and_compared_without_simulating_again(tmp_path, monkeypatch):

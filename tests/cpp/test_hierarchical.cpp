@@ -324,7 +324,8 @@ TEST(Choosing, ManyRanksShareTheWork) {
     EXPECT_EQ(parameter(chosen(Operation::allreduce, nine, 2048, commutative).spec, "transfer"),
               "load-store");
     EXPECT_EQ(chosen(Operation::allreduce, nine, 2048, commutative).spec.name, "rabenseifner");
-    EXPECT_EQ(chosen(Operation::scan, nine, 8, commutative).spec.name, "linear");
+    EXPECT_EQ(chosen(Operation::scan, nine, 8, commutative).spec.name, "recursive-doubling");
+    EXPECT_EQ(chosen(Operation::scan, nine, 9 << 10, commutative).spec.name, "linear");
     EXPECT_EQ(chosen(Operation::reduce_scatter, nine, 8, commutative).spec.name,
               commutative ? "recursive-halving" : "one-shot");
   }
