@@ -306,10 +306,13 @@ TEST(LargeCalls, TwoRanksCopyReachableBlocksFromBothSides) {
   fork_and_run(2, options, from_both_sides);
 }
 
-// Two ranks' allreduces go either way, operands and results lie in the heap or not, in any mixture, some in place.
-void combined_either_way(Communicator& comm) {
-  const AlgorithmSpec either =
-      family(Operation::allreduce).parse("sliced:chunk=65536:cells=8:direct=65536:whole=65536");
+// Two ranks' reductions go any way, operands and results lie in the heap or not, in any mixture, some in place.
+void combined_any_way(Communicator& comm) {
+  const AlgorithmSpec specs[] = {
+      family(Operation::reduce).parse("mailbox:cell=8192:cells=16:put=65536"),
+      family(Operation::allreduce).parse("sliced:chunk=65536:cells=8:direct=65536:whole=65536"),
+      family(Operation::allreduce).parse("one-shot:cell=524288:cells=1:put=65536"),
+      family(Operation::allreduce).parse("one-shot:cell=65536:cells=2:direct=300000:put=65536")};
   const Operator op = reduction_testing::operator_of(reduction_testing::Kind::affine);
   const std::size_t most = (std::size_t{1} << 20) + 8 * 37;
   std::vector<unsigned char> own_send(most), own_receive(most), wanted(most), mine(most), theirs(most);
@@ -321,24 +324,35 @@ void combined_either_way(Communicator& comm) {
     unsigned char* const send = (turn >> (2 * rank) & 1) != 0 ? heap_send : own_send.data();
     unsigned char* const receive = (turn >> (2 * rank) & 2) != 0 ? heap_receive : own_receive.data();
     const bool in_place = (turn + static_cast<unsigned>(rank)) % 5 == 4;
-    fill(mine.data(), bytes, rank, static_cast<int>(turn));
-    fill(theirs.data(), bytes, 1 - rank, static_cast<int>(turn));
-    op.kernel(nullptr, wanted.data(), rank == 0 ? mine.data() : theirs.data(),
-              rank == 0 ? theirs.data() : mine.data(), bytes / 8);
-    std::memcpy(in_place ? receive : send, mine.data(), bytes);
-    comm.allreduce(in_place ? nullptr : send, receive, bytes / 8, op, &either);
-    // The caller may write its operand again at once.
-    if (!in_place) std::memset(send, 0x5a, bytes);
-    expect(std::memcmp(receive, wanted.data(), bytes) == 0,
-           "turn " + std::to_string(turn) + ", rank " + std::to_string(rank));
+    const int root = static_cast<int>(turn / 2 % 2);
+    for (const AlgorithmSpec& spec : specs) {
+      const int salt = static_cast<int>(turn + 100 * (&spec - specs));
+      const bool everywhere = &spec != specs, gets = everywhere || rank == root;
+      fill(mine.data(), bytes, rank, salt);
+      fill(theirs.data(), bytes, 1 - rank, salt);
+      op.kernel(nullptr, wanted.data(), rank == 0 ? mine.data() : theirs.data(),
+                rank == 0 ? theirs.data() : mine.data(), bytes / 8);
+      const void* const operand = in_place && gets ? nullptr : send;
+      std::memcpy(operand == nullptr ? receive : send, mine.data(), bytes);
+      if (everywhere)
+        comm.allreduce(operand, receive, bytes / 8, op, &spec);
+      else
+        comm.reduce(operand, gets ? receive : nullptr, bytes / 8, op, root, &spec);
+      // The caller may write its operand again at once.
+      if (operand != nullptr) std::memset(send, 0x5a, bytes);
+      expect(!gets || std::memcmp(receive, wanted.data(), bytes) == 0,
+             spec.text() + ", turn " + std::to_string(turn) + ", rank " + std::to_string(rank));
+      // So may the next call, elsewhere.
+      std::memset(receive, 0x3c, bytes);
+    }
   }
   comm.release(heap_send);
   comm.release(heap_receive);
 }
 
-TEST(LargeCalls, TwoRanksCombineEitherWay) {
-  fork_and_run(2, GroupOptions(), combined_either_way);
-  ThreadGroup(2, GroupOptions()).run(combined_either_way);
+TEST(LargeCalls, TwoRanksCombineAnyWay) {
+  fork_and_run(2, GroupOptions(), combined_any_way);
+  ThreadGroup(2, GroupOptions()).run(combined_any_way);
 }
 
 // The second call of a size is copied once; the ranks that are there take pieces from each other.

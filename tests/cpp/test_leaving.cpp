@@ -123,13 +123,13 @@ class BreaksSoon {
 };
 
 /// Calls without an end, of buffers that are gone as soon as the exception passes.
-void until_broken(Operation operation, const char* text) {
+void until_broken(Operation operation, const char* text, int ranks = 3) {
   SCOPED_TRACE(std::string(to_string(operation)) + " " + text);
-  ThreadGroup group(3);
+  ThreadGroup group(ranks);
   EXPECT_THROW(group.run([&](Communicator& comm) {
     const AlgorithmSpec spec = family(operation).parse(text);
     std::unique_ptr<BreaksSoon> breaker;
-    if (comm.rank() == 2) breaker.reset(new BreaksSoon(comm));
+    if (comm.rank() == ranks - 1) breaker.reset(new BreaksSoon(comm));
     std::unique_ptr<unsigned char[]> send(new unsigned char[large]());
     std::unique_ptr<unsigned char[]> receive(new unsigned char[large]());
     constexpr std::size_t block = large / 3 / 64 * 64;
@@ -157,6 +157,8 @@ TEST(Leaving, BuffersAreThereUntilTheirReadersStop) {
   until_broken(Operation::allgather, "one-shot:direct=1024");
   until_broken(Operation::allgather, "one-shot:direct=1024:put=1024");
   until_broken(Operation::reduce, "mailbox:direct=1024");
+  until_broken(Operation::reduce, "mailbox:put=1024", 2);
+  until_broken(Operation::allreduce, "one-shot:put=1024", 2);
   until_broken(Operation::allreduce, "sliced:direct=1024");
   until_broken(Operation::allreduce, "sliced:direct=1024:whole=512");
 }

@@ -37,8 +37,8 @@ struct InPlace {
 constexpr InPlace in_place[operations] = {
     {0, 0, 0},                                    // barrier
     {1, 2, 4},                                    // broadcast, whose root is ahead of its readers otherwise
-    {0, 0, 0},                                    // reduce
-    {1, 1, 1},                                    // allreduce
+    {0, 0, 0, false, false, 64 << 10},            // reduce
+    {1, 1, 1, false, false, 64 << 10},            // allreduce
     {1, 1, 1, false, false, 128 << 10, 1 << 20},  // gather
     {2, 4, 1, true},                              // scatter
     {1, 1, 1, false, false, 64 << 10},            // allgather
@@ -82,13 +82,13 @@ std::string with_cells(Operation operation, const std::string& beginning, std::s
 AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
                           const std::string& text) {
   const std::size_t from = direct_at(shape, operation);
-  if (from == 0 || text.find(":direct=") != std::string::npos) return spec;
+  if (text.find(":direct=") != std::string::npos) return spec;
   for (const auto& value : spec.values)
     if (value.first == "direct" && value.second != "0") return spec;  // by a rule of its own
   const int put = text.find(":put=") == std::string::npos ? put_at(shape, operation) : 0;
   for (auto& value : spec.values) {
-    if (value.first == "direct") value.second = std::to_string(from);
-    if (value.first == "far") value.second = "copied";
+    if (value.first == "direct" && from != 0) value.second = std::to_string(from);
+    if (value.first == "far" && from != 0) value.second = "copied";
     if (value.first == "put" && put != 0) value.second = std::to_string(put);
   }
   return spec;
@@ -99,14 +99,14 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
   const AlgorithmSpec copied = choice.spec;
   choice.spec = with_direct(copied, shape, facts.operation, "");
   if (choice.spec == copied) return choice;
-  const std::size_t from = direct_at(shape, facts.operation);
   const auto puts = [](const std::pair<std::string, std::string>& value) {
     return value.first == "put" && value.second != "0";
   };
   const bool can_put = std::any_of(choice.spec.values.begin(), choice.spec.values.end(), puts);
   const std::size_t put = can_put ? static_cast<std::size_t>(put_at(shape, facts.operation)) : 0;
-  const bool below = facts.known && facts.bytes < from;
-  if (below ? from - 1 < choice.most : from >= choice.least)
+  const std::size_t from = direct_at(shape, facts.operation);
+  const bool below = from != 0 && facts.known && facts.bytes < from;
+  if (from != 0 && (below ? from - 1 < choice.most : from >= choice.least))
     rules::note_number(choice, rules::Numbers(shape.host()).at(&HostNumbers::direct));
   if (below)
     choice.most = std::min(choice.most, from - 1);
@@ -119,7 +119,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
     choice.least = std::max(choice.least, put);
   if (put != 0 && !before_put)
     choice.why += "; blocks are stored where they go if all ranks reach both buffers";
-  if (!below) choice.why += "; large data that all ranks reach is read where it lies";
+  if (from != 0 && !below) choice.why += "; large data that all ranks reach is read where it lies";
   return choice;
 }
 

@@ -10,8 +10,8 @@
 //     and what the owner had written to its buffers.
 //  2. `finish` is a release after all copies of the rank. A rank that acquires it may reuse what the other read, and read
 //     what it wrote.
-//  3. A rank publishes the next call only after every reader of its line has finished the present one. The algorithms
-//     ensure that before they return.
+//  3. A rank publishes the next call only after every reader of its line has finished the present one, or is done with
+//     the line. The algorithms ensure that before they return.
 
 #include <cstddef>
 #include <cstdint>
@@ -61,8 +61,11 @@ class Exposures {
     port.store_relaxed(own.tag, tag);
     port.signal(own.call, call_);
   }
-  /// Counts a call in which this rank exposes nothing.
-  void skip() { ++call_; }
+  /// Counts a call in which this rank exposes nothing. With the call's tag it may await what another one exposes.
+  void skip(std::uint64_t tag = 0) {
+    ++call_;
+    tag_ = tag;
+  }
   Seen await(Port& port, int rank) {
     ExposureLine& line = lines_[rank].value;
     port.wait(line.call, at_least(call_), rank);

@@ -214,12 +214,16 @@ class Mailbox {
     return direct_(port, data, bytes, piece);
   }
   [[gnu::noinline]] void send_direct(Port& port, std::uint64_t m, std::uint64_t tag, Data message) {
-    claim(port, m);
-    reinterpret_cast<DirectCell*>(cell(rank_, turns_.cell(first_ + m)))
-        ->payload.store(port, port.expose(message));
-    send(port, m, tag | direct_bit);
+    send_stored(port, m, tag, port.expose(message));
     given_[static_cast<std::size_t>(turns_.cell(first_ + m))] = 1;
     any_given_ = true;
+  }
+  /// Sends a message that this rank has stored where its reader wants it. The reader finds it in place; `settle` does not
+  /// wait for that.
+  [[gnu::noinline]] void send_stored(Port& port, std::uint64_t m, std::uint64_t tag, const Exposed& place) {
+    claim(port, m);
+    reinterpret_cast<DirectCell*>(cell(rank_, turns_.cell(first_ + m)))->payload.store(port, place);
+    send(port, m, tag | direct_bit);
   }
   /// Sends a message to rank `to`, in place or through a cell.
   [[gnu::always_inline]] void offer(Port& port, int to, std::uint64_t m, std::uint64_t tag, Data from,
