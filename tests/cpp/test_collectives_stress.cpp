@@ -335,6 +335,8 @@ constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slo
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=6"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:direct=200"},
+                                {Operation::allreduce, "sliced:chunk=1024:cells=4:put=200"},
+                                {Operation::allreduce, "sliced:chunk=1024:cells=4:direct=200:put=300"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=256"},
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=4"},  // as none
                                 {Operation::allreduce, "sliced:chunk=1024:cells=4:whole=512:direct=200"},

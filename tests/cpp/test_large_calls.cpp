@@ -311,6 +311,7 @@ void combined_any_way(Communicator& comm) {
   const AlgorithmSpec specs[] = {
       family(Operation::reduce).parse("mailbox:cell=8192:cells=16:put=65536"),
       family(Operation::allreduce).parse("sliced:chunk=65536:cells=8:direct=65536:whole=65536"),
+      family(Operation::allreduce).parse("sliced:chunk=65536:cells=8:direct=65536:put=65536"),
       family(Operation::allreduce).parse("one-shot:cell=524288:cells=1:put=65536"),
       family(Operation::allreduce).parse("one-shot:cell=65536:cells=2:direct=300000:put=65536")};
   const Operator op = reduction_testing::operator_of(reduction_testing::Kind::affine);

@@ -159,6 +159,7 @@ TEST(Leaving, BuffersAreThereUntilTheirReadersStop) {
   until_broken(Operation::reduce, "mailbox:direct=1024");
   until_broken(Operation::reduce, "mailbox:put=1024", 2);
   until_broken(Operation::allreduce, "one-shot:put=1024", 2);
+  until_broken(Operation::allreduce, "sliced:put=1024", 2);
   until_broken(Operation::allreduce, "sliced:direct=1024");
   until_broken(Operation::allreduce, "sliced:direct=1024:whole=512");
 }

@@ -22,6 +22,7 @@ struct SliceParameters {
   int chunk = 65536;
   int cells = 32;
   DirectParameters direct;
+  int put = 0;
 };
 
 /// The base of all algorithms by slices.
@@ -58,6 +59,7 @@ class Slices {
       : cells_(setup, 0, setup.size(), p.cells, static_cast<std::size_t>(p.chunk), credit, p.direct),
         order_(setup),
         stores_(setup.shape),
+        put_(setup.size() == 2 ? p.put : 0),
         rank_(setup.rank),
         ranks_(setup.size()) {}
 
@@ -67,7 +69,8 @@ class Slices {
   void each_chunk(Port& port, const Call& call, const Finish& finish) {
     const std::size_t most = call.elements_within(cells_.bytes());
     if (call.count == 0) return;
-    const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
+    room_ = room(port, call);
+    const bool direct = room_ || (call.send != call.receive && cells_.direct(port, call.send, call.bytes()));
     publish(port, call, {0, std::min(most, call.count), steps_}, direct);
     for (std::size_t at = 0; at < call.count; at += most, steps_ += 2) {
       const std::size_t next = at + most;
@@ -91,9 +94,23 @@ class Slices {
 
   /// The cell for the result of this rank's slice; call it when this rank has seen all operands.
   Data open_result(Port& port, const Call& call, const SliceChunk& chunk) {
+    const unsigned taken = cells_.taken();
     for (const int r : order_)
       cells_.await(port, r, chunk.step, call.tag, chunk.count * call.op.element_bytes);
+    others_room_ = room_ && cells_.taken() != taken ? cells_.taken_room(port) : Exposed{0, 0, 0};
     return cells_.open(port, chunk.step + 1, chunk.count * call.op.element_bytes);
+  }
+  /// Of two ranks that both have room for results, after open_result: where the other's `receive` is. Each then puts its slice's
+  /// result there (`put_result`) and awaits the other's (`await_result`), and no result is taken.
+  const Exposed& others_room() const { return others_room_; }
+  void put_result(Port& port, const Call& call, const SliceChunk& chunk, const Exposed& to) {
+    const std::size_t at = static_cast<std::size_t>(in(call.receive, call, chunk).at - call.receive.at);
+    const std::size_t mine = bytes(call, chunk);
+    if (mine != 0) port.move(port.view(to, at), call.receive + at, mine, handed(stores_(call.bytes())));
+    publish_result(port, call, chunk);
+  }
+  void await_result(Port& port, const Call& call, const SliceChunk& chunk) {
+    cells_.await(port, 1 - rank_, chunk.step + 1, call.tag, chunk.count * call.op.element_bytes);
   }
   /// Combines this rank's slice of all operands in rank order: up to its own operand into `before_own`, from there on
   /// into `to`.
@@ -149,8 +166,17 @@ class Slices {
     return std::min(first, count);
   }
 
+  // Where the other rank may put its results; nothing: nowhere.
+  Exposed room(Port& port, const Call& call) const {
+    if (put_ == 0 || call.send == call.receive) return Exposed{0, 0, 0};
+    const Exposed room =
+        room_for(port, put_, call.bytes(), call.send, call.bytes(), call.receive, call.bytes());
+    return room && port.near(call.bytes()) ? room : Exposed{0, 0, 0};
+  }
   void publish(Port& port, const Call& call, const SliceChunk& chunk, bool direct) {
     const std::size_t size = call.op.element_bytes;
+    if (direct && put_ != 0)
+      return cells_.publish_direct(port, chunk.step, call.tag, call.send + chunk.at * size, room_);
     if (direct) return cells_.publish_direct(port, chunk.step, call.tag, call.send + chunk.at * size);
     const Data cell = cells_.open(port, chunk.step, chunk.count * size);
     const Data from = call.send + chunk.at * size;
@@ -170,6 +196,10 @@ class Slices {
   Cells<Port> cells_;
   PeerOrder order_;
   ResultStores stores_;
+  Exposed room_{0, 0, 0};  // in this call
+  Exposed others_room_{0, 0,
+                       0};  // with the operands of the last chunk that was seen, if this rank has room, too
+  int put_;
   std::uint64_t steps_ = 0;
   int rank_;
   int ranks_;
