@@ -344,7 +344,7 @@ class NumberTrials {
     choose_copy(&H::take_copy, {32 * kb, 64 * kb, 256 * kb}, copy_ways(false), [&](std::int64_t way) {
       HostNumbers trial = numbers_;
       trial.take_copy = way;
-      return Trial{Operation::allgather, rules::two_cells, trial};
+      return Trial{Operation::allgather, rules::two_cells(), trial};
     });
   }
   /// The ways to copy that this CPU has.
@@ -405,9 +405,9 @@ class NumberTrials {
     cut(&H::pass_rotate, O::broadcast, {16 * kb, 32 * kb, 64 * kb, 128 * kb}, "ring", pass);
     cut(&H::pass_wide, O::broadcast, {256 * kb, 512 * kb, 1024 * kb}, pass,
         of(O::broadcast, "ring:cell=", numbers_.cell, 2 * numbers_.ring));
-    cut(&H::pair_wide, O::allgather, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, rules::two_cells, wide);
+    cut(&H::pair_wide, O::allgather, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, rules::two_cells(), wide);
     // Not to 1 MB: from there on ranks try both.
-    cut(&H::slice, O::allreduce, {128 * kb, 256 * kb, 512 * kb}, rules::two_cells,
+    cut(&H::slice, O::allreduce, {128 * kb, 256 * kb, 512 * kb}, rules::two_cells(),
         of(O::allreduce, "sliced:chunk=", numbers_.wide_cell, numbers_.ring));
   }
 
@@ -416,7 +416,7 @@ class NumberTrials {
     if (over()) return;
     reached_ = static_cast<unsigned char*>(heap(most_reached));
     if (reached_ == nullptr) return;
-    const std::string copied = rules::two_cells;
+    const std::string copied = rules::two_cells();
     cut(&H::direct, Operation::allgather, {256 * kb, 512 * kb, 1024 * kb, 2048 * kb}, copied,
         copied + ":direct=1:far=copied");
     ranks_.release(reached_);

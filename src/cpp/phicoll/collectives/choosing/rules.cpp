@@ -10,16 +10,19 @@ namespace phicoll {
 namespace rules {
 
 From Numbers::at(std::int64_t HostNumbers::*number, std::size_t parts) const {
+  return by(number, ((*this)(number) + parts - 1) / parts);
+}
+
+From Numbers::by(std::int64_t HostNumbers::*number, std::size_t bytes) const {
   for (const HostNumberField& field : host_number_fields)
-    if (field.value == number)
-      return {(static_cast<std::size_t>(numbers_.*number) + parts - 1) / parts, field.name};
-  return {(static_cast<std::size_t>(numbers_.*number) + parts - 1) / parts};
+    if (field.value == number) return {bytes, field.name, (*this)(number)};
+  return {bytes};
 }
 
 void note_number(AlgorithmChoice& choice, const From& from) {
   if (from.name == nullptr) return;
   choice.numbers +=
-      (choice.numbers.empty() ? "" : ", ") + std::string(from.name) + "=" + std::to_string(from.bytes);
+      (choice.numbers.empty() ? "" : ", ") + std::string(from.name) + "=" + std::to_string(from.value);
 }
 
 Choosing::Choosing(const Shape& of, const CallFacts& call)
@@ -45,12 +48,21 @@ std::string Choosing::wide_cells(const char* beginning, std::size_t bytes) const
   return with_cells(facts.operation, beginning, cell, bytes);
 }
 
+From Choosing::two_pieces() const {
+  return host.by(&HostNumbers::cell, 2 * host(&HostNumbers::cell));
+}
+
+From Choosing::beyond_cell() const {
+  return host.by(&HostNumbers::shared_cell, beyond(host(&HostNumbers::shared_cell)));
+}
+
 AlgorithmChoice Choosing::by_size(std::initializer_list<Rule> rules) const {
   AlgorithmChoice choice;
   From lower(0);
   for (const Rule& rule : rules) {
     // Numbers are measured one by one, so a later rule may seem to begin before an earlier one.
-    const From from = rule.from.bytes < lower.bytes ? From(lower.bytes, rule.from.name) : rule.from;
+    const From from =
+        rule.from.bytes < lower.bytes ? From(lower.bytes, rule.from.name, rule.from.value) : rule.from;
     if (facts.bytes < from.bytes) {
       choice.most = from.bytes - 1;
       note_number(choice, from);

@@ -2,8 +2,8 @@
 
 // The rules of `auto` by operation, and what they are written with. Sizes and cells that a calibration measures, or a table
 // may set, are data (HostNumbers). Written in the rules are (docs/tuning.md)
-//  - sizes that follow from a cell's size, such as 961 bytes from 960, and those of few lines, found on EPYCs;
-//  - a few others that were found there, from where gathers and scatters take larger cells or one copy;
+//  - sizes that follow from a cell's size, or from the lines that a reader asks for together (transport/cells.hpp);
+//  - where reduce-scatters of two ranks leave few cells, which may be anywhere between 1 and 2 KB;
 //  - what was only simulated (docs/collectives.md): for ranks in several parts of a machine, and for more than eight ranks, or
 //    reductions of eight, with a CPU each.
 
@@ -20,12 +20,13 @@
 namespace phicoll {
 namespace rules {
 
-/// A size at which a rule begins, and the host's number that it comes from, or null.
+/// A size at which a rule begins, and the host's number that it comes from and its value, or null.
 struct From {
   From(std::size_t at) : bytes(at) {}
-  From(std::size_t at, const char* number) : bytes(at), name(number) {}
+  From(std::size_t at, const char* number, std::size_t is) : bytes(at), name(number), value(is) {}
   std::size_t bytes;
   const char* name = nullptr;
+  std::size_t value = 0;
 };
 
 /// A rule: from this many bytes on, this algorithm, for this reason.
@@ -40,6 +41,8 @@ class Numbers {
  public:
   explicit Numbers(const HostNumbers& numbers) : numbers_(numbers) {}
   From at(std::int64_t HostNumbers::*number, std::size_t parts = 1) const;
+  /// At `bytes`, which follow from the number.
+  From by(std::int64_t HostNumbers::*number, std::size_t bytes) const;
   std::size_t operator()(std::int64_t HostNumbers::*number) const {
     return static_cast<std::size_t>(numbers_.*number);
   }
@@ -69,6 +72,11 @@ struct Choosing {
   std::string cells(const char* beginning, std::size_t bytes) const;
   std::string half_cells(const char* beginning, std::size_t bytes) const;
   std::string wide_cells(const char* beginning, std::size_t bytes) const;
+  /// From here on a block is two larger cells, so that of two ranks one fills a cell while the other empties one. With cells of 32
+  /// to 128 KB a gather takes the same from 48 to 512 KB; a scatter of one cell 0.9 in a loop, but 1.16 from a window start.
+  From two_pieces() const;
+  /// From here on a block does not fit into a larger cell of ranks that share CPUs, which would be scheduled for each piece.
+  From beyond_cell() const;
   /// The choice by the last rule that begins at or below the call's bytes.
   AlgorithmChoice by_size(std::initializer_list<Rule> rules) const;
   /// Whether the algorithm can serve the call: an operator may need an order that the parts of the machine do not keep.
@@ -81,8 +89,16 @@ bool in_several_parts(const Shape& shape);
 /// More than eight ranks with a CPU each. Their rules were simulated (docs/collectives.md).
 bool are_many(const Shape& shape);
 
-/// One exchange of two ranks, each with one cell (collectives/transport/cells.hpp).
-constexpr const char* two_cells = "one-shot:cell=524288:cells=1";
+/// The smallest message or block that does not fit into a cell of so many bytes.
+constexpr std::size_t beyond(std::size_t cell) {
+  return cell + 1;
+}
+
+/// One exchange of two ranks, each with one cell of swapped_bytes (collectives/transport/cells.hpp).
+constexpr std::size_t swapped_bytes = std::size_t{512} << 10;
+inline std::string two_cells() {
+  return "one-shot:cell=" + std::to_string(swapped_bytes) + ":cells=1";
+}
 
 /// The rules of an operation.
 using Choose = AlgorithmChoice (*)(const Choosing&);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "phicoll/collectives/choosing/rules.hpp"
+#include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/collectives/transport/copy_ways.hpp"
 
 namespace phicoll {
@@ -17,21 +18,17 @@ namespace any_ranks {
 using namespace because;
 using H = HostNumbers;
 
-// Through few cells, whose lines stay in the nearest cache, two ranks near each other take 0.6 to 0.9 of the time. Two far
-// from each other take 0.5 to 0.9 beyond 64 B; up to there, a root that is ahead of its reader needs many cells.
-// Reduce-scatters of 1 KB take 0.7 to 0.9 near and the same far.
-constexpr std::size_t few_from = 129, few_to = 961, few_combined_to = 1537;
 // Two ranks that exchange data in two cells, and swap them at every step, hand each line over once. That takes 0.5 to
 // 0.85 of the time of a ring from 1 to 256 KB, near and far; in cells of 512 KB, which fit the nearer caches, from
 // 384 KB to 4 MB 0.7 to 0.95 of the ring's time near. Which of two cells and slices is faster for allreduces from 1 MB on depends
-// on how far the CPUs are and on where both ranks' data lies (allreduce/sliced.hpp), so they try. From 65 to 384 bytes few
-// cells take 0.8 to 0.9 of two cells' time.
-constexpr std::size_t two_to = 65, two_again = 385;
-// From here on gathers and scatters of two ranks go through larger cells. Smaller blocks go in pieces, so that both copy at
-// the same time: from a window start 64 KB take 0.8 of the time in cells of 16 KB.
-constexpr std::size_t larger_from = std::size_t{128} << 10;
-// Up to here they find out which way is faster: CPUs may become far that were near.
-constexpr std::size_t always_once = std::size_t{8} << 20;
+// on how far the CPUs are and on where both ranks' data lies (allreduce/sliced.hpp), so they try. A reader asks for the lines of
+// small pieces together (transport/cells.hpp), and would take them from a writer that swaps cells and is not done with them. In
+// few cells such pieces take 0.88 to 1.0 of the time near, and mostly 0.67 to 0.9 far. For smaller ones, and up to 512 bytes,
+// both ways take about the same.
+constexpr std::size_t few_from = behind_head, few_to = beyond(together_bytes);
+// Reduce-scatters of 512 bytes to 1 KB take 0.86 to 0.97 of the time in few cells, near and far; smaller ones, and those of 1 to
+// 2 KB, about the same. So any end from 1 to 2 KB is as good.
+constexpr std::size_t few_combined_to = beyond(1536);
 
 /// Whether four ranks are two on each of two CPUs.
 bool in_pairs(const Shape& shape) {
@@ -51,12 +48,8 @@ AlgorithmChoice broadcast(const Choosing& at) {
                        {at.host.at(&H::shared_rotate), at.cells("ring:cell=", 2 * at.ring),
                         "ranks that share a CPU find a piece in its cache"},
                        {at.host.at(&H::single), at.cells("ring:once=1:cell=", 2 * at.ring), faster}});
-  if (at.pair)
-    return at.by_size({{0, "ring", root_ahead},
-                       {few_from, "ring:cell=4096:cells=8", few_cells},
-                       {few_to, "ring", root_ahead},
-                       {at.host.at(&H::pass_rotate), at.half_cells("ring:cell=", at.ring), rotating},
-                       {at.host.at(&H::pass_wide), at.cells("ring:cell=", 2 * at.ring), rotating}});
+  // In few cells two ranks' messages of up to 960 bytes take 1.02 to 1.5 of the time back to back near, up to 2 far, and the same
+  // from a window start.
   return at.by_size({{0, "ring", root_ahead},
                      {at.host.at(&H::pass_rotate), at.half_cells("ring:cell=", at.ring), rotating},
                      {at.host.at(&H::pass_wide), at.cells("ring:cell=", 2 * at.ring), rotating}});
@@ -66,12 +59,13 @@ AlgorithmChoice reduce(const Choosing& at) {
   // Ranks pinned to a few CPUs: with 4 to 16 on 2 the hierarchy takes 0.6 to 0.9 of the mailbox's time; with 3 it
   // gains nothing.
   if (at.shape.oversubscribed() && at.shape.size() >= 4) {
-    const From first = at.shape.size() == 4 ? From(961) : at.host.at(&H::shared_reduce);
+    const From first = at.shape.size() == 4 ? From(beyond(960)) : at.host.at(&H::shared_reduce);
     AlgorithmChoice levels = at.by_size({{0, "mailbox:cell=960:cells=256", ahead},
                                          {first, "hierarchical:group=cpu:piece=8192:pieces=64", cpu_by_cpu}});
     if (at.fits(levels)) return levels;
   }
-  if (at.sharing) return at.by_size({{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", root_waits}});
+  if (at.sharing)
+    return at.by_size({{0, "mailbox:cell=960:cells=256", ahead}, {beyond(960), "mailbox", root_waits}});
   // With 4 and 8 ranks on two simulated packages levels take 0.4 to 0.6 of the mailbox's time from 64 B on.
   if (in_several_parts(at.shape)) {
     const Rule few = {0, "mailbox", root_waits};
@@ -124,12 +118,13 @@ AlgorithmChoice allreduce(const Choosing& at) {
     if (at.fits(levels)) return levels;
   }
   if (at.pair) {
-    const std::string both_ways = at.wide_cells("sliced:whole=524288:chunk=", at.ring);
-    return at.by_size({{0, two_cells, swapping},
-                       {two_to, "one-shot:cell=4096:cells=8", few_cells},
-                       {two_again, two_cells, swapping},
+    const std::string both_ways =
+        at.wide_cells(("sliced:whole=" + std::to_string(swapped_bytes) + ":chunk=").c_str(), at.ring);
+    return at.by_size({{0, two_cells(), swapping},
+                       {few_from, "one-shot:cell=4096:cells=8", few_cells},
+                       {few_to, two_cells(), swapping},
                        {at.host.at(&H::slice), both_ways, sliced},
-                       {2 * 524288, both_ways, either}});
+                       {2 * swapped_bytes, both_ways, either}});
   }
   return at.by_size({{0, "one-shot", one_exchange},
                      {at.host.at(&H::slice_many), "sliced:chunk=16384:cells=128", sliced},
@@ -144,44 +139,45 @@ AlgorithmChoice gather(const Choosing& at) {
   if (at.sharing)
     return at.by_size(
         {{0, "mailbox:cell=960:cells=256", ahead},
-         {961, "mailbox:cell=4096:cells=64", ahead},
-         {4097, "mailbox:cell=8192:cells=32", ahead},
-         {8193, "mailbox", root_waits},
+         {beyond(960), "mailbox:cell=4096:cells=64", ahead},
+         {beyond(4096), "mailbox:cell=8192:cells=32", ahead},
+         {beyond(8192), "mailbox", root_waits},
          {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", at.ring / 4), seldom},
-         {128 << 10, at.wide_cells(at.ranks == 2 ? "mailbox:cell=" : "mailbox:once=1:cell=", at.ring / 2),
-          seldom},
+         {at.beyond_cell(),
+          at.wide_cells(at.ranks == 2 ? "mailbox:cell=" : "mailbox:once=1:cell=", at.ring / 2), seldom},
          {at.host.at(&H::single), "single-copy", single}});
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_waits}, {at.host.at(&H::single), "single-copy", single}});
   // In cells that they fill, blocks of 4 KB take 0.83 of the time, and those of 8 KB 0.95; between far CPUs 0.7.
   return at.by_size({{0, "mailbox", root_waits},
-                     {961, "mailbox:cell=4096:cells=256", root_waits},
-                     {4097, "mailbox:cell=8192:cells=64", root_waits},
-                     {8193, "mailbox", root_waits},
-                     {larger_from, at.cells("mailbox:once=1:cell=", at.ring), rotating},
+                     {beyond(960), "mailbox:cell=4096:cells=256", root_waits},
+                     {beyond(4096), "mailbox:cell=8192:cells=64", root_waits},
+                     {beyond(8192), "mailbox", root_waits},
+                     {at.two_pieces(), at.cells("mailbox:once=1:cell=", at.ring), rotating},
                      // The same algorithm, which from here on may copy once.
                      {CopyWays::least_block, at.cells("mailbox:once=1:cell=", at.ring), faster},
-                     {always_once, "single-copy", single}});
+                     {at.host.at(&H::single), "single-copy", single}});
 }
 
 AlgorithmChoice scatter(const Choosing& at) {
   if (at.facts.vector) return at.by_size({{0, "mailbox", "any counts"}});
   // With 4 and 8 ranks on 2 CPUs, cells of 256 KB take 0.4 to 0.9 of a single copy's time for 128 KB to 512 KB. For 1, 2 and 4 MB
-  // 8 ranks on far CPUs take 0.24, 0.42 and 0.57 of it; near ones 1 for 1 MB and 1.03 (4 ranks 1.13) for 2 MB.
+  // 8 ranks on far CPUs take 0.24, 0.42 and 0.57 of it; near ones 1 for 1 MB and 1.03 (4 ranks 1.13) for 2 MB. A single copy of 4 MB
+  // took 1.24 to 1.3 of the cells' time by 4 ranks near, and 0.34 by 8 whose CPUs others used.
   if (at.sharing)
     return at.by_size({{0, "mailbox:cell=960:cells=1024", ahead},
-                       {961, "mailbox:cell=4096:cells=1024", ahead},
+                       {beyond(960), "mailbox:cell=4096:cells=1024", ahead},
                        {at.host.at(&H::shared_send), "mailbox", root_ahead},
                        {at.host.at(&H::shared_rotate), at.cells("mailbox:cell=", 2 * at.ring), seldom},
-                       {128 << 10, at.wide_cells("mailbox:cell=", 2 * at.ring), seldom},
-                       {4 << 20, "single-copy", single}});
+                       {at.beyond_cell(), at.wide_cells("mailbox:cell=", 2 * at.ring), seldom},
+                       {at.host.at(&H::single, 2), "single-copy", single}});
   if (!at.pair)
     return at.by_size({{0, "mailbox", root_ahead}, {at.host.at(&H::single), "single-copy", single}});
   return at.by_size({{0, "mailbox:cell=16384:cells=128", root_ahead},
-                     {larger_from, at.cells("mailbox:once=1:cell=", at.ring), rotating},
+                     {at.two_pieces(), at.cells("mailbox:once=1:cell=", at.ring), rotating},
                      // The same algorithm, which from here on may copy once.
                      {CopyWays::least_block, at.cells("mailbox:once=1:cell=", at.ring), faster},
-                     {always_once, "single-copy", single}});
+                     {at.host.at(&H::single), "single-copy", single}});
 }
 
 Rule wide(const Choosing& at) {
@@ -196,9 +192,9 @@ AlgorithmChoice exchange(const Choosing& at) {
                        {at.host.at(&H::rotate), at.cells("one-shot:cell=", at.ring), rotating},
                        wide(at)});
   return at.by_size(
-      {{0, two_cells, swapping},
-       {two_to, "one-shot:cell=4096:cells=8", few_cells},
-       {two_again, two_cells, swapping},
+      {{0, two_cells(), swapping},
+       {few_from, "one-shot:cell=4096:cells=8", few_cells},
+       {few_to, two_cells(), swapping},
        wide(at),
        {at.host.at(&H::single), at.wide_cells("single-copy:choose=1:cell=", at.ring / 2), faster}});
 }
@@ -235,7 +231,8 @@ AlgorithmChoice alltoall(const Choosing& at) {
 }
 
 AlgorithmChoice scan(const Choosing& at) {
-  if (at.sharing) return at.by_size({{0, "one-shot:cell=960:cells=256", ahead}, {961, "one-shot", no_later}});
+  if (at.sharing)
+    return at.by_size({{0, "one-shot:cell=960:cells=256", ahead}, {beyond(960), "one-shot", no_later}});
   if (!at.pair) return at.by_size({{0, "one-shot", no_later}});
   return at.by_size(
       {{0, "one-shot", no_later}, {at.host.at(&H::rotate), at.cells("one-shot:cell=", at.ring), rotating}});
@@ -247,8 +244,7 @@ AlgorithmChoice reduce_scatter(const Choosing& at) {
     return at.by_size({{0, "one-shot", one_exchange},
                        {at.host.at(&H::shared_exchange), at.cells("one-shot:part=", at.ring / 8), seldom}});
   if (!at.pair) return at.by_size({{0, "one-shot", one_exchange}});
-  return at.by_size({{0, "one-shot", one_exchange},
-                     {few_from, "one-shot:part=4096:cells=8", few_cells},
+  return at.by_size({{0, "one-shot:part=4096:cells=8", few_cells},
                      {few_combined_to, "one-shot", one_exchange},
                      {at.host.at(&H::rotate), at.cells("one-shot:part=", at.ring), rotating}});
 }

@@ -94,6 +94,13 @@ struct CellHead {
   Word<std::uint64_t> tag;  ///< Call::tag
 };
 
+/// The lines of two ranks' pieces of more than a line with their head, up to so many bytes, travel at the same time: a reader
+/// asks for all of them while it waits. On a Zen 5, exchanges and broadcasts of 64 and 200 bytes from window starts then take
+/// 0.83 to 0.89 of the time near, and allgathers 0.75 to 0.88 far; back to back 0.8 to 1.0, but near broadcasts 1.06. More lines
+/// would be taken from a writer that is not done with them: exchanges of 512 bytes take 1.4 far, back to back.
+constexpr std::size_t behind_head = arch::line_bytes - sizeof(CellHead) + 1;  // the smallest such piece
+constexpr std::size_t together_bytes = 256;
+
 /// A cell whose piece stays in its writer's memory. `room`: where the others may put theirs, if the algorithm asks.
 struct DirectCell {
   CellHead head;
@@ -253,14 +260,11 @@ class Cells {
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
              std::size_t at = 0, std::size_t direct_at = 0) {
     CellHead* const head = head_of(writer, step);
-    // The lines of a small piece travel at the same time. On a Zen 5, two ranks' exchanges and broadcasts of 64 and 200 bytes from
-    // window starts then take 0.83 to 0.89 of the time near, and allgathers 0.75 to 0.88 far; back to back 0.8 to 1.0, but near
-    // broadcasts 1.06. More lines would be taken from a writer that is not done with them: exchanges of 512 bytes take 1.4 far, back
-    // to back. Only where there is a gap between looks, so x86.
-    constexpr std::size_t beside_head = arch::line_bytes - sizeof(CellHead), most_bytes = 256;
-    if (arch::hand_over_bytes != SIZE_MAX && ranks_ == 2 && piece > beside_head && piece <= most_bytes)
+    // Only where there is a gap between looks, so x86.
+    if (arch::hand_over_bytes != SIZE_MAX && ranks_ == 2 && piece >= behind_head && piece <= together_bytes)
       wait_for_cell(port, head->sequence, step + 1, hint_(writer),
-                    reinterpret_cast<const unsigned char*>(head) + arch::line_bytes, piece - beside_head, 0);
+                    reinterpret_cast<const unsigned char*>(head) + arch::line_bytes, piece - behind_head + 1,
+                    0);
     else
       port.wait(head->sequence, at_least(step + 1), hint_(writer));
     const std::uint64_t theirs = port.load_relaxed(head->tag);
