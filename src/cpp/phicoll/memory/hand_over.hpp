@@ -77,9 +77,9 @@ class HandOver {
   // Looks are at least so many lines from memory apart, some 100 us: CPUs move within seconds. A look takes as long as some small
   // calls, and the peer has to take its lines back. With looks by pieces alone loops of broadcasts took 1.7 (1 KB) and 1.2 (4 KB)
   // of the time, of gathers 1.5 (1 KB).
-  // And a rank that looked at each call often found a far peer's line in its own caches, where a prefetch had left it: in a third of
-  // looks at the begin of calls that read in place. Broadcasts of 1 MB in the heap were then taken for near ones and took twice the
-  // time where a line takes 370 ns; of looks 100 us apart 0 to 2 percent find that. (A line from memory takes 90 to 130 ns whatever a
+  // And a rank that looked at each call often found a far peer's line in its own caches, presumably fetched with its own lines: in
+  // a third of looks at the begin of calls that may read in place. Broadcasts of 1 MB in the heap were then read in place and took
+  // twice the time where a line takes 370 ns; of looks 100 us apart 0 to 4 percent find that. (A line from memory takes 90 to 130 ns whatever a
   // peer's takes, so it is timed once.)
   static constexpr std::uint64_t lines_apart = 1024;
 
