@@ -150,13 +150,20 @@ struct OneShotAlltoall : AlgorithmDefaults {
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_)
           port.move(cell + place(rank_, r) * bytes, call.send + (call.send_block_at(r) + at), bytes,
-                    cells_.stores(port, r));
+                    order_.sharing() ? Stores::cached : cells_.stores(port, r));
       cells_.publish(port, step, call.tag);
     }
     // Done while the others' parts are on their way, or last (allgather/one_shot.hpp).
     void keep_own(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
-                bytes, stores_.exchanged(call.count));
+                bytes, results(call.count));
+    }
+    // Ranks that share CPUs copy as memcpy does, also to and from far CPUs. A cell is whole before any of it is taken, and the caches
+    // hold it. Blocks of 16 to 256 KB of 4 and 8 ranks on 2 CPUs 180 ns apart then take 0.86 to 0.92 of the time past the caches
+    // and by vectors; between near CPUs those of 64 KB of 8 ranks take 0.92.
+    Stores results(std::size_t bytes) const {
+      const Stores usual = stores_.exchanged(bytes);
+      return order_.sharing() && usual == Stores::taken ? Stores::cached : usual;
     }
     void publish(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct,
                  const Exposed& room) {
@@ -172,7 +179,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
     }
     void take(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool room) {
       const std::uint64_t step = steps_++;
-      const Stores stores = stores_.exchanged(call.count);
+      const Stores stores = results(call.count);
       for (const int r : order_) {
         const unsigned taken = cells_.taken();
         const Data theirs = cells_.await(port, r, step, call.tag, bytes * others(), place(r, rank_) * bytes,
