@@ -254,7 +254,7 @@ TEST_F(Calibration, AFileThatIsNoneOfThisHostsIsReplaced) {
 
 TEST_F(Calibration, AnotherVersionsFileIsLeftAlone) {
   std::string older = calibration_file();
-  older.replace(older.rfind("calibration-11-"), 15, "calibration-0-");
+  older.replace(older.rfind("calibration-12-"), 15, "calibration-0-");
   write_file("");
   ASSERT_EQ(unlink(calibration_file().c_str()), 0);
   std::ofstream(older) << file_with("number rotate 4099\n");

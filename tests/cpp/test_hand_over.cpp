@@ -59,6 +59,26 @@ TEST(HandOver, TheHostsNumberSaysFromWhichShareOn) {
   EXPECT_TRUE(probe.after(near, memory)) << "23 percent, and the median of all is more";
 }
 
+TEST(HandOver, FewBytesAreCopiedInAWayOfTheirOwnWhereARankOnlyTakes) {
+  HandOverProbe probe;
+  HostNumbers host;
+  host.take_copy = 1;
+  host.few_copy = 0;
+  probe.hand_over.set_host(host);
+  EXPECT_EQ(probe.hand_over.few_way(), arch::CopyWay::ordinary);
+  EXPECT_EQ(probe.hand_over.take_way(), arch::CopyWay::string);
+  for (const std::size_t bytes : {std::size_t{64}, arch::string_copy_bytes, std::size_t{8193}})
+    EXPECT_EQ(probe.hand_over.receive_way(bytes), arch::CopyWay::string) << bytes;
+  for (const std::size_t bytes : {arch::string_copy_bytes + 1, std::size_t{8192}})
+    EXPECT_EQ(probe.hand_over.receive_way(bytes), arch::CopyWay::ordinary) << bytes;
+  // Where the CPU lacks the way, as without the number.
+  host.few_copy = 4;
+  probe.hand_over.set_host(host);
+  const bool has = arch::has_copy_way(arch::CopyWay::vectors_64);
+  EXPECT_EQ(probe.hand_over.few_way(), has ? arch::CopyWay::vectors_64 : arch::CopyWay::ordinary);
+  EXPECT_EQ(probe.hand_over.receive_way(4096), has ? arch::CopyWay::vectors_64 : arch::CopyWay::string);
+}
+
 TEST(HandOver, OneLongReadMakesNoDecisionAndTwoDo) {
   HandOverProbe probe;
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(probe.after(near, memory));

@@ -56,6 +56,11 @@ enum class CopyWay : unsigned char {
 };
 constexpr int copy_ways = 5;
 
+/// Whether the C library may take a string move for bytes that are too few for it.
+[[gnu::always_inline]] inline bool copies_few(std::size_t bytes) {
+  return bytes > string_copy_bytes && bytes <= 8192;
+}
+
 /// Whether this CPU has the way; copy_by takes only those.
 inline bool has_copy_way(CopyWay way) {
   return way == CopyWay::vectors_32 ? has_vectors(32) : way == CopyWay::vectors_64 ? has_vectors(64) : true;

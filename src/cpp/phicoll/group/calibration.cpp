@@ -29,7 +29,7 @@ namespace {
 
 // Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a number
 // changes, or the order of host_number_fields, by which the file says which were measured.
-constexpr const char* version = "11";
+constexpr const char* version = "12";
 // How often a measurement is tried that the user asked for.
 constexpr int attempts = 3;
 constexpr const char* variable = "PHICOLL_CALIBRATION";

@@ -108,7 +108,7 @@ constexpr std::int64_t HostNumbers::*measured_sizes[] = {&HostNumbers::rotate,
                                                          &HostNumbers::shared_pass,
                                                          &HostNumbers::shared_send};
 constexpr std::int64_t HostNumbers::*measured_ways[] = {&HostNumbers::near_copy, &HostNumbers::far_copy,
-                                                        &HostNumbers::take_copy};
+                                                        &HostNumbers::take_copy, &HostNumbers::few_copy};
 
 }  // namespace
 
@@ -247,8 +247,10 @@ class NumberTrials {
           const H& usual = late ? unproved_ : usual_;
           const Trial before = chosen(operation, bytes, usual), now = chosen(operation, bytes, numbers_);
           const std::string name = now.name() + " " + std::to_string(bytes);
-          // If only the copies differ, two sizes tell.
-          const bool skipped = before.spec == now.spec && bytes != 32 * kb && bytes != 256 * kb;
+          // If only the copies differ, two sizes tell, and of few bytes one.
+          const bool few = before.numbers.few_copy != now.numbers.few_copy;
+          const bool told = few ? bytes == 4 * kb : bytes == 32 * kb || bytes == 256 * kb;
+          const bool skipped = before.spec == now.spec && !told;
           if (before.name() == now.name() || skipped ||
               std::find(proved.begin(), proved.end(), name) != proved.end())
             continue;
@@ -285,6 +287,7 @@ class NumberTrials {
   Trial chosen(Operation operation, std::size_t bytes, const H& numbers) const {
     H of = numbers;
     of.direct = H().direct;
+    if (!arch::copies_few(bytes)) of.few_copy = H().few_copy;  // alike
     Shape shape = ranks_.shape();
     shape.set_host(of);
     CallFacts facts;
@@ -344,6 +347,12 @@ class NumberTrials {
     choose_copy(&H::take_copy, {32 * kb, 64 * kb, 256 * kb}, copy_ways(false), [&](std::int64_t way) {
       HostNumbers trial = numbers_;
       trial.take_copy = way;
+      return Trial{Operation::allgather, rules::two_cells(), trial};
+    });
+    // Each rank's own block, and what it stores where it has read.
+    choose_copy(&H::few_copy, {4 * kb, 8 * kb}, copy_ways(false), [&](std::int64_t way) {
+      HostNumbers trial = numbers_;
+      trial.few_copy = way;
       return Trial{Operation::allgather, rules::two_cells(), trial};
     });
   }

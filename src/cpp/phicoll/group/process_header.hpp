@@ -13,7 +13,7 @@
 namespace phicoll {
 
 struct ProcessHeader {
-  static constexpr std::uint64_t expected_magic = 0x3970726f6c6c6970ull;
+  static constexpr std::uint64_t expected_magic = 0x4170726f6c6c6970ull;
 
   static constexpr int most_cpus = 4096;
 

@@ -40,6 +40,7 @@ enum class Stores : unsigned char {
   cached,       ///< the next reader finds it in a cache
   handed_over,  ///< for another CPU to read next: the port picks the better way
   taken,        ///< the same for data that another CPU handed over
+  received,     ///< the same in a call in which this rank only takes such data
   streaming     ///< past the caches, for data that is larger than they are; the move orders these stores
 };
 

@@ -38,6 +38,8 @@ class HandOver {
     near_way_ = way_of(host.near_copy);
     far_way_ = way_of(host.far_copy);
     take_way_ = way_of(host.take_copy);
+    few_way_ = way_of(host.few_copy);
+    receive_few_way_ = arch::has_copy_way(static_cast<arch::CopyWay>(host.few_copy)) ? few_way_ : take_way_;
   }
   /// The way with this number; the C library's if this CPU lacks it (another host's table may name any).
   static arch::CopyWay way_of(std::int64_t number) {
@@ -64,6 +66,12 @@ class HandOver {
   }
   /// How to copy a piece that a peer handed over.
   arch::CopyWay take_way() const { return take_way_; }
+  /// The same where this rank only takes.
+  arch::CopyWay receive_way(std::size_t bytes) const {
+    return arch::copies_few(bytes) ? receive_few_way_ : take_way_;
+  }
+  /// How to copy what is in this CPU's caches, if arch::copies_few.
+  arch::CopyWay few_way() const { return few_way_; }
   /// The time of a peer's line, in percent of that of one from memory; 0 before the first look.
   std::uint64_t percent() const;
 
@@ -106,6 +114,8 @@ class HandOver {
   arch::CopyWay near_way_;
   arch::CopyWay far_way_;
   arch::CopyWay take_way_;
+  arch::CopyWay few_way_;
+  arch::CopyWay receive_few_way_;
   std::uint64_t percent_;
   std::uint32_t from_memory_ = 0;     // cycles
   std::uint32_t from_peers_[3] = {};  // the last three

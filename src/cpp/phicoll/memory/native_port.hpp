@@ -341,18 +341,9 @@ class NativePort {
 #endif
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     // clang-format on
-    if (__builtin_expect(stores == Stores::streaming, 0))
-      arch::copy_streaming(to.at, from.at, bytes);
-    else if (arch::hand_over_bytes != SIZE_MAX && stores != Stores::cached &&
-             bytes >= arch::hand_over_bytes &&  // the first is known to the compiler
-             hand_over_ != nullptr)
-      arch::copy_by(stores == Stores::taken ? hand_over_->take_way()
-                                            : hand_over_->way(bytes, *control_, rank_, calls_->begun()),
-                    to.at, from.at, bytes);
-    else if (arch::goes_beside_string(to.at, from.at, bytes))
-      arch::copy_beside_string(to.at, from.at, bytes);
-    else
-      __builtin_memcpy(to.at, from.at, bytes);
+    if (bytes >= arch::hand_over_bytes || __builtin_expect(stores == Stores::streaming, 0))
+      return move_many(to.at, from.at, bytes, stores);
+    __builtin_memcpy(to.at, from.at, bytes);
   }
   using Distance = HandOver;
   void hand(Data to, Data from, std::size_t bytes, Distance& distance,
@@ -456,6 +447,18 @@ class NativePort {
   // Out of line and not templates: measured to cost nothing, and waiting has to be right in one place only.
   [[gnu::noinline, gnu::cold]] std::uint64_t wait_slow(const Awaited& awaited) const;
   [[gnu::noinline, gnu::cold]] void wake_slow(const void* place) const;
+  // A function of its own, so that small moves stay small where they are inlined.
+  [[gnu::noinline]] void move_many(unsigned char* to, const unsigned char* from, std::size_t bytes,
+                                   Stores stores) const {
+    if (stores == Stores::streaming) return arch::copy_streaming(to, from, bytes);
+    if (hand_over_ == nullptr || (stores == Stores::cached && !arch::copies_few(bytes)))
+      return arch::copy_by(arch::CopyWay::ordinary, to, from, bytes);
+    arch::copy_by(stores == Stores::cached     ? hand_over_->few_way()
+                  : stores == Stores::taken    ? hand_over_->take_way()
+                  : stores == Stores::received ? hand_over_->receive_way(bytes)
+                                               : hand_over_->way(bytes, *control_, rank_, calls_->begun()),
+                  to, from, bytes);
+  }
   void cross_copy(Data own, const Exposed& peer, std::size_t offset, std::size_t bytes, bool write) const;
   static bool look(const Awaited& awaited, std::uint64_t& seen);
   static bool look_turns(const Awaited& awaited, std::uint64_t& seen, unsigned turns, unsigned pauses);

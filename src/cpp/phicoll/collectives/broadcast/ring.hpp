@@ -241,7 +241,7 @@ struct RingBroadcast : AlgorithmDefaults {
         } else {
           const Data piece = cells_.await(port, call.root, step, call.tag, bytes);
           if (together_ && at == 0 && cells_.taken()) return take(port, call, step);
-          port.move(call.receive + at, piece, bytes, stores_(call.count));
+          port.move(call.receive + at, piece, bytes, stores_.received(call.count));
         }
         cells_.finish(port, step);
       }

@@ -229,7 +229,8 @@ struct MailboxScatter : AlgorithmDefaults {
         const std::uint64_t m = message(piece++, step);
         const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
         const Data cell = mailbox_.await(port, call.root, m, tag, bytes, Meanwhile::as_much);
-        move_some(port, call.receive + at, cell, bytes, Stores::taken);
+        // More ranks, on few CPUs: 1.08 of the time between far ones.
+        move_some(port, call.receive + at, cell, bytes, ranks_ == 2 ? Stores::received : Stores::taken);
         mailbox_.finish(port, call.root, m);
         at += bytes;
       } while (at < call.count);

@@ -24,6 +24,8 @@ class ResultStores {
         from_(static_cast<std::size_t>(shape.host().streamed)) {}
   /// For a result of `bytes` per rank.
   Stores operator()(std::size_t bytes) const { return bytes >= from_ ? Stores::streaming : Stores::taken; }
+  /// The same for a rank that does nothing else in the call.
+  Stores received(std::size_t bytes) const { return bytes >= from_ ? Stores::streaming : Stores::received; }
   /// For an exchange in which every rank gets a block of `bytes` from every other. What all ranks get together has to
   /// stay in a cache that they share; the division by 4 makes this the limit of a single result for two ranks.
   Stores exchanged(std::size_t bytes) const { return (*this)(bytes / 4 * ranks_ * ranks_); }
