@@ -5,9 +5,10 @@
 // step t has awaited every rank's piece of step t - 1, which that rank published after it had read all of step t - 2. Two
 // ranks need only one each (cells.hpp, 5).
 //
-// Of two ranks each may combine half of a large message where it goes (put), if they are near, all reach both ranks' operands and
-// results, and no operand lies where its result goes. (Between far CPUs 64 KB to 512 KB take 1.0 to 1.4 of two cells' time.) A line then crosses once with an operand or a result, half of each, where operands that
-// are exchanged whole cross all, and both combine all. Which store makes what visible to whom:
+// Of two ranks each may combine half of a large message where it goes (put), if they are near, all reach both ranks'
+// operands and results, and no operand lies where its result goes. (Between far CPUs 64 KB to 512 KB take 1.0 to 1.4 of
+// two cells' time.) A line then crosses once with an operand or a result, half of each, where operands that are
+// exchanged whole cross all, and both combine all. Which store makes what visible to whom:
 //
 //  1. The first step hands over the handle of `receive`, after all that its owner has done with that memory. Both do so, or
 //     neither finds the other's, and they exchange operands: both see both handles, so they go the same way.
@@ -174,7 +175,7 @@ struct OneShotAllreduce : AlgorithmDefaults {
     // Rank 0 combines the first half of each piece.
     [[gnu::noinline]] void combine_halves(Port& port, const Call& call, const Exposed& to) {
       const std::size_t size = call.op.element_bytes;
-      const std::size_t most = call.elements_within(std::min(cells_.bytes(), put_piece));
+      const std::size_t most = call.elements_within(std::min(cells_.bytes(), std::size_t{put_piece}));
       ++steps_;
       for (std::size_t at = 0; at < call.count; at += most) {
         const std::size_t count = std::min(most, call.count - at), half = count / 2;
