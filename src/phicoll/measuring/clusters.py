@@ -279,6 +279,9 @@ def connect(distributed: Any, address: str) -> Any:
     """A client of the scheduler at an address."""
     try:
         distributed.comm.resolve_address(address)  # refuses at once what a client would need 20 s to give up
+        # Dask asserts that its thread begins within 10 s. Once in some test runs it does not, and the next one does.
+        with contextlib.suppress(AssertionError):
+            return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TypeError, ValueError) as error:  # TypeError: tls:// without certificates
         reason = str(error) or type(error).__name__
