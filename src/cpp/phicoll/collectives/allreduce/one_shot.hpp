@@ -157,10 +157,7 @@ struct OneShotAllreduce : AlgorithmDefaults {
     }
     /// Where the other rank may put; nothing: nowhere.
     Exposed room(Port& port, const Call& call) const {
-      if (call.send == call.receive) return Exposed{0, 0, 0};
-      const Exposed room =
-          room_for(port, put_, call.bytes(), call.send, call.bytes(), call.receive, call.bytes());
-      return room && port.near(call.bytes()) ? room : Exposed{0, 0, 0};
+      return room_for_results(port, put_, call.bytes(), call.send, call.receive);
     }
     void publish(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct,
                  const Exposed& room) {

@@ -56,6 +56,15 @@ Exposed room_for(Port& port, int put, std::size_t bytes, Data send, std::size_t 
   return puts ? port.expose(receive) : Exposed{0, 0, 0};
 }
 
+/// The same of a call in which each of two ranks combines operands where results go: nothing between far CPUs either, nor if an
+/// operand lies where its result goes.
+template <class Port>
+Exposed room_for_results(Port& port, int put, std::size_t bytes, Data send, Data receive) {
+  if (send == receive) return Exposed{0, 0, 0};
+  const Exposed room = room_for(port, put, bytes, send, bytes, receive, bytes);
+  return room && port.near(bytes) ? room : Exposed{0, 0, 0};
+}
+
 /// Decides whether data is read in place.
 class Direct {
  public:

@@ -69,7 +69,7 @@ class Slices {
   void each_chunk(Port& port, const Call& call, const Finish& finish) {
     const std::size_t most = call.elements_within(cells_.bytes());
     if (call.count == 0) return;
-    room_ = room(port, call);
+    room_ = room_for_results(port, put_, call.bytes(), call.send, call.receive);
     const bool direct = room_ || (call.send != call.receive && cells_.direct(port, call.send, call.bytes()));
     publish(port, call, {0, std::min(most, call.count), steps_}, direct);
     for (std::size_t at = 0; at < call.count; at += most, steps_ += 2) {
@@ -166,13 +166,6 @@ class Slices {
     return std::min(first, count);
   }
 
-  // Where the other rank may put its results; nothing: nowhere.
-  Exposed room(Port& port, const Call& call) const {
-    if (put_ == 0 || call.send == call.receive) return Exposed{0, 0, 0};
-    const Exposed room =
-        room_for(port, put_, call.bytes(), call.send, call.bytes(), call.receive, call.bytes());
-    return room && port.near(call.bytes()) ? room : Exposed{0, 0, 0};
-  }
   void publish(Port& port, const Call& call, const SliceChunk& chunk, bool direct) {
     const std::size_t size = call.op.element_bytes;
     if (direct && put_ != 0)
