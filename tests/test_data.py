@@ -1,5 +1,7 @@
 """Data of unusual kinds: long double, DLPack, and elements that are too large for the core's reductions."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -76,8 +78,28 @@ def test_tensors_of_another_device_or_without_write_access_are_refused():
         comm.Allreduce(Tensor(np.ones(1), device=2), np.ones(1))
     fixed = np.ones(1)
     fixed.flags.writeable = False
-    with pytest.raises(phicoll.ArgumentError, match=r"buf: got a Tensor.*readonly"):
+    with pytest.raises(phicoll.ArgumentError, match="buf: got a read-only buffer"):
         comm.Irecv(Tensor(fixed), 0)
+    got = np.zeros(1)
+    comm.Allreduce(Tensor(fixed), got)  # may be read
+    assert got.tolist() == [1]
+
+
+def test_a_tensor_s_capsule_is_kept_while_a_call_uses_its_memory():
+    class Counted(Tensor):
+        def __dlpack__(self, **options):
+            self.capsule = super().__dlpack__(**options)
+            return self.capsule
+
+    tensor = Counted(np.zeros(1))
+    request = phicoll.COMM_SELF.Irecv(tensor, 0)
+    during = sys.getrefcount(tensor.capsule)
+    phicoll.COMM_SELF.Send(np.ones(1), 0)
+    request.Wait()
+    assert tensor.array[0] == 1
+    del request
+    after = sys.getrefcount(tensor.capsule)
+    assert after < during
 
 
 def matrices(rank, count):

@@ -1,5 +1,7 @@
 """Names that programs written for mpi4py use beside communicators: windows, Info, operators, grids, error handlers."""
 
+import ast
+import importlib.util
 import pickle
 import subprocess
 import sys
@@ -7,6 +9,7 @@ import textwrap
 import time
 import traceback
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -266,12 +269,27 @@ def test_nothing_spawned_the_program():
         (phicoll.COMM_SELF, "py2f", "have no numbers"),
         (phicoll.COMM_SELF, "Neighbor_alltoall", "ranks have no topology"),
         (phicoll.COMM_SELF, "Spawn", "phicoll.run starts another"),
-        (MPI, "File", "np.memmap"),
+        (phicoll.Comm, "Create_from_group", "Create_group"),
+        (phicoll.Comm, "Create_keyval", "a dict"),
+        (MPI.Request, "f2py", "have no numbers"),
+        (MPI.REQUEST_NULL, "py2f", "have no numbers"),
+        (MPI.Prequest, "Pready", "Isend several"),
+        (MPI.Grequest, "Start", "concurrent.futures"),
+        (MPI.Status(), "tomemory", "attributes"),
+        (MPI.GROUP_EMPTY, "toint", "have no numbers"),
+        (MPI.Info, "fromhandle", "have no numbers"),
+        (MPI.SUM, "handle", "have no numbers"),
+        (MPI.Message, "py2f", "have no numbers"),
+        (MPI.Errhandler, "f2py", "have no numbers"),
+        (MPI.File, "Open", "np.memmap"),
+        (MPI.FILE_NULL, "Close", "np.memmap"),
+        (MPI.buffer, "allocate", "bytearray"),
         (MPI, "MODE_RDONLY", "np.memmap"),
-        (MPI, "Session", "COMM_WORLD has all of them"),
-        (MPI, "Cartcomm", "Compute_dims"),
+        (MPI.Session, "Init", "COMM_WORLD has all of them"),
+        (MPI.Cartcomm, "Get_coords", "Compute_dims"),
+        (MPI.Cartcomm(), "Shift", "Compute_dims"),
         (MPI, "_addressof", "handles are Python's objects"),
-        (MPI, "INTEGER4", "C's are"),
+        (MPI, "COMBINER_NAMED", "strided"),
         (MPI.Datatype, "Create_struct", "structured"),
         (MPI.Datatype, "Create_resized", "structured"),
         (MPI.DOUBLE, "Create_vector", "strided"),
@@ -285,10 +303,169 @@ def test_what_is_not_offered_is_refused_in_words(of, name, instead):
     with pytest.raises(AttributeError, match=f"{name} is not offered: .*{instead}") as caught:
         getattr(of, name)
     assert isinstance(caught.value, NotImplementedError)  # as mpi4py's programs expect
+    assert not hasattr(of, name)
     assert "Did you mean" not in "".join(traceback.format_exception(caught.value))
     assert not hasattr(MPI.Win, "Fences")
     with pytest.raises(AttributeError, match="nearest: Fence"):
         MPI.WIN_NULL.Fences()
+
+
+def names_of(body):
+    """The names that a class or module of a stub defines."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name, node
+        elif isinstance(node, ast.AnnAssign):
+            yield node.target.id, node
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield target.id, node
+        elif isinstance(node, ast.If):
+            yield from names_of([*node.body, *node.orelse])
+
+
+def plainly_missing(of, name):
+    """Whether a name is missing without the words for what is not offered."""
+    try:
+        getattr(of, name)
+    except NotImplementedError as error:
+        return not isinstance(error, AttributeError)
+    except AttributeError:
+        return True
+    return False
+
+
+def test_every_name_of_mpi4py_s_is_offered_or_refused_in_words():
+    found = importlib.util.find_spec("mpi4py")
+    stub = found and Path(found.submodule_search_locations[0]) / "MPI.pyi"
+    if not (stub and stub.is_file()):
+        pytest.skip("mpi4py is not installed")
+    missing = []
+    for name, node in names_of(ast.parse(stub.read_text()).body):
+        if plainly_missing(MPI, name) and not name.startswith("__"):
+            missing.append(name)
+        elif isinstance(node, ast.ClassDef):
+            of = getattr(MPI, name)
+            missing += [f"{name}.{its}" for its, _ in names_of(node.body) if plainly_missing(of, its)]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "null"),
+    [(MPI.File, MPI.FILE_NULL), (MPI.Session, MPI.SESSION_NULL), (MPI.Cartcomm, MPI.COMM_NULL)],
+    ids=["File", "Session", "Cartcomm"],
+)
+def test_types_without_objects_make_their_null_object_alone(kind, null):
+    assert kind() == null
+    assert kind(null) == null
+    assert not null
+    assert not isinstance(phicoll.COMM_SELF, kind)
+    kind().free()
+    assert MPI.FILE_NULL != MPI.SESSION_NULL
+    with pytest.raises(TypeError, match="got"):
+        kind(phicoll.COMM_SELF)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(null, protocol)) is null
+
+
+@pytest.mark.parametrize(
+    "kind", [MPI.Info, MPI.Group, MPI.Op, MPI.Errhandler, MPI.Message, MPI.Request, MPI.Datatype]
+)
+def test_handles_of_another_class_are_refused(kind):
+    with pytest.raises(TypeError, match=f"{kind.__name__} or None"):
+        kind(MPI.WIN_NULL)
+    assert not kind()
+
+
+def test_free_in_small_letters_leaves_what_is_mpi_s():
+    for one in (MPI.GROUP_EMPTY, MPI.ERRORS_RETURN, MPI.INFO_ENV, MPI.SUM, MPI.DOUBLE, phicoll.COMM_SELF):
+        one.free()
+        assert one
+    for null in (
+        MPI.GROUP_NULL,
+        MPI.ERRHANDLER_NULL,
+        MPI.INFO_NULL,
+        MPI.OP_NULL,
+        MPI.COMM_NULL,
+        MPI.WIN_NULL,
+    ):
+        null.free()
+    for made in (phicoll.COMM_SELF.Dup(), MPI.Info.Create(), MPI.Op.Create(max)):
+        for _ in range(2):
+            made.free()
+            assert not made
+
+
+class Counting(MPI.Request):
+    """As programs derive from it: small letters by capital ones."""
+
+    def test(self, status=None):
+        return super().Test(status), None
+
+    def wait(self, status=None):
+        return super().Wait(status)
+
+
+def test_a_derived_request_calls_its_base():
+    assert Counting(MPI.REQUEST_NULL).test() == (True, None)
+    request = Counting(phicoll.COMM_SELF.Isend(np.ones(1), 0))
+    phicoll.COMM_SELF.Recv(np.zeros(1), 0)
+    assert request.wait()
+
+
+class Named(phicoll.Comm):
+    def __init__(self, comm=None):
+        raise AssertionError("not called, as mpi4py does not")
+
+
+class Hints(MPI.Info):
+    def __new__(cls, info=None):
+        return MPI.Info.__new__(cls, info)
+
+
+def test_what_a_derived_class_makes_is_of_its_class():
+    comm = Named.__new__(Named, None)
+    comm._core = phicoll.COMM_SELF.Dup()._core
+    for made in (comm.Dup(), comm.Split(0)):
+        assert type(made) is Named
+    assert type(phicoll.COMM_SELF.Dup()) is not Named
+    hints = Hints(MPI.Info.Create({"a": "1"}))
+    assert type(hints.Dup()) is type(Hints.Create()) is Hints
+    assert hints.Dup().items() == [("a", "1")]
+
+
+def test_none_is_scattered_as_mpi4py_does(mode):
+    def work(comm):
+        for root in range(comm.size):
+            assert comm.scatter(None, root) is None
+        return comm.alltoall(None)
+
+    assert run(work, 2, mode) == [[None, None]] * 2
+
+
+def test_addresses_are_counted_in_bytes():
+    assert MPI.Get_address(None) == MPI.Get_address(MPI.BOTTOM) == 0
+    memory = np.zeros(3)
+    at = MPI.Get_address(memory)
+    assert MPI.Aint_add(at, 16) == MPI.Get_address(memory[2:])
+    assert MPI.Aint_diff(MPI.Get_address(memory[1:]), at) == 8
+
+
+def test_fortran_s_types_have_numpy_s_sizes():
+    sizes = {
+        "INTEGER": 4,
+        "INTEGER8": 8,
+        "REAL8": 8,
+        "DOUBLE_PRECISION": 8,
+        "COMPLEX16": 16,
+        "LOGICAL2": 2,
+        "FLOAT16_T": 2,
+    }
+    assert {name: getattr(MPI, name).Get_size() for name in sizes} == sizes
+    assert not MPI.REAL16  # which NumPy lacks
+    got = np.zeros(2)
+    phicoll.COMM_SELF.Allreduce([np.ones(2), MPI.REAL8], [got, "DOUBLE_PRECISION"])
+    assert got.tolist() == [1, 1]
 
 
 def a_rank_that_ends_with_a_lock(comm, left, wanted):

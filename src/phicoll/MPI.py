@@ -20,7 +20,7 @@ import phicoll.comm as _comm
 import phicoll.comm.windows as _windows
 from phicoll.comm.buffers import BOTTOM, block
 from phicoll.comm.communicator import Intercomm
-from phicoll.comm.datatypes import CODES, DATATYPE_NULL, Datatype
+from phicoll.comm.datatypes import CODES, DATATYPE_NULL, MPI_TYPES, Datatype
 from phicoll.comm.derived import (
     APPNUM,
     COMM_TYPE_SHARED,
@@ -45,18 +45,22 @@ from phicoll.comm.matched import MESSAGE_NO_PROC, MESSAGE_NULL, Message
 from phicoll.comm.not_offered import explain
 from phicoll.comm.operators import OP_NULL
 from phicoll.comm.pickles import Pickle, pickle
-from phicoll.comm.requests import Request
-from phicoll.comm.worlds import known_world
-from phicoll.errors import (
-    ERR_ARG,
-    ERR_OP,
-    ERR_OTHER,
-    ERR_RANK,
-    ERR_ROOT,
-    ERR_TAG,
-    ArgumentError,
-    Error as Exception,
+from phicoll.comm.refused import (
+    FILE_NULL,
+    NO_FILES,
+    NO_TOPOLOGY,
+    SESSION_NULL,
+    Cartcomm,
+    Distgraphcomm,
+    File,
+    Graphcomm,
+    Session,
+    Topocomm,
+    buffer,
 )
+from phicoll.comm.requests import Grequest, Request
+from phicoll.comm.worlds import known_world
+from phicoll.errors import ERROR_CLASSES, ArgumentError, Error as Exception
 
 __all__ = [
     "APPNUM",
@@ -69,12 +73,7 @@ __all__ = [
     "ERRORS_ABORT",
     "ERRORS_ARE_FATAL",
     "ERRORS_RETURN",
-    "ERR_ARG",
-    "ERR_OP",
-    "ERR_OTHER",
-    "ERR_RANK",
-    "ERR_ROOT",
-    "ERR_TAG",
+    "FILE_NULL",
     "GROUP_EMPTY",
     "GROUP_NULL",
     "HOST",
@@ -92,6 +91,8 @@ __all__ = [
     "MAX_OBJECT_NAME",
     "MAX_PORT_NAME",
     "MAX_PROCESSOR_NAME",
+    "MAX_PSET_NAME_LEN",
+    "MAX_STRINGTAG_LEN",
     "MESSAGE_NO_PROC",
     "MESSAGE_NULL",
     "MODE_NOCHECK",
@@ -101,8 +102,10 @@ __all__ = [
     "MODE_NOSUCCEED",
     "OP_NULL",
     "ORDER_C",
+    "ORDER_F",
     "ORDER_FORTRAN",
     "ROOT",
+    "SESSION_NULL",
     "SIMILAR",
     "SUBVERSION",
     "SUCCESS",
@@ -116,19 +119,32 @@ __all__ = [
     "VERSION",
     "WTIME_IS_GLOBAL",
     "Abort",
+    "Aint_add",
+    "Aint_diff",
     "Alloc_mem",
     "Attach_buffer",
+    "Cartcomm",
     "Compute_dims",
     "Detach_buffer",
+    "Distgraphcomm",
     "Errhandler",
     "Exception",
+    "File",
     "Finalize",
     "Flush_buffer",
     "Free_mem",
+    "Get_abi_fortran_info",
+    "Get_abi_info",
+    "Get_abi_version",
     "Get_address",
+    "Get_error_class",
+    "Get_error_string",
+    "Get_hw_resource_info",
     "Get_library_version",
     "Get_processor_name",
     "Get_version",
+    "Graphcomm",
+    "Grequest",
     "Group",
     "Iflush_buffer",
     "Info",
@@ -143,10 +159,16 @@ __all__ = [
     "Pcontrol",
     "Pickle",
     "Query_thread",
+    "Session",
+    "Topocomm",
     "Wtick",
     "Wtime",
+    "buffer",
     "get_vendor",
+    "memory",
     "pickle",
+    *MPI_TYPES,
+    *ERROR_CLASSES,
     *_comm.__all__,
     *_windows.__all__,
 ]
@@ -154,7 +176,10 @@ __all__ = [
 # All but the rank's own communicator, which __getattr__ finds each time.
 globals().update({name: getattr(_comm, name) for name in _comm.__all__ if name != "COMM_WORLD"})
 globals().update({name: getattr(_windows, name) for name in _windows.__all__})
+globals().update(MPI_TYPES)
+globals().update(ERROR_CLASSES)
 Intracomm = _comm.Comm
+memory = buffer
 
 
 SUCCESS = 0
@@ -164,40 +189,41 @@ VERSION, SUBVERSION = 4, 1
 MAX_ERROR_STRING = MAX_INFO_VAL = MAX_PORT_NAME = 1024
 MAX_INFO_KEY = MAX_PROCESSOR_NAME = 256
 MAX_OBJECT_NAME = MAX_DATAREP_STRING = 128
+MAX_PSET_NAME_LEN = MAX_STRINGTAG_LEN = 1024
 MAX_LIBRARY_VERSION_STRING = 8192
 ROOT = -4  # no rank's number
 # What a program promises at Fence and Lock, which take it and do not use it.
 MODE_NOCHECK, MODE_NOSTORE, MODE_NOPUT, MODE_NOPRECEDE, MODE_NOSUCCEED = 1024, 2048, 4096, 8192, 16384
 ORDER_C, ORDER_FORTRAN = 56, 57
+ORDER_F = ORDER_FORTRAN
 THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED, THREAD_MULTIPLE = range(4)
 
 
-NO_FILES = "NumPy, HDF5 and others read and write files; np.memmap shares one among ranks"
-NO_SESSIONS = "a rank is ready when it runs; COMM_WORLD has all of them"
-NO_TOPOLOGY = "ranks have no topology; np.unravel_index(rank, dims) and MPI.Compute_dims place them in a grid"
 NO_PORTS = "a group keeps its ranks; phicoll.run starts another"
 NO_ADDRESSES = "handles are Python's objects, and no library of C takes them"
-C_TYPES = "Fortran's types are not offered; C's are (MPI.DOUBLE), and NumPy's dtypes"
 # The beginnings of names of mpi4py's that are not offered, and what to use.
 NOT_OFFERED = {
-    **dict.fromkeys(("File", "FILE_", "MODE_", "SEEK_", "DISPLACEMENT_", "Register_datarep"), NO_FILES),
-    **dict.fromkeys(("Session", "SESSION_"), NO_SESSIONS),
-    **dict.fromkeys(("Topocomm", "Cartcomm", "Graphcomm", "Distgraphcomm"), NO_TOPOLOGY),
-    **dict.fromkeys(("CART", "GRAPH", "DIST_GRAPH"), NO_TOPOLOGY),
+    **dict.fromkeys(("MODE_", "SEEK_", "DISPLACEMENT_", "DISP_CUR", "Register_datarep"), NO_FILES),
+    **dict.fromkeys(("CART", "GRAPH", "DIST_GRAPH", "UNWEIGHTED", "WEIGHTS_EMPTY"), NO_TOPOLOGY),
     **dict.fromkeys(("Open_port", "Close_port", "Publish_name", "Unpublish_name", "Lookup_name"), NO_PORTS),
     **dict.fromkeys(("ARGV", "ERRCODES"), NO_PORTS),
     **dict.fromkeys(("_addressof", "_sizeof", "_handleof"), NO_ADDRESSES),
-    **dict.fromkeys(("memory", "buffer"), "memoryview, bytearray and NumPy's arrays are buffers"),
-    "Grequest": "a request is a call of phicoll's; concurrent.futures.Future is one of your own",
-    "ERR_": "the exceptions' own classes and texts say what was wrong",
-    **dict.fromkeys(("Get_error", "Add_error", "Remove_error"), "errors are exceptions: str(error)"),
     **dict.fromkeys(
-        ("COMBINER_", "DISTRIBUTE_"), "there are no derived types; NumPy's arrays may be strided"
+        ("_comm_lock", "_commctx", "_datatype_", "_set_abort_status", "_typealign", "_typedict_"),
+        "it is private to mpi4py",
+    ),
+    **dict.fromkeys(("InPlaceType", "BottomType", "BufferAutomaticType"), "is names the constant itself"),
+    "BUFFER_AUTOMATIC": "Bsend takes memory of its own",
+    **dict.fromkeys(("Add_error", "Remove_error"), "errors are exceptions: str(error)"),
+    **dict.fromkeys(
+        ("COMBINER_", "DISTRIBUTE_", "TYPECLASS_"),
+        "there are no derived types; NumPy's arrays may be strided",
     ),
     "COMM_TYPE_": "all ranks share memory; Split makes parts of them",
-    "WIN_FLAVOR_": "windows are shared memory; Win.Allocate_shared makes one",
-    **dict.fromkeys(("INTEGER", "REAL", "LOGICAL", "CHARACTER", "F_"), C_TYPES),
-    **dict.fromkeys(("COMPLEX4", "COMPLEX8", "COMPLEX16", "COMPLEX32", "DOUBLE_PRECISION"), C_TYPES),
+    **dict.fromkeys(
+        ("WIN_FLAVOR", "WIN_SEPARATE"), "windows are shared memory; Win.Allocate_shared makes one"
+    ),
+    "F_": "Fortran's statuses are arrays that no call here takes",
 }
 
 
@@ -271,6 +297,24 @@ def Get_version() -> tuple[int, int]:
     return VERSION, SUBVERSION
 
 
+def Get_abi_version() -> tuple[int, int]:
+    """(0, 0): phicoll has Python's names of MPI, and not the interface of MPI's libraries of C."""
+    return 0, 0
+
+
+def Get_abi_info() -> Info:
+    """A new Info without keys: see :func:`Get_abi_version`."""
+    return Info.Create()
+
+
+Get_abi_fortran_info = Get_abi_info
+
+
+def Get_hw_resource_info() -> Info:
+    """A new Info without keys: ``phicoll doctor`` tells of the machine."""
+    return Info.Create()
+
+
 def Get_library_version() -> str:
     """phicoll and its version."""
     return f"phicoll {_core.__version__}"
@@ -298,8 +342,31 @@ def Pcontrol(level: int) -> None:
 
 
 def Get_address(location: Any) -> int:
-    """The address of a buffer's memory."""
-    return block(location, "location", writable=False).address
+    """The address of a buffer's memory; 0 for ``BOTTOM`` and None."""
+    return 0 if location is None else block(location, "location", writable=False).address
+
+
+def Aint_add(base: int, disp: int) -> int:
+    """The address ``disp`` bytes after ``base``."""
+    return base + disp
+
+
+def Aint_diff(addr1: int, addr2: int) -> int:
+    """The bytes from ``addr2`` to ``addr1``."""
+    return addr1 - addr2
+
+
+def Get_error_class(errorcode: int) -> int:
+    """The class of an error's code, which is the code itself."""
+    if errorcode not in (SUCCESS, *ERROR_CLASSES.values()):
+        raise ArgumentError("errorcode", repr(errorcode), "SUCCESS, or an error's code")
+    return errorcode
+
+
+def Get_error_string(errorcode: int) -> str:
+    """The name of an error's class, which is its code."""
+    code = Get_error_class(errorcode)
+    return next((f"MPI_{name}" for name, number in ERROR_CLASSES.items() if number == code), "MPI_SUCCESS")
 
 
 def Compute_dims(nnodes: int, dims: int | Sequence[int]) -> list[int]:

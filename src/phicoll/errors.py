@@ -26,8 +26,27 @@ __all__ = [
 MOST_SHOWN = 400
 
 
-#: MPI's classes of errors that phicoll tells apart, with MPICH's numbers.
-ERR_TAG, ERR_RANK, ERR_ROOT, ERR_OP, ERR_ARG, ERR_OTHER = 4, 6, 7, 9, 12, 15
+#: MPI's classes of errors, with MPICH's numbers. phicoll's own errors are of few of them.
+ERROR_CLASSES = {
+    f"ERR_{name}": number
+    for names, first in (
+        ("BUFFER COUNT TYPE TAG COMM RANK ROOT GROUP OP TOPOLOGY DIMS ARG UNKNOWN TRUNCATE OTHER INTERN", 1),
+        (
+            "IN_STATUS PENDING REQUEST ACCESS AMODE BAD_FILE CONVERSION DUP_DATAREP FILE_EXISTS FILE_IN_USE",
+            17,
+        ),
+        ("FILE INFO INFO_KEY INFO_VALUE INFO_NOKEY IO NAME NO_MEM NOT_SAME NO_SPACE NO_SUCH_FILE PORT", 27),
+        ("QUOTA READ_ONLY SERVICE SPAWN UNSUPPORTED_DATAREP UNSUPPORTED_OPERATION WIN BASE LOCKTYPE", 39),
+        ("KEYVAL RMA_CONFLICT RMA_SYNC SIZE DISP ASSERT", 48),
+        ("RMA_RANGE RMA_ATTACH RMA_SHARED RMA_FLAVOR", 55),
+        ("SESSION PROC_ABORTED VALUE_TOO_LARGE ERRHANDLER ABI REVOKED PROC_FAILED PROC_FAILED_PENDING", 79),
+        ("LASTCODE", 0x3FFFFFFF),
+    )
+    for number, name in enumerate(names.split(), first)
+}
+ERR_TAG, ERR_RANK, ERR_ROOT, ERR_OP, ERR_ARG, ERR_OTHER = (
+    ERROR_CLASSES[f"ERR_{name}"] for name in ("TAG", "RANK", "ROOT", "OP", "ARG", "OTHER")
+)
 #: An argument's own.
 OF_ARGUMENT = {
     "root": ERR_ROOT,

@@ -182,24 +182,47 @@ def lacks_buffer(buffer: Any) -> bool:
     return False
 
 
+class Producer:
+    """An object with DLPack's protocol, and the capsule that it gave out.
+
+    NumPy drops the capsule once it has taken what is in it. Some producers, such as mpi4py's tests, free that then.
+    """
+
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
+        self.capsule: Any = None
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self.capsule = self.buffer.__dlpack__(**options)
+        return self.capsule
+
+    def __dlpack_device__(self) -> Any:
+        return self.buffer.__dlpack_device__()
+
+
 def from_dlpack(buffer: Any, argument: str) -> np.ndarray[Any, Any]:
     """The memory of an object with DLPack's protocol."""
+    producer = Producer(buffer)
     try:
-        array = np.from_dlpack(buffer)
-        if array.flags.writeable or '"dltensor"' not in repr(buffer.__dlpack__()):
-            return array
+        array = np.from_dlpack(producer)
+        is_old = not array.flags.writeable and '"used_dltensor"' in repr(producer.capsule)
     except (BufferError, RuntimeError) as error:
         raise ArgumentError(argument, f"{called(buffer)}: {error}", "memory of the CPU") from None
-    return np.asarray(OldTensor(array))
+    return np.asarray(Tensor(array, producer, is_old))
 
 
-class OldTensor:
-    """Memory by DLPack before 1.0, which does not say whether it may be written. NumPy takes it for read-only."""
+class Tensor:
+    """Memory by DLPack, and its producer until the array is gone.
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+    Before 1.0 DLPack does not say whether memory may be written, and NumPy takes it for read-only (``is_old``).
+    """
+
+    def __init__(self, array: np.ndarray[Any, Any], producer: Producer, is_old: bool) -> None:
         self.array = array  # keeps the memory
+        self.producer = producer  # after the array, which goes first
         known = array.__array_interface__
-        self.__array_interface__ = {**known, "data": (known["data"][0], False)}
+        address, read_only = known["data"]
+        self.__array_interface__ = {**known, "data": (address, read_only and not is_old)}
 
 
 def called(value: Any) -> str:

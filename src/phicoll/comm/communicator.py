@@ -17,7 +17,7 @@ from phicoll.comm.derived import Derived
 from phicoll.comm.matched import MatchedProbes
 from phicoll.comm.messages import PointToPoint
 from phicoll.comm.nonblocking import Nonblocking
-from phicoll.comm.not_offered import NO_NUMBERS, refuse
+from phicoll.comm.not_offered import refuse
 from phicoll.comm.numbers import whole_count
 from phicoll.comm.operators import OPERATORS, called
 from phicoll.errors import ArgumentError, Error
@@ -28,13 +28,18 @@ SUM = OPERATORS["SUM"]
 
 # The beginnings of names of mpi4py's that are not offered, and what to use.
 NOT_OFFERED = {
-    "Create_cart": "ranks have no topology; np.unravel_index(rank, dims) and MPI.Compute_dims place them in a grid",
-    "Create_graph": "ranks have no topology; Send and Recv go to any rank",
-    "Create_dist_graph": "ranks have no topology; Send and Recv go to any rank",
+    **dict.fromkeys(
+        ("Create_cart", "Cart_map"),
+        "ranks have no topology; np.unravel_index(rank, dims) and MPI.Compute_dims place them in a grid",
+    ),
+    **dict.fromkeys(
+        ("Create_graph", "Create_dist_graph", "Graph_map"),
+        "ranks have no topology; Send and Recv go to any rank",
+    ),
     "Neighbor": "ranks have no topology; Isend and Irecv exchange halos",
     "neighbor": "ranks have no topology; isend and irecv exchange halos",
     "Create_from_group": "ranks are there from the start; Create_group makes a communicator of some",
-    "Create_errhandler": "errors are exceptions",
+    **dict.fromkeys(("Create_errhandler", "Call_errhandler"), "errors are exceptions"),
     **dict.fromkeys(
         ("Spawn", "Accept", "Connect", "Join"), "a group keeps its ranks; phicoll.run starts another"
     ),
@@ -46,10 +51,12 @@ NOT_OFFERED = {
         ("Revoke", "Is_revoked", "Shrink", "Ishrink", "Agree", "Iagree", "Get_failed", "Ack_failed"),
         "a group that has lost a rank is broken; catch BrokenGroupError",
     ),
-    "Create_intercomm": "a communicator has one group; Create_group makes one of any ranks",
+    **dict.fromkeys(
+        ("Create_intercomm", "Merge", "Get_remote", "remote_"),
+        "a communicator has one group; Create_group makes one of any ranks",
+    ),
     "Psend": "messages are not sent in parts; Isend several",
     "Precv": "messages are not received in parts; Irecv several",
-    **NO_NUMBERS,
 }
 
 
@@ -82,6 +89,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     __slots__ = ("_core",)  # where plain calls read it
 
     _core: Any
+    _instead = NOT_OFFERED
 
     def __new__(
         cls, comm: Any = None
@@ -117,7 +125,11 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
 
     @classmethod
     def _made(cls, core: Any) -> Comm:
-        return COMM_NULL if core is None else Comm(core)
+        if core is None:
+            return COMM_NULL
+        made = object.__new__(cls)  # of a derived class, too, whose __init__ may do more, as mpi4py has it
+        made._core = core
+        return made
 
     # Rank and size. Not collective.
 
@@ -163,7 +175,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         raise TypeError("a communicator belongs to its rank and cannot be pickled")
 
     def __getattr__(self, name: str) -> Any:
-        refuse(type(self), name, NOT_OFFERED)
+        refuse(type(self), name, self._instead)
 
     # Errors.
 
@@ -455,7 +467,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         return self._core.gather_object(sendobj, root)  # type: ignore[no-any-return]
 
     def scatter(self, sendobj: Sequence[Any] | None, root: int = 0) -> Any:
-        """Return item i of the root's sequence on rank i."""
+        """Return item i of the root's sequence on rank i; None on all ranks if the root gives None, as in mpi4py."""
         root = calls.root_of(self._whole, root)
         core = self._core
         items = None
@@ -466,7 +478,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
 
     def _one_for_each(self, sendobj: Any) -> list[Any]:
         try:
-            items = list(sendobj)
+            items = [None] * self._core.size if sendobj is None else list(sendobj)
         except TypeError:
             items = None
         if items is None or len(items) != self._core.size:
@@ -479,8 +491,8 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """Return a list of every rank's object, in rank order, on every rank."""
         return self._whole.allgather_object(sendobj)  # type: ignore[no-any-return]
 
-    def alltoall(self, sendobj: Sequence[Any]) -> list[Any]:
-        """Send item i to rank i; return the items sent to this rank, in rank order."""
+    def alltoall(self, sendobj: Sequence[Any] | None) -> list[Any]:
+        """Send item i to rank i; return the items sent to this rank, in rank order. None stands for as many of None."""
         core = self._whole
         with self._alone():
             items = self._one_for_each(sendobj)

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 import phicoll._core as _core
-from phicoll.comm.not_offered import NO_NUMBERS, Explained, refuse
+from phicoll.comm.not_offered import Handle, refuse
 from phicoll.errors import ArgumentError
 
 __all__ = [
     "CODES",
     "DATATYPES",
     "DATATYPE_NULL",
+    "MPI_TYPES",
     "Datatype",
     "dtype_of",
     "layout",
@@ -32,14 +33,21 @@ __all__ = [
 NOT_OFFERED = {
     "Create_": "arrays need no derived types; NumPy's strided and structured ones are sent as they are",
     **dict.fromkeys(
-        ("Commit", "Free", "Dup", "Get_envelope", "Get_contents", "decode"), "there are no derived types"
+        (
+            *("Commit", "Free", "Dup", "Resized", "Match_size", "Get_envelope", "envelope", "Get_contents"),
+            *("contents", "combiner", "decode", "Get_value_index"),
+        ),
+        "there are no derived types",
+    ),
+    **dict.fromkeys(
+        ("Get_attr", "Set_attr", "Delete_attr", "Set_name"),
+        "a type has its name alone; a dict may have it as key",
     ),
     **dict.fromkeys(("Pack", "Unpack"), "array.tobytes() packs, np.frombuffer unpacks"),
-    **NO_NUMBERS,
 }
 
 
-class Datatype(metaclass=Explained):
+class Datatype(Handle):
     """An element type by its MPI name.
 
     Attributes
@@ -54,9 +62,15 @@ class Datatype(metaclass=Explained):
 
     _instead = NOT_OFFERED
 
-    def __init__(self, name: str, dtype: Any) -> None:
+    def __init__(self, name: str | Datatype | None = None, dtype: Any = "V0") -> None:
+        if not isinstance(name, str):  # as mpi4py has it
+            self._checked(name)
+            name, dtype = (name.name, name.dtype) if name is not None else ("DATATYPE_NULL", dtype)
         self.name = name
         self.dtype: np.dtype[Any] = np.dtype(dtype)
+
+    def free(self) -> None:
+        """Does nothing: all types are MPI's own."""
 
     @property
     def size(self) -> int:
@@ -76,6 +90,16 @@ class Datatype(metaclass=Explained):
     def Get_extent(self) -> tuple[int, int]:
         """0, and the bytes from one element to the next."""
         return 0, self.extent
+
+    def Get_true_extent(self) -> tuple[int, int]:
+        """As :meth:`Get_extent`."""
+        return self.Get_extent()
+
+    lb = true_lb = property(lambda self: 0, doc="0: an element's first byte.")
+    ub = true_ub = true_extent = extent
+    is_named = is_predefined = property(
+        lambda self: bool(self), doc="Whether it is a type: all of them are MPI's own."
+    )
 
     def Get_name(self) -> str:
         """MPI's name without its prefix."""
@@ -208,7 +232,34 @@ DATATYPES: dict[str, Datatype] = {
 }
 
 
-DATATYPE_NULL = Datatype("DATATYPE_NULL", "V0")
+DATATYPE_NULL = Datatype()
+
+
+def fortran_types() -> dict[str, Datatype]:
+    """Fortran's types. Those that NumPy lacks are ``DATATYPE_NULL``, as mpi4py has what its MPI lacks."""
+    kinds = {
+        "CHARACTER": "b",
+        "LOGICAL": "i",
+        "INTEGER": "i",
+        "REAL": "f",
+        "DOUBLE_PRECISION": "d",
+        **{f"{name}{size}": f"i{size}" for name in ("LOGICAL", "INTEGER") for size in (1, 2, 4, 8)},
+        **{f"REAL{size}": f"f{size}" for size in (2, 4, 8)},
+        **{f"COMPLEX{size}": f"c{size}" for size in (8, 16)},
+    }
+    missing = ("LOGICAL16", "INTEGER16", "REAL16", "COMPLEX4", "COMPLEX32")
+    return {name: Datatype(name, kind) for name, kind in kinds.items()} | dict.fromkeys(
+        missing, DATATYPE_NULL
+    )
+
+
+#: Types whose names only programs written for MPI have: Fortran's, and MPI 5's.
+MPI_TYPES: dict[str, Datatype] = {
+    **fortran_types(),
+    **{f"FLOAT{bits}_T": Datatype(f"FLOAT{bits}_T", f"f{bits // 8}") for bits in (16, 32, 64)},
+    "BFLOAT16_T": DATATYPE_NULL,
+    "INT_INT": DATATYPES["TWO_INT"],
+}
 
 
 def codes() -> dict[str, Datatype]:
@@ -251,8 +302,8 @@ def dtype_of(given: Any, argument: str) -> np.dtype[Any]:
     """The dtype named by the last item of a specification. Raises ArgumentError if it has no fixed size."""
     if isinstance(given, Datatype):
         return fixed_size(given.dtype, argument)
-    if isinstance(given, str) and given in DATATYPES:
-        return DATATYPES[given].dtype
+    if isinstance(given, str) and (named := DATATYPES.get(given) or MPI_TYPES.get(given)):
+        return named.dtype
     try:
         dtype = np.dtype(given)
     except TypeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -140,6 +141,12 @@ class Derived(HasErrhandler):
         """
         if not leave(self._whole):
             self._whole.free()
+
+    def free(self) -> None:
+        """As :meth:`Free`, but without an error for ``COMM_NULL`` and those that were not made from another."""
+        if self:
+            with contextlib.suppress(ArgumentError):
+                self.Free()
 
     def Disconnect(self) -> None:
         """As :meth:`Free`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from phicoll.comm.not_offered import Handle
 from phicoll.errors import ArgumentError
 
 __all__ = [
@@ -16,12 +17,13 @@ __all__ = [
 ]
 
 
-class Errhandler:
+class Errhandler(Handle):
     """One of ``ERRORS_RETURN``, ``ERRORS_ARE_FATAL`` and ``ERRORS_ABORT``, which all do the same here, or null."""
 
     __slots__ = ("name",)
 
     def __init__(self, errhandler: Errhandler | None = None) -> None:
+        self._checked(errhandler)
         self.name = "ERRHANDLER_NULL" if errhandler is None else errhandler.name
 
     def Free(self) -> None:
@@ -55,9 +57,10 @@ ERRHANDLER_NULL = Errhandler()
 ERRORS_RETURN = named("ERRORS_RETURN")
 ERRORS_ARE_FATAL = named("ERRORS_ARE_FATAL")
 ERRORS_ABORT = named("ERRORS_ABORT")
+Errhandler._constants = (ERRORS_RETURN, ERRORS_ARE_FATAL, ERRORS_ABORT)
 
 
-class HasErrhandler:
+class HasErrhandler(Handle):
     """Base of classes with an error handler: communicators, windows."""
 
     _errhandler: Errhandler = ERRORS_RETURN

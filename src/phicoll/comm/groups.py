@@ -7,6 +7,7 @@ from operator import index
 from typing import Any
 
 from phicoll.comm.messages import PROC_NULL
+from phicoll.comm.not_offered import Handle, Refused
 from phicoll.comm.requests import UNDEFINED
 from phicoll.errors import ArgumentError
 
@@ -16,7 +17,7 @@ __all__ = ["CONGRUENT", "GROUP_EMPTY", "GROUP_NULL", "IDENT", "SIMILAR", "UNEQUA
 IDENT, CONGRUENT, SIMILAR, UNEQUAL = 0, 1, 2, 3
 
 
-class Group:
+class Group(Handle):
     """An ordered set of ranks, each by its number in the whole group. No method is collective.
 
     ``Group(other)`` is an equal group; ``Group()`` equals ``GROUP_NULL``, no group at all.
@@ -24,7 +25,10 @@ class Group:
 
     __slots__ = ("_own", "_ranks")
 
+    Create_from_session_pset = Refused("a rank is ready when it runs; COMM_WORLD.Get_group() has all of them")
+
     def __init__(self, group: Group | None = None) -> None:
+        self._checked(group)
         self._ranks: tuple[int, ...] = () if group is None else group._ranks
         # This rank's number in the whole group; None in GROUP_NULL.
         self._own: int | None = None if group is None else group._own
@@ -152,6 +156,7 @@ class Group:
 
 GROUP_NULL = Group()
 GROUP_EMPTY = Group.of((), -1)
+Group._constants = (GROUP_EMPTY,)
 
 
 def places_of(ranges: Sequence[tuple[int, int, int]]) -> list[int]:

@@ -6,17 +6,25 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from phicoll.comm.not_offered import Handle
+
 __all__ = ["INFO_ENV", "INFO_NULL", "Info"]
 
 _MISSING = object()
 
 
-class Info:
+class Info(Handle):
     """A list of keys and values, both text, in the order in which they were set. ``Info()`` is null and holds none."""
 
     __slots__ = ("_items",)
 
+    def __new__(
+        cls, info: Info | None = None
+    ) -> Info:  # for subclasses that give it the Info, as mpi4py's do
+        return object.__new__(cls)
+
     def __init__(self, info: Info | None = None) -> None:
+        self._checked(info)
         self._items: dict[str, str] | None = None if info is None else info._items
 
     @classmethod
@@ -44,7 +52,7 @@ class Info:
 
     def Dup(self) -> Info:
         """A new one with the same items."""
-        return Info.Create(self.items()) if self else Info()
+        return self.Create(self.items()) if self else type(self)()
 
     copy = Dup
 
@@ -145,3 +153,4 @@ class Info:
 
 INFO_NULL = Info()
 INFO_ENV = Info.Create_env()
+Info._constants = (INFO_ENV,)

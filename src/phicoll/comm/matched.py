@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phicoll.comm.messages import PROC_NULL, message_of, source_and_tag
+from phicoll.comm.not_offered import Handle
 from phicoll.comm.requests import ANY_SOURCE, ANY_TAG, Request, Status, check_status
 from phicoll.errors import ArgumentError
 
@@ -33,7 +34,7 @@ class FromNoRank:
         return False
 
 
-class Message:
+class Message(Handle):
     """A message that a matched probe found: no other receive or probe finds it. It is null once it is received.
 
     ``recv`` and ``irecv`` receive an object, ``Recv`` and ``Irecv`` data.
@@ -42,8 +43,7 @@ class Message:
     __slots__ = ("_core", "_held")
 
     def __init__(self, message: Message | None = None) -> None:
-        if message is not None and not isinstance(message, Message):
-            raise TypeError(f"message: got {message!r}; allowed: a Message or None")
+        self._checked(message)
         self._core: Any = None if message is None else message._core
         self._held: Any = None if message is None else message._held  # PROC_NULL for no rank's
 

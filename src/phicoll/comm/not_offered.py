@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NoReturn
 
-__all__ = ["NO_NUMBERS", "Explained", "NotOfferedError", "explain", "refuse"]
+__all__ = ["Explained", "Handle", "NotOfferedError", "Refused", "explain", "refuse"]
 
-# Of the functions that turn a handle into a number, and back.
-NO_NUMBERS = dict.fromkeys(
-    ("py2f", "f2py", "tohandle", "fromhandle", "handle"),
-    "handles have no numbers here; pass the object itself",
-)
+NO_NUMBERS = "handles have no numbers here; pass the object itself"
 
 
 class NotOfferedError(AttributeError, NotImplementedError):
@@ -28,13 +24,37 @@ def explain(name: str, instead: dict[str, str]) -> None:
             raise NotOfferedError(f"{name} is not offered: {words}", name=name, obj=None)
 
 
+class Refused:
+    """A name that a class refuses by itself. ``__getattr__`` of the class would slow its other names down.
+
+    Parameters
+    ----------
+    words:
+        What to use instead.
+    """
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, of: object, owner: type | None = None) -> NoReturn:
+        explain(self.name, {self.name: self.words})
+        raise AssertionError
+
+
 def refuse(of: type, name: str, instead: dict[str, str]) -> NoReturn:
     """Raise an AttributeError for a name that a class does not have. ``instead`` is that of :func:`explain`."""
-    explain(name, instead)
+    for base in of.__mro__:
+        if isinstance(found := base.__dict__.get(name), Refused):  # Python asks here after its error
+            found.__get__(None, of)
+    if not name.startswith("__"):
+        explain(name, instead)
     from phicoll.foundations.nearest import nearest
 
-    found = nearest(name, [known for known in dir(of) if not known.startswith("_")])
-    nearby = f"; nearest: {', '.join(found)}" if found else ""
+    known = [name for name in dir(of) if not name.startswith("_") and hasattr(of, name)]
+    nearby = f"; nearest: {', '.join(near)}" if (near := nearest(name, known)) else ""
     raise AttributeError(f"{of.__name__!r} object has no attribute {name!r}{nearby}", name=name, obj=None)
 
 
@@ -46,3 +66,28 @@ class Explained(type):
 
     def __getattr__(cls, name: str) -> Any:
         refuse(cls, name, cls._instead)
+
+
+class Handle(metaclass=Explained):
+    """Base of the classes whose objects have a handle in MPI."""
+
+    __slots__ = ()
+
+    #: Those that MPI has from the start, which :meth:`free` leaves.
+    _constants: ClassVar[tuple[Any, ...]] = ()
+
+    py2f, f2py, toint, fromint, tohandle, fromhandle, handle = (Refused(NO_NUMBERS) for _ in range(7))
+
+    def free(self) -> None:
+        """As ``Free``, but without an error if it is null or one of MPI's own."""
+        if self and not any(self is one for one in self._constants):
+            self.Free()  # type: ignore[attr-defined]
+
+    @classmethod
+    def _checked(cls, other: Any) -> Any:
+        """What a constructor is given, None or an object of this class; TypeError for any other."""
+        kind = next(base for base in cls.__mro__ if base.__module__.startswith("phicoll."))
+        if other is not None and not isinstance(other, kind):
+            name = kind.__name__
+            raise TypeError(f"{name.lower()}: got {other!r}; allowed: a {name} or None")
+        return other

@@ -14,12 +14,13 @@ import numpy as np
 
 import phicoll._core as _core
 from phicoll.comm.datatypes import DATATYPES, Datatype, type_name, type_number
+from phicoll.comm.not_offered import Handle
 from phicoll.errors import ArgumentError
 
 __all__ = ["OPERATORS", "OP_NULL", "Op", "called", "core_operator"]
 
 
-class Op:
+class Op(Handle):
     """An operator of a reduction. ``Op(op)`` is the same operator by another name, ``Op()`` equals ``OP_NULL``, none.
 
     Attributes
@@ -33,6 +34,7 @@ class Op:
     __slots__ = ("_cache", "_function", "_lock", "_user", "commutative", "name")
 
     def __init__(self, op: Op | None = None) -> None:
+        self._checked(op)
         self.name: str = "OP_NULL" if op is None else op.name
         self.commutative: bool = op is None or op.commutative
         self._function: Callable[..., Any] | None = None if op is None else op._function
@@ -72,6 +74,11 @@ class Op:
             raise ArgumentError("op", repr(self), "an operator that Op.Create made")
         self._function = None
         self._cache = {}
+
+    def free(self) -> None:
+        """As :meth:`Free`, but without an error if it is null or one of MPI's own."""
+        if self._user:
+            self.Free()
 
     def __bool__(self) -> bool:
         return self._function is not None

@@ -9,17 +9,21 @@ import phicoll._core as _core
 from phicoll.comm.buffers import Message
 from phicoll.comm.calls import Call
 from phicoll.comm.datatypes import DATATYPES, dtype_of
+from phicoll.comm.not_offered import Handle, Refused
 from phicoll.errors import ArgumentError
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "REQUEST_NULL", "UNDEFINED", "Prequest", "Request", "Status"]
+__all__ = ["ANY_SOURCE", "ANY_TAG", "REQUEST_NULL", "UNDEFINED", "Grequest", "Prequest", "Request", "Status"]
 
 ANY_SOURCE: int = _core.any_source
 ANY_TAG: int = _core.any_tag
 UNDEFINED = -32766
 BYTE = DATATYPES["BYTE"]
+# What to use in place of names of mpi4py's that are not offered.
+WHOLE_MESSAGES = "messages are not sent in parts; Isend several"
+OWN_REQUESTS = "a request is a call of phicoll's; concurrent.futures.Future is one of your own"
 
 
-class Status:
+class Status(Handle):
     """What a receive or probe learned about its message.
 
     Attributes
@@ -35,6 +39,8 @@ class Status:
     """
 
     __slots__ = ("cancelled", "error", "nbytes", "source", "tag")
+
+    tomemory = Refused("a status is an object of Python's; its attributes may be set")
 
     def __init__(self, status: Status | None = None) -> None:
         check_status(status)
@@ -107,7 +113,7 @@ class Status:
         self.error = 0
 
 
-class Request(_core.RequestObject):
+class Request(_core.RequestObject, Handle):  # type: ignore[misc]
     """A send, receive or collective call under way. It is null once a wait or test has reported its end.
 
     Waits and tests of a null request return at once. A receive whose message does not fit is null after the error too.
@@ -118,8 +124,11 @@ class Request(_core.RequestObject):
     __slots__ = ()
 
     def __init__(self, request: Request | None = None) -> None:
-        if request is not None:
-            self._become(request)
+        if request is None:
+            return
+        if not isinstance(request, Request):
+            raise TypeError(f"request: got {request!r}; allowed: a Request or None")
+        self._become(request)
 
     def _become(self, request: Request) -> None:
         self._begun, self._deliver, self._is_object = request._begun, request._deliver, request._is_object
@@ -211,13 +220,13 @@ class Request(_core.RequestObject):
     @_core.plain_call
     def Wait(self, status: Status | None = None) -> bool:
         """Wait until it has ended. Return True."""
-        self.wait(status)
+        Request.wait(self, status)  # a subclass may call this from a wait of its own
         return True
 
     @_core.plain_call
     def Test(self, status: Status | None = None) -> bool:
         """Return whether it has ended."""
-        return self.test(status)[0]
+        return Request.test(self, status)[0]
 
     def Get_status(self, status: Status | None = None) -> bool:
         """Return whether it has ended, without making it null."""
@@ -409,7 +418,9 @@ class Prequest(Request):
 
     __slots__ = ()
 
-    def __init__(self, request: Prequest | None = None) -> None:
+    Pready, Pready_range, Pready_list, Parrived = (Refused(WHOLE_MESSAGES) for _ in range(4))
+
+    def __init__(self, request: Request | None = None) -> None:
         super().__init__(request)
         if request is not None:
             self._begin = request._begin
@@ -474,6 +485,14 @@ class Prequest(Request):
         """
         self._check()
         self._begin = None
+
+
+class Grequest(Request):
+    """The type of requests that a program completes by itself. There are none, so it only makes ``REQUEST_NULL``."""
+
+    __slots__ = ()
+
+    Start, Complete, complete = (Refused(OWN_REQUESTS) for _ in range(3))
 
 
 REQUEST_NULL = Request()

@@ -12,7 +12,7 @@ from phicoll.comm.errhandlers import HasErrhandler
 from phicoll.comm.groups import Group
 from phicoll.comm.info import Info
 from phicoll.comm.messages import PROC_NULL
-from phicoll.comm.not_offered import NO_NUMBERS, Explained, refuse
+from phicoll.comm.not_offered import refuse
 from phicoll.comm.numbers import rank_or_tag, whole_count
 from phicoll.comm.worlds import COMM_SELF
 from phicoll.errors import ArgumentError, Error
@@ -45,16 +45,19 @@ OTHER_WINDOWS = "windows are shared memory; Allocate_shared makes one"
 AS_ARRAYS = "a segment is read and written as an array; np.frombuffer(win.Shared_query(rank)[0]) is one"
 BY_LOCKS = "Fence, or Lock and Unlock, order accesses"
 NOT_OFFERED = {
-    "Create_errhandler": "errors are exceptions",
+    **dict.fromkeys(("Create_errhandler", "Call_errhandler"), "errors are exceptions"),
+    **dict.fromkeys(
+        ("Create_keyval", "Free_keyval", "Set_attr", "Delete_attr"),
+        "windows have MPI's own attributes; a dict may have them as keys",
+    ),
     **dict.fromkeys(("Create", "Allocate", "Attach", "Detach"), OTHER_WINDOWS),
     **dict.fromkeys(("Put", "Rput", "Get", "Rget", "Accumulate", "Raccumulate"), AS_ARRAYS),
     **dict.fromkeys(("Fetch_and_op", "Compare_and_swap"), f"{AS_ARRAYS}, under a Lock"),
     **dict.fromkeys(("Post", "Start", "Complete", "Wait", "Test"), BY_LOCKS),
-    **NO_NUMBERS,
 }
 
 
-class Win(HasErrhandler, metaclass=Explained):
+class Win(HasErrhandler):
     """A window of shared memory. Its segments lie one after the other, in the order of ranks.
 
     Ranks read and write it as arrays. ``Fence``, ``Lock`` and ``Sync`` order their accesses.
@@ -62,9 +65,11 @@ class Win(HasErrhandler, metaclass=Explained):
 
     _instead = NOT_OFFERED
 
+    def __new__(cls, win: Win | None = None) -> Win:  # for subclasses that give it the window, as mpi4py's do
+        return object.__new__(cls)
+
     def __init__(self, win: Win | None = None) -> None:
-        if win is not None and not isinstance(win, Win):
-            raise TypeError(f"win: got {win!r}; allowed: a Win or None")
+        self._checked(win)
         self._comm: Comm | None = None
         if win is not None:
             self.__dict__.update(win.__dict__)
