@@ -26,40 +26,37 @@ from phicoll.preload.programs import needed_libraries, preloadable_programs, wit
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "mpi"
 MPIS = ("mpich", "openmpi", "intelmpi")
+CALLS = {
+    *("Barrier", "Bcast", "Reduce", "Allreduce", "Scan", "Exscan", "Reduce_scatter_block", "Reduce_scatter"),
+    *("Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv"),
+}
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 class Installed:
-    """An MPI in build/mpi, and the tests' programs compiled for it."""
+    """An MPI, and the tests' programs compiled for it: one in build/mpi, or one of the system's whose programs' names end alike."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, root: Path | None = None, ending: str = "") -> None:
         self.name = name
-        self.root = ROOT / "build" / "mpi" / name
+        self.root = root or ROOT / "build" / "mpi" / name
+        self.ending = ending
         self.folder = folder
-        settings = {
-            "OPAL_PREFIX": self.root,
-            "I_MPI_ROOT": self.root,
-            "I_MPI_FABRICS": "shm",
-            "I_MPI_PIN": "0",
-        }
-        self.environment = {**os.environ, **{key: str(value) for key, value in settings.items()}}
-        self.environment["XDG_CACHE_HOME"] = str(folder / "cache")
-        self.environment["FI_PROVIDER_PATH"] = str(self.root / "lib" / "libfabric" / "prov")
+        settings = {"I_MPI_FABRICS": "shm", "I_MPI_PIN": "0", "XDG_CACHE_HOME": str(folder / "cache")}
+        if root is None:
+            settings["OPAL_PREFIX"] = settings["I_MPI_ROOT"] = str(self.root)
+            settings["FI_PROVIDER_PATH"] = str(self.root / "lib" / "libfabric" / "prov")
+        self.environment = {**os.environ, **settings}
 
-    def compile(self, name: str, mpicc: str = "mpicc", flags: tuple[str, ...] = ()) -> Path:
-        program = self.folder / f"{name}-{mpicc}"
+    def tool(self, name: str) -> Path:
+        return self.root / "bin" / f"{name}{self.ending}"
+
+    def compile(self, source: str, mpicc: str = "mpicc", flags: tuple[str, ...] = (), name: str = "") -> Path:
+        if "." not in source:
+            source += ".c"
+        program = self.folder / (name or f"{Path(source).stem}-{mpicc}")
         if not program.exists():
-            command = [
-                self.root / "bin" / mpicc,
-                "-O1",
-                "-Wall",
-                *flags,
-                PROGRAMS / f"{name}.c",
-                "-o",
-                program,
-                "-lm",
-            ]
+            command = [self.tool(mpicc), "-O1", "-Wall", PROGRAMS / source, "-o", program, *flags, "-lm"]
             done = subprocess.run(command, capture_output=True, text=True, env=self.environment)
             assert done.returncode == 0, done.stderr
         return program
@@ -69,7 +66,7 @@ class Installed:
             "openmpi": ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
             "mpich": ["-bind-to", "none"],
         }
-        return [str(self.root / "bin" / "mpiexec"), *words.get(self.name, []), "-n", str(ranks)]
+        return [str(self.tool("mpiexec")), *words.get(self.name, []), "-n", str(ranks)]
 
     def run(
         self,
@@ -93,6 +90,25 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return Installed(request.param, tmp_path_factory.mktemp(request.param))
 
 
+FORTRAN = ("-w", "-fallow-argument-mismatch", "-ffree-line-length-none")
+
+
+@pytest.fixture(scope="module", params=["openmpi", "mpich", "intelmpi"])
+def fortran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """An MPI with Fortran's functions, which PyPI's do not all have."""
+    name = request.param
+    found = shutil.which(f"mpifort.{name}")
+    if (
+        name == "intelmpi"
+        and shutil.which("gfortran")
+        and (ROOT / "build" / "mpi" / name / "bin" / "mpifc").exists()
+    ):
+        return Installed(name, tmp_path_factory.mktemp(f"{name}-fortran"))
+    if found is None or shutil.which(f"mpiexec.{name}") is None:
+        pytest.skip(f"no {name} with Fortran: needs mpifort.{name} and mpiexec.{name}, as Debian calls them")
+    return Installed(name, tmp_path_factory.mktemp(f"{name}-fortran"), Path(found).parent.parent, f".{name}")
+
+
 def rows(report: str, part: str) -> dict[str, str]:
     """The first word of each line of a part of the report, with the line."""
     after = report.split(part, 1)[1].split("passed through" if part == "in phicoll" else "\0", 1)[0]
@@ -108,22 +124,44 @@ def test_every_call_leaves_what_the_mpi_leaves(installed: Installed) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "compared" in done.stdout
     ran = rows(done.stderr, "in phicoll")
-    assert set(ran) == {
-        *(
-            "Barrier",
-            "Bcast",
-            "Reduce",
-            "Allreduce",
-            "Scan",
-            "Exscan",
-            "Reduce_scatter_block",
-            "Reduce_scatter",
-        ),
-        *("Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv"),
-    }
+    assert set(ran) == CALLS
     passed = rows(done.stderr, "passed through")
     assert passed
     assert all("one rank" in line or "first calls" in line for line in passed.values()), done.stderr
+
+
+@pytest.mark.parametrize("by", ["header", "module", "f08"])
+def test_fortran_s_calls_run_in_phicoll(fortran: Installed, by: str) -> None:
+    flags = (f"-DBY_{by.upper()}", f"-J{fortran.folder}", *FORTRAN)
+    compiler = "mpifort"
+    if fortran.name == "intelmpi":
+        modules = gfortran_modules(fortran)
+        if by == "f08" or (by == "module" and modules is None):
+            pytest.skip("no such module for this gfortran")
+        compiler, flags = "mpifc", (*flags, "-fc=gfortran", *([f"-I{modules}"] if modules else []))
+    program = fortran.compile("fortran.F90", compiler, flags, name=by)
+    done = fortran.run(3, program, options=("--report",))
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stdout + done.stderr
+    assert set(rows(done.stderr, "in phicoll")) == CALLS
+    passed = rows(done.stderr, "passed through")
+    assert set(passed) == {"Barrier", "Allreduce"}, done.stderr  # the first three calls, once each
+    assert {line.split()[1] for line in passed.values()} == {"3", "6"}
+
+
+def gfortran_modules(intel: Installed) -> Path | None:
+    """Those that this gfortran can read: of its own major version."""
+    version = subprocess.run(["gfortran", "-dumpversion"], capture_output=True, text=True, check=True).stdout
+    found = (intel.root / "include" / "mpi" / "gfortran").glob(f"{version.split('.')[0].strip()}.*")
+    return next(found, None)
+
+
+def test_fortran_s_names_are_served_in_every_spelling(fortran: Installed) -> None:
+    libraries = {"openmpi": "-lmpi_mpifh", "mpich": "-lmpichfort", "intelmpi": "-lmpifort"}
+    program = fortran.compile("spellings", flags=(libraries[fortran.name],))
+    done = fortran.run(2, program, options=("--report",), PHICOLL_MPI_FIRST_CALLS="0")
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stdout + done.stderr
+    assert rows(done.stderr, "in phicoll")["Allreduce"].split()[3] == "8"  # of four names on two ranks
+    assert rows(done.stderr, "passed through") == {}
 
 
 def test_a_program_for_the_standard_abi_gets_the_library_for_it(installed: Installed) -> None:
@@ -615,6 +653,35 @@ def fake_mpicc(folder: Path, script: str) -> None:
     path = folder / "mpicc"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
+
+
+def test_the_end_of_a_launcher_s_name_names_the_mpi(tmp_path: Path) -> None:
+    # As Debian has it: mpirun -> elsewhere/mpirun -> mpirun.openmpi -> orterun, and each MPI's compiler.
+    bin_, elsewhere = tmp_path / "bin", tmp_path / "elsewhere"
+    for folder in (bin_, elsewhere):
+        folder.mkdir()
+    for link, target in (
+        (bin_ / "mpirun", elsewhere / "mpirun"),
+        (elsewhere / "mpirun", bin_ / "mpirun.openmpi"),
+        (bin_ / "mpirun.openmpi", Path("orterun")),
+        (bin_ / "mpiexec.mpich", Path("mpiexec.hydra")),
+    ):
+        link.symlink_to(target)
+    for name in ("orterun", "mpiexec.hydra", "mpicc"):
+        (bin_ / name).write_text("#!/bin/sh\n")
+    for name, version in (("openmpi", "4.1.4"), ("mpich", "4.0.2")):
+        include = tmp_path / name
+        include.mkdir()
+        (include / "mpi.h").write_text(f'#define MPICH_VERSION "{version}"\n')
+        (bin_ / f"mpicc.{name}").write_text(f"#!/bin/sh\necho cc -I{include}\n")
+    for path in bin_.iterdir():
+        path.chmod(0o755)
+    for launcher, ending in (
+        ("mpirun", "openmpi"),
+        ("mpirun.openmpi", "openmpi"),
+        ("mpiexec.mpich", "mpich"),
+    ):
+        assert mpi.find_mpi(beside=str(bin_ / launcher)).mpicc == bin_ / f"mpicc.{ending}"
 
 
 def test_an_mpi_without_headers_is_one_line_and_the_program_runs(

@@ -1,5 +1,5 @@
-// Vector calls in which rank 1's displacements are addresses, from MPI_BOTTOM, and the other ranks' are not. Without large counts the
-// program must lie low enough in memory (-no-pie).
+// Vector calls in which rank 1's displacements are addresses, from MPI_BOTTOM, and the other ranks' are not; and a type whose elements
+// lie at addresses. Without large counts the program must lie low enough in memory (-no-pie).
 // Prints "right"; a wrong result ends the program with status 1.
 
 #include "expect.h"
@@ -30,6 +30,12 @@ int main(int argc, char** argv) {
   Displacement from[most], to[most];
   void* const out = rank == 1 ? MPI_BOTTOM : sent;
   void* const in = rank == 1 ? MPI_BOTTOM : got;
+  int first = 1;
+  MPI_Aint at;
+  MPI_Datatype there;
+  MPI_Get_address(got, &at);
+  MPI_Type_create_hindexed(1, &first, &at, MPI_BYTE, &there);
+  MPI_Type_commit(&there);
   for (int turn = 0; turn < 4; ++turn) {
     for (int r = 0; r < size; ++r) {
       counts[r] = 1;
@@ -45,7 +51,10 @@ int main(int argc, char** argv) {
     for (int r = 0; rank == 1 && r < size; ++r) expect(got[r], 10 * r + 1 + turn, "gatherv", r);
     CALL(MPI_Scatterv)(out, counts, from, MPI_BYTE, got, 1, MPI_BYTE, 1, MPI_COMM_WORLD);
     expect(got[0], 10 + rank + turn, "scatterv", 0);
+    MPI_Bcast(MPI_BOTTOM, 1, there, 1, MPI_COMM_WORLD);
+    expect(got[0], 11 + turn, "bcast", 0);
   }
+  MPI_Type_free(&there);
   if (rank == 0) printf("right\n");
   MPI_Finalize();
   return 0;

@@ -92,9 +92,18 @@ def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool =
 
 
 def neighbours(program: str | None) -> list[str]:
-    """The mpicc beside a launcher, and beside the file that the launcher is a link to."""
+    """The mpicc beside a launcher, and beside each file that it is a link to.
+
+    Where an installation has several MPIs their names end alike: ``mpirun`` is a link to ``mpirun.openmpi``, beside
+    which is ``mpicc.openmpi``. Such an ending says more than the place.
+    """
     found = shutil.which(program) if program else None
-    return [str(path.parent / "mpicc") for path in (Path(found), Path(found).resolve())] if found else []
+    links: list[Path] = []
+    while found and Path(found) not in links:
+        links.append(Path(found))
+        found = str(links[-1].parent / links[-1].readlink()) if links[-1].is_symlink() else None
+    endings = [path.parent / f"mpicc{path.suffix}" for path in links if path.suffix]
+    return [str(path) for path in [*endings, *(path.parent / "mpicc" for path in links)]]
 
 
 def version_in(header: str) -> str:

@@ -9,7 +9,7 @@
 namespace phicoll_mpi {
 
 const char* const row_names[rows] = {
-#define PHICOLL_MPI_ROW(name) #name,
+#define PHICOLL_MPI_ROW(name, ...) #name,
 #include "rows.inc"
 #undef PHICOLL_MPI_ROW
 };

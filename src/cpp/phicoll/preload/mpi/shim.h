@@ -41,7 +41,7 @@ extern const char* const why_words[whys];
 
 /// The intercepted collectives, one row each: rows of tables, and of the report.
 enum class Row : unsigned char {
-#define PHICOLL_MPI_ROW(name) name,
+#define PHICOLL_MPI_ROW(name, ...) name,
 #include "rows.inc"
 #undef PHICOLL_MPI_ROW
   count

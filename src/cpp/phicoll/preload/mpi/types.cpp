@@ -13,7 +13,7 @@ bool packs_plainly = false;
 namespace {
 
 /// Which operators the MPI allows on a type, beyond what phicoll has.
-enum class Allowed : unsigned char { all, bits_only };
+enum class Allowed : unsigned char { all, bits_only, logic_only };
 
 /// A predefined type. `name` is phicoll's, null where it has no operators on it.
 struct Predefined {
@@ -73,16 +73,20 @@ void add_integer(MPI_Datatype type, size_t bytes, bool with_sign) {
 }
 
 // Fortran's types have the sizes that the MPI's compiler gave them.
-void add_fortran(MPI_Datatype integer_type, MPI_Datatype real_type, MPI_Datatype double_type,
-                 MPI_Datatype complex_type) {
-  if (integer_type != MPI_DATATYPE_NULL) add_integer(integer_type, size_of(integer_type), true);
-  if (real_type != MPI_DATATYPE_NULL)
-    add(real_type, size_of(real_type) == 4 ? "float32" : size_of(real_type) == 8 ? "float64" : nullptr);
-  if (double_type != MPI_DATATYPE_NULL) add(double_type, size_of(double_type) == 8 ? "float64" : nullptr);
-  if (complex_type != MPI_DATATYPE_NULL)
-    add(complex_type, size_of(complex_type) == 8    ? "complex64"
-                      : size_of(complex_type) == 16 ? "complex128"
-                                                    : nullptr);
+void add_fortran_integer(MPI_Datatype type) {
+  if (type != MPI_DATATYPE_NULL) add_integer(type, size_of(type), true);
+}
+
+void add_fortran_real(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) return;
+  const size_t bytes = size_of(type);
+  add(type, bytes == 4 ? "float32" : bytes == 8 ? "float64" : nullptr);
+}
+
+void add_fortran_complex(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) return;
+  const size_t bytes = size_of(type);
+  add(type, bytes == 8 ? "complex64" : bytes == 16 ? "complex128" : nullptr);
 }
 
 const Predefined* find_predefined(MPI_Datatype type) {
@@ -114,25 +118,86 @@ bool packing_is_plain() {
          at == static_cast<int>(sizeof wanted) && memcmp(packed, wanted, sizeof wanted) == 0;
 }
 
+/// While it lives, what this MPI refuses is no error of the program's.
+class Quietly {
+ public:
+  Quietly() {
+    for (int i = 0; i < 2; ++i) {
+      PMPI_Comm_get_errhandler(comms_[i], &kept_[i]);
+      PMPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
+    }
+  }
+  ~Quietly() {
+    for (int i = 0; i < 2; ++i) {
+      PMPI_Comm_set_errhandler(comms_[i], kept_[i]);
+      PMPI_Errhandler_free(&kept_[i]);
+    }
+  }
+  Quietly(const Quietly&) = delete;
+  Quietly& operator=(const Quietly&) = delete;
+
+ private:
+  const MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};  // whose handlers would hear of a refusal
+  MPI_Errhandler kept_[2];
+};
+
 /// The standard has no reductions of MPI_CHAR, but most MPIs make them, as of C's char, and OSU's benchmarks ask for them by
 /// default. This MPI is tried once.
 bool chars_are_integers() {
-  const MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};  // whose handlers would hear of a refusal
-  MPI_Errhandler kept[2];
-  for (int i = 0; i < 2; ++i) {
-    PMPI_Comm_get_errhandler(comms[i], &kept[i]);
-    PMPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
-  }
   const char negative = static_cast<char>(-1);
   char sum = 3;
   char greatest = 1;
-  const bool made = PMPI_Reduce_local(&negative, &sum, 1, MPI_CHAR, MPI_SUM) == MPI_SUCCESS &&
-                    PMPI_Reduce_local(&negative, &greatest, 1, MPI_CHAR, MPI_MAX) == MPI_SUCCESS;
-  for (int i = 0; i < 2; ++i) {
-    PMPI_Comm_set_errhandler(comms[i], kept[i]);
-    PMPI_Errhandler_free(&kept[i]);
-  }
-  return made && sum == 2 && greatest == (CHAR_MIN < 0 ? 1 : negative);
+  return PMPI_Reduce_local(&negative, &sum, 1, MPI_CHAR, MPI_SUM) == MPI_SUCCESS &&
+         PMPI_Reduce_local(&negative, &greatest, 1, MPI_CHAR, MPI_MAX) == MPI_SUCCESS && sum == 2 &&
+         greatest == (CHAR_MIN < 0 ? 1 : negative);
+}
+
+/// Fortran's compilers have values of their own for true. This MPI is tried once on gfortran's and Intel's: whether it makes
+/// what C makes of an integer.
+bool logicals_are_integers() {
+  if (MPI_LOGICAL == MPI_DATATYPE_NULL || size_of(MPI_LOGICAL) != sizeof(int)) return false;
+  const int values[] = {0, 1, -1};
+  for (const int a : values)
+    for (const int b : values) {
+      int both = b;
+      int any = b;
+      int one = b;
+      if (PMPI_Reduce_local(&a, &both, 1, MPI_LOGICAL, MPI_LAND) != MPI_SUCCESS ||
+          PMPI_Reduce_local(&a, &any, 1, MPI_LOGICAL, MPI_LOR) != MPI_SUCCESS ||
+          PMPI_Reduce_local(&a, &one, 1, MPI_LOGICAL, MPI_LXOR) != MPI_SUCCESS)
+        return false;
+      const bool as_in_c = both == (a != 0 && b != 0 ? 1 : 0) && any == (a != 0 || b != 0 ? 1 : 0) &&
+                           one == ((a != 0) != (b != 0) ? 1 : 0);
+      if (!as_in_c) return false;
+    }
+  return true;
+}
+
+// Those with sizes in their names are there if the MPI was built with Fortran.
+void add_fortran_types() {
+  add_fortran_integer(MPI_INTEGER);
+  add_fortran_real(MPI_REAL);
+  add_fortran_real(MPI_DOUBLE_PRECISION);
+  add_fortran_complex(MPI_COMPLEX);
+  add_fortran_complex(MPI_DOUBLE_COMPLEX);
+#if defined MPI_INTEGER1 && defined MPI_INTEGER2 && defined MPI_INTEGER4 && defined MPI_INTEGER8
+  add_fortran_integer(MPI_INTEGER1);
+  add_fortran_integer(MPI_INTEGER2);
+  add_fortran_integer(MPI_INTEGER4);
+  add_fortran_integer(MPI_INTEGER8);
+#endif
+#if defined MPI_REAL4 && defined MPI_REAL8 && defined MPI_COMPLEX8 && defined MPI_COMPLEX16
+  add_fortran_real(MPI_REAL4);
+  add_fortran_real(MPI_REAL8);
+  add_fortran_complex(MPI_COMPLEX8);
+  add_fortran_complex(MPI_COMPLEX16);
+#endif
+  add(MPI_LOGICAL, logicals_are_integers() ? "int32" : nullptr, Allowed::logic_only);
+  add(MPI_CHARACTER, nullptr);
+  const bool pairs_of_ints = MPI_INTEGER != MPI_DATATYPE_NULL && size_of(MPI_INTEGER) == sizeof(int);
+  add(MPI_2INTEGER, pairs_of_ints ? "two_int" : nullptr);
+  add(MPI_2REAL, nullptr);
+  add(MPI_2DOUBLE_PRECISION, nullptr);
 }
 
 constexpr size_t most_packed = size_t{1} << 30;
@@ -210,6 +275,28 @@ bool unpack_some(const unsigned char* from, size_t bytes, void* to, size_t count
 }
 #endif
 
+/// A type whose elements lie where they do from MPI_BOTTOM, for another address: MPICH refuses a null address to its pack.
+class FromBottom {
+ public:
+  FromBottom(MPI_Datatype type, size_t elements) {
+    int counts[] = {static_cast<int>(elements)};
+    MPI_Aint places[] = {-reinterpret_cast<MPI_Aint>(address())};
+    PMPI_Type_create_hindexed(1, counts, places, type, &type_);
+    PMPI_Type_commit(&type_);
+  }
+  ~FromBottom() { PMPI_Type_free(&type_); }
+  FromBottom(const FromBottom&) = delete;
+  FromBottom& operator=(const FromBottom&) = delete;
+  MPI_Datatype type() const { return type_; }
+  static void* address() {
+    static char any;
+    return &any;
+  }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
 /// Ends the program, since the other ranks are in the call already.
 [[gnu::cold]] void cannot_pack(size_t bytes) {
   say("this MPI cannot pack or unpack %zu bytes of a derived type at once", bytes);
@@ -225,6 +312,7 @@ size_t at_once(size_t count, const TypeFacts& facts) {
 }  // namespace
 
 void start_types() {
+  const Quietly quietly;
   predefined_count = 0;
   add(MPI_BYTE, "uint8", Allowed::bits_only);
   add(MPI_CHAR, chars_are_integers() ? integer(1, CHAR_MIN < 0) : nullptr);
@@ -262,8 +350,7 @@ void start_types() {
   add(MPI_LONG_INT, "long_int");
   add(MPI_2INT, "two_int");
   add(MPI_SHORT_INT, "short_int");
-  add_fortran(MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX);
-  add_fortran(MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_DOUBLE_COMPLEX);
+  add_fortran_types();
 
   const NamedOp names[named_ops] = {{MPI_SUM, "sum"},   {MPI_PROD, "prod"},     {MPI_MIN, "min"},
                                     {MPI_MAX, "max"},   {MPI_LAND, "land"},     {MPI_BAND, "band"},
@@ -272,9 +359,11 @@ void start_types() {
   for (int o = 0; o < named_ops; ++o) {
     ops[o] = names[o];
     const bool on_bits = names[o].op == MPI_BAND || names[o].op == MPI_BOR || names[o].op == MPI_BXOR;
+    const bool of_logic = names[o].op == MPI_LAND || names[o].op == MPI_LOR || names[o].op == MPI_LXOR;
     for (int t = 0; t < predefined_count; ++t) {
-      const bool allowed =
-          predefined[t].name != nullptr && (predefined[t].allowed == Allowed::all || on_bits);
+      const Allowed on = predefined[t].allowed;
+      const bool allowed = predefined[t].name != nullptr &&
+                           (on == Allowed::all || (on == Allowed::bits_only ? on_bits : of_logic));
       operators[t][o] = allowed ? phicoll_preload_operator(predefined[t].name, names[o].name) : nullptr;
     }
   }
@@ -373,7 +462,10 @@ void pack(unsigned char* to, const void* from, size_t count, MPI_Datatype type, 
   while (count != 0) {
     const size_t elements = at_once(count, facts);
     const size_t bytes = elements * facts.size;
-    if (!pack_some(source, elements, type, to, bytes)) cannot_pack(bytes);
+    const bool packed = source != MPI_BOTTOM ? pack_some(source, elements, type, to, bytes)
+                                             : pack_some(FromBottom::address(), 1,
+                                                         FromBottom(type, elements).type(), to, bytes);
+    if (!packed) cannot_pack(bytes);
     source += static_cast<MPI_Aint>(elements) * facts.extent;
     to += bytes;
     count -= elements;
@@ -385,7 +477,10 @@ void unpack(void* to, const unsigned char* from, size_t count, MPI_Datatype type
   while (count != 0) {
     const size_t elements = at_once(count, facts);
     const size_t bytes = elements * facts.size;
-    if (!unpack_some(from, bytes, target, elements, type)) cannot_pack(bytes);
+    const bool unpacked = target != MPI_BOTTOM ? unpack_some(from, bytes, target, elements, type)
+                                               : unpack_some(from, bytes, FromBottom::address(), 1,
+                                                             FromBottom(type, elements).type());
+    if (!unpacked) cannot_pack(bytes);
     target += static_cast<MPI_Aint>(elements) * facts.extent;
     from += bytes;
     count -= elements;
