@@ -53,6 +53,7 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "interrupt")) { printf("ready\n"); fflush(stdout); compute_for_ever(); }
   if (!strcmp(what, "pe")) shmem_long_p(&word, 1, n);
   if (!strcmp(what, "local")) { long local = 0; shmem_long_p(&local, 1, 0); }
+  if (!strcmp(what, "stack")) { long sent = 1, own = 0; if (me == 0) shmem_long_put(&own, &sent, 1, 1); shmem_barrier_all(); }
   if (!strcmp(what, "team")) shmem_sync_all(), shmem_team_sync(SHMEM_TEAM_INVALID);
   if (!strcmp(what, "size")) shmem_malloc(100 + 4 * me);
   if (!strcmp(what, "free")) shmem_free(&word);
@@ -220,7 +221,8 @@ def test_global_exit(program):
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_an_interrupt_ends_all(program):
+@pytest.mark.parametrize("to", [os.kill, os.killpg], ids=["oshrun-alone", "its-group"])
+def test_an_interrupt_ends_all(program, to):
     process = subprocess.Popen(
         [BIN / "oshrun", "-n", "2", program, "interrupt"],
         stdout=subprocess.PIPE,
@@ -229,9 +231,19 @@ def test_an_interrupt_ends_all(program):
     )
     assert process.stdout is not None
     assert [process.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    to(process.pid, signal.SIGINT)
     assert process.wait(20) == 130
+    assert process.stdout.read() == ""  # once no PE has it open any more
     process.stdout.close()
+
+
+def test_a_put_to_private_memory_names_the_check(program):
+    result = oshrun("-n", 2, program, "stack")
+    assert result.returncode in (128 + signal.SIGSEGV, 128 + signal.SIGBUS)
+    assert "; with PHICOLL_SHMEM_CHECK=1 a call says so if its memory is not symmetric" in result.stderr
+    assert "PHICOLL_SHMEM_CHECK" not in oshrun("-n", 2, program, "die").stderr
+    result = oshrun("-n", 2, program, "stack", check=True)
+    assert ": got 8 bytes that are not symmetric" in result.stderr
 
 
 #: What a program does wrong, what is said of it, and whether only with PHICOLL_SHMEM_CHECK=1.

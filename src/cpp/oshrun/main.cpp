@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -203,9 +204,40 @@ class Labels {
   std::thread thread_;
 };
 
-volatile sig_atomic_t caught = 0;
-void note(int signal) {
-  caught = signal;
+// What the handler of SIGINT, which may run in any thread, notes and reads. Either it sees the PEs, or run(), which
+// stores them first, sees its note: both orders are seq_cst for that.
+std::atomic<int> caught{0};
+std::atomic<bool> caught_alone{false};
+std::atomic<const std::vector<int>*> started{nullptr};
+
+void interrupt_pes() {
+  const std::vector<int>* const pes = started.load();
+  if (pes == nullptr) return;
+  for (const int pe : *pes) {
+    siginfo_t status;
+    // No child has a number that was reaped, whoever has it now.
+    if (waitid(P_PID, static_cast<id_t>(pe), &status, WEXITED | WNOHANG | WNOWAIT) == 0) kill(pe, SIGINT);
+  }
+}
+
+// The kernel's signal is a terminal's Ctrl-C, which reaches the PEs as well. Any other may have come here alone.
+void note(int signal, siginfo_t* info, void*) {
+  const int before = errno;
+  caught.store(signal);
+  if (info->si_code != SI_KERNEL) {
+    caught_alone.store(true);
+    interrupt_pes();
+  }
+  errno = before;
+}
+
+// A broken group's error, in OpenSHMEM's words.
+std::string told(const char* error, int status) {
+  std::string text = phicoll::shmem::with_pes(error);
+  const bool bad_address = WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS);
+  if (bad_address && !phicoll::shmem::setting("PHICOLL_SHMEM_CHECK"))
+    text += "; with PHICOLL_SHMEM_CHECK=1 a call says so if its memory is not symmetric";
+  return text;
 }
 
 int exit_status(int status) {
@@ -219,8 +251,10 @@ int run(const Given& given) {
   std::unique_ptr<Labels> labels(given.label ? new Labels(given.pes) : nullptr);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const pid_t self = getpid();
-  // The terminal's Ctrl-C reaches the PEs themselves; this process waits for them.
-  signal(SIGINT, note);
+  struct sigaction on_interrupt = {};
+  on_interrupt.sa_sigaction = note;
+  on_interrupt.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGINT, &on_interrupt, nullptr);
   phicoll::Launcher launcher(given.command, given.pes, options, [&](int pe) {
     signal(SIGINT, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -228,19 +262,25 @@ int run(const Given& given) {
     if (pe != 0 && nothing >= 0) dup2(nothing, STDIN_FILENO);
     if (labels) labels->in_child(pe);
   });
+  started.store(&launcher.pids());
+  struct Stopped {  // before the launcher, whose numbers they are
+    ~Stopped() { started.store(nullptr); }
+  } const stopped;
+  if (caught_alone.load()) interrupt_pes();
   if (labels) labels->start();
   const auto finish = [&](int status) {
     if (labels) labels->wait();
-    return caught != 0 ? interrupted : status;
+    return caught.load() != 0 ? interrupted : status;
   };
   try {
     return finish(launcher.wait(grace_ms));
   } catch (const phicoll::BrokenGroupError& error) {
-    const int status = exit_status(launcher.statuses()[static_cast<std::size_t>(error.rank())]);
+    const int ended = launcher.statuses()[static_cast<std::size_t>(error.rank())];
+    const int status = exit_status(ended);
     const bool asked = std::strstr(error.what(), "called shmem_global_exit") != nullptr;
     const int result = finish(asked || status != 0 ? status : broken);
-    if (!asked && caught == 0)
-      std::fprintf(stderr, "oshrun: %s\n", phicoll::shmem::with_pes(error.what()).c_str());
+    if (!asked && caught.load() == 0)
+      std::fprintf(stderr, "oshrun: %s\n", told(error.what(), ended).c_str());
     return result;
   }
 }
