@@ -132,7 +132,7 @@ def test_json_has_the_documented_fields():
 
 def test_against_names_a_fixed_opponent():
     comparison = results_of(subjects=(A, B), launches=10, rounds=10).compare(against="sense-reversing")
-    ratio = next(row for row in comparison if row.subject.algorithm == "dissemination").ratio_to_best
+    ratio = next(row for row in comparison if row.subject.algorithm == "dissemination").ratio_to_opponent
     assert ratio.opponent == "sense-reversing"
     assert ratio.low <= 0.5 <= ratio.high
     with pytest.raises(phicoll.ArgumentError, match="sense-reversing"):
@@ -244,6 +244,32 @@ def test_intervals_of_a_comparison_with_a_baseline_hold_jointly():
     assert verdicts(20) == {"too few units"}
 
 
+def test_an_interval_inside_the_threshold_is_unchanged():
+    options = {"launches": 10, "rounds": 20, "definitions": ("loop",)}
+    before, after = (results_of(subjects=(B,), seed=seed, **options) for seed in (1, 7))
+    (found,) = after.regressions(before, 1.5)
+    assert 1 / 1.5 < found.low < found.high < 1.5
+    assert found.verdict == "unchanged"
+    assert baseline_text([found]).endswith("0 slower, 0 faster, 1 unchanged, 0 unresolved (threshold 1.5)")
+    (found,) = after.regressions(before, 1.0001)
+    assert found.verdict == "no regression resolved"
+
+
+def test_ratios_to_a_given_opponent_are_called_by_its_name():
+    results = results_of()
+    comparison = results.compare(against="dissemination")
+    assert all(row.ratio_to_best is None and row.ratio_to_opponent for row in comparison if row.verified)
+    text = str(comparison)
+    assert "ratio to dissemination" in text
+    assert "best" not in text
+    columns = set(comparison.to_dataframe().columns)
+    assert {"ratio_to_opponent_median", "ratio_to_opponent_name", "ratio_to_opponent_resolved"} <= columns
+    assert not any(column.startswith("ratio_to_best") for column in columns)
+    (row,) = [row for row in comparison.to_list() if row["algorithm"] == "dissemination"][:1]
+    assert (row["ratio_to_best"], row["ratio_to_opponent"]["median"]) == (None, 1.0)
+    assert not any(column.startswith("ratio_to_opp") for column in results.compare().to_dataframe().columns)
+
+
 def test_a_table_s_ratios_are_corrected_over_its_rows():
     """Holm: each of many equal p-values is tested at its share, and an interval is as wide as its row's test."""
     levels, corrected = holm_levels([0.01, 0.03, 0.04], 0.95)
@@ -311,11 +337,11 @@ def test_a_baseline_s_table_is_capped_and_never_hides_what_changed():
     found = results_of(subjects=[*alike[:-1], slower], seed=7, **options).regressions(before, 1.5)
     text = baseline_text(found)
     assert text.count("dissemination") == MOST_ROWS
-    assert "20 of 60 rows, all unresolved, are not shown (--all shows them)" in text
+    assert "20 of 60 rows, none slower or faster, are not shown (--all shows them)" in text
     (row,) = (line for line in text.splitlines() if line.endswith("  slower"))
     assert "ways=60" in row
     assert "geometric mean of 60 ratio(s) in lines: 1.0" in text
-    assert text.endswith("1 slower, 0 faster, 59 unresolved (threshold 1.5)")
+    assert re.search(r"1 slower, 0 faster, \d+ unchanged, \d+ unresolved \(threshold 1.5\)$", text)
     assert baseline_text(found, show_all=True).count("dissemination") == 60
     assert baseline_text([]) == "no subject is in both"
 

@@ -22,7 +22,9 @@ __all__ = ["VIEWS", "frame_of", "to_dataframe", "to_xarray"]
 VIEWS = ("samples", "calls", "rounds", "points")
 
 #: Columns of text or of objects. Any other that is missing throughout is of numbers that nothing here has.
-NOT_NUMBERS = frozenset({"label", "chosen", "error", "placement", "unit", "ratio_to_best_best"})
+NOT_NUMBERS = frozenset(
+    {"label", "chosen", "error", "placement", "unit", "ratio_to_best_best", "ratio_to_opponent_name"}
+)
 
 #: The dimensions of a Dataset beside the round, where they vary; other fields follow one of them, or are one too.
 DIMENSIONS = ("operation", "spec", "mode", "ranks", "size_bytes", "definition")

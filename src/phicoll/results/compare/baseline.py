@@ -28,15 +28,17 @@ def baseline_text(found: Sequence[Regression], show_all: bool = False) -> str:
         lines += [title, *aligned([HEADS, *map(cells, rows)], numeric=(1, 2, 3)), ""]
     if len(shown) < len(found):
         lines.append(
-            f"{len(found) - len(shown)} of {len(found)} rows, all unresolved, are not shown (--all shows them)"
+            f"{len(found) - len(shown)} of {len(found)} rows, none slower or faster, are not shown (--all shows them)"
         )
     for unit in dict.fromkeys(one.unit for one in found):
         ratios = [one.ratio for one in found if one.unit == unit]
         lines.append(f"geometric mean of {len(ratios)} ratio(s) in {unit}: {geomean(ratios):.3f}")
     slower, faster = sum(one.regressed for one in found), sum(one.improved for one in found)
-    unresolved = len(found) - slower - faster
+    unchanged = sum(one.unchanged and not (one.regressed or one.improved) for one in found)
+    unresolved = len(found) - slower - faster - unchanged
     lines.append(
-        f"{slower} slower, {faster} faster, {unresolved} unresolved (threshold {found[0].threshold:g})"
+        f"{slower} slower, {faster} faster, {unchanged} unchanged, {unresolved} unresolved "
+        f"(threshold {found[0].threshold:g})"
     )
     return "\n".join(lines)
 

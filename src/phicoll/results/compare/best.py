@@ -43,6 +43,7 @@ class Ratio:
     units: int
     rounds: int
     note: str | None = None
+    chosen: bool = True  # the opponent is the best; else it was given
 
     def to_dict(self) -> dict[str, object]:
         """The ratio as ``phicoll compare --json`` prints it."""
@@ -50,7 +51,7 @@ class Ratio:
             "median": self.median,
             "low": self.low,
             "high": self.high,
-            "best": self.opponent,
+            "best" if self.chosen else "name": self.opponent,
             "confidence": self.confidence,
             "p_holm": self.p_holm,
             "enough": self.enough,
@@ -120,7 +121,19 @@ def ratios_to(
     ratios_of: dict[Subject, Ratio] = {}
     if opponent in values:
         ratios_of[opponent] = Ratio(
-            opponent.spec, 1.0, 1.0, 1.0, 1.0, 1.0, True, False, "round", 0, len(compared), note
+            opponent.spec,
+            1.0,
+            1.0,
+            1.0,
+            1.0,
+            1.0,
+            True,
+            False,
+            "round",
+            0,
+            len(compared),
+            note,
+            against is None,
         )
     for (subject, of), level, p in zip(units.items(), levels, p_holm, strict=True):
         found = estimate(np.log(of.values), level)
@@ -137,6 +150,7 @@ def ratios_to(
             units=len(of),
             rounds=sum(1 for key in compared if key in values[subject] and key in values[opponent]),
             note=note or of.note,
+            chosen=against is None,
         )
     return ratios_of
 

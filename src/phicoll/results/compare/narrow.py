@@ -53,7 +53,7 @@ def notes_below(table: Shown) -> Shown:
 
 def ratios_without(table: Shown, pattern: str) -> Shown:
     """The table without a part of the cells in its column of ratios."""
-    at = table.heads.index("ratio to best")
+    at = next(at for at, head in enumerate(table.heads) if head.startswith("ratio to "))
     return replace(
         table, cells=[[*row[:at], re.sub(pattern, "", row[at]), *row[at + 1 :]] for row in table.cells]
     )

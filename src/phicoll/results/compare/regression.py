@@ -74,14 +74,21 @@ class Regression:
         return self.enough and self.high < 1 / (self.threshold * self.shift)
 
     @property
+    def unchanged(self) -> bool:
+        """Whether the whole interval lies between 1 / threshold and threshold."""
+        return self.enough and 1 / self.threshold <= self.low and self.high <= self.threshold
+
+    @property
     def verdict(self) -> str:
-        """``slower``, ``faster``, ``no regression resolved``, or why there is no verdict."""
+        """``slower``, ``faster``, ``unchanged``, ``no regression resolved``, or why there is no verdict."""
         if self.regressed:
             return "slower"
         if self.improved:
             return "faster"
         if not self.enough:
             return "too few units"
+        if self.unchanged:
+            return "unchanged"
         if self.shift > 1 and not 1 / self.threshold <= self.ratio <= self.threshold:
             return f"not comparable: one of the {self.unit} took {self.old_unit_ns:.0f} ns, now {self.unit_ns:.0f}"
         return "no regression resolved"

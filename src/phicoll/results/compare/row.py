@@ -44,7 +44,8 @@ class Row:
     p95_ns: float | None = None
     p99_ns: float | None = None
     max_ns: float | None = None
-    ratio_to_best: Ratio | None = None
+    #: The ratio to the best subject, or to the opponent that was given.
+    ratio: Ratio | None = None
     chosen: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
@@ -52,6 +53,16 @@ class Row:
     def name(self) -> str:
         """The algorithm with the parameters that differ from their defaults."""
         return short_name(self.subject)
+
+    @property
+    def ratio_to_best(self) -> Ratio | None:
+        """The ratio, unless it is one to an opponent that was given."""
+        return self.ratio if self.ratio is not None and self.ratio.chosen else None
+
+    @property
+    def ratio_to_opponent(self) -> Ratio | None:
+        """The ratio, if the opponent was given."""
+        return self.ratio if self.ratio is not None and not self.ratio.chosen else None
 
     @property
     def in_units(self) -> Estimate | None:
@@ -116,6 +127,7 @@ class Row:
             **spread("cycles", self.cycles),
             "gigabytes_a_second": self.gigabytes_a_second,
             "ratio_to_best": self.ratio_to_best.to_dict() if self.ratio_to_best else None,
+            "ratio_to_opponent": self.ratio_to_opponent.to_dict() if self.ratio_to_opponent else None,
             "notes": list(self.notes),
         }
 

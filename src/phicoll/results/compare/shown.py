@@ -10,7 +10,16 @@ from dataclasses import dataclass
 
 from phicoll.foundations.html_table import html_table
 from phicoll.results.compare.row import Row
-from phicoll.results.compare.text import aligned, cells, columns, interval, number, ratio_cell, wrapped
+from phicoll.results.compare.text import (
+    aligned,
+    cells,
+    columns,
+    interval,
+    number,
+    ratio_cell,
+    ratio_head,
+    wrapped,
+)
 from phicoll.results.subject import size_text
 
 __all__ = ["MOST_ROWS", "Shown", "shown"]
@@ -18,7 +27,9 @@ __all__ = ["MOST_ROWS", "Shown", "shown"]
 #: Further rows of a table are shown only on request.
 MOST_ROWS = 40
 
-SIZE_HEADS = ("size", "algorithm", "median us [95 %]", "GB/s", "ratio to best", "n", "")
+
+def size_heads(rows: Sequence[Row]) -> tuple[str, ...]:
+    return ("size", "algorithm", "median us [95 %]", "GB/s", ratio_head(rows), "n", "")
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,8 @@ def over_sizes(by_size: Sequence[Sequence[Row]], show_all: bool) -> Shown:
         sizes = [size_text(rows[0].subject.size_bytes)] + [""] * (len(kept) - 1)
         body += [[size, *size_cells(row)] for size, row in zip(sizes, kept, strict=True)]
     title = by_size[0][0].subject.title(size=False)
-    return Shown(title, SIZE_HEADS, body, (0, 2, 3, 4, 5), total - len(body))
+    heads = size_heads([row for rows in by_size for row in rows])
+    return Shown(title, heads, body, (0, 2, 3, 4, 5), total - len(body))
 
 
 def cut(rows: Sequence[Row], most: int) -> list[Row]:

@@ -71,16 +71,24 @@ class Comparison(Sequence[Row]):
         return json.dumps(self.to_list(), indent=indent)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A DataFrame with one row per subject; the ratio's fields are the columns ``ratio_to_best_*``."""
+        """A DataFrame with one row per subject; the ratio's fields are the columns ``ratio_to_best_*``.
+
+        To an opponent that was given they are ``ratio_to_opponent_*``.
+        """
         from phicoll.results.frames import frame_of
 
         flat = []
+        given = any(row.ratio_to_opponent for row in self.rows)
+        best = not given or any(row.ratio_to_best for row in self.rows)  # of settings that lack the opponent
+        named = ["ratio_to_best"] * best + ["ratio_to_opponent"] * given
         for row in self.to_list():
-            ratio = row.pop("ratio_to_best") or {}
-            for name in ("median", "low", "high", "best", "p_holm", "resolved"):
-                row[f"ratio_to_best_{name}"] = ratio.get(name)
+            for to, opponent in (("ratio_to_best", "best"), ("ratio_to_opponent", "name")):
+                ratio = row.pop(to)
+                if to in named:
+                    for name in ("median", "low", "high", opponent, "p_holm", "resolved"):
+                        row[f"{to}_{name}"] = (ratio or {}).get(name)
             flat.append(row)
-        return frame_of(flat).astype({"ratio_to_best_resolved": "boolean"} if flat else {})
+        return frame_of(flat).astype({f"{to}_resolved": "boolean" for to in named} if flat else {})
 
     def __str__(self) -> str:
         return self.to_text()
@@ -175,7 +183,7 @@ def order_of(subject: Subject) -> tuple[Any, ...]:
 
 def rank_in_group(row: Row, best_first: bool) -> tuple[bool, float, str]:
     """The sort key of rows: verified first, the best before those that are not resolved from it, by ratio, by name."""
-    of = row.ratio_to_best
+    of = row.ratio
     ratio = of.median if of else float("inf")
     if best_first and of and of.opponent == row.subject.spec:
         ratio = 0.0
@@ -224,7 +232,7 @@ def summarise_subject(
         p95_ns=float(p95),
         p99_ns=float(p99),
         max_ns=float(raw.max()),
-        ratio_to_best=ratio,
+        ratio=ratio,
         notes=tuple(dict.fromkeys(notes)),
     )
 

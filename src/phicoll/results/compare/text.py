@@ -9,7 +9,17 @@ from phicoll.registry import short_spec
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.units import MIN_UNITS, Estimate
 
-__all__ = ["aligned", "cells", "columns", "footer", "interval", "number", "ratio_cell", "wrapped"]
+__all__ = [
+    "aligned",
+    "cells",
+    "columns",
+    "footer",
+    "interval",
+    "number",
+    "ratio_cell",
+    "ratio_head",
+    "wrapped",
+]
 
 WIDE = 2.0  # spread of the samples; above it nanoseconds alone say little
 
@@ -25,13 +35,21 @@ def columns(rows: Sequence[Row]) -> tuple[str, ...]:
             "algorithm",
             "median us [seeds]",
             "cycles [seeds]",
-            "ratio to best",
+            ratio_head(rows),
             "p95 us",
             "max us",
             "n",
             "",
         )
-    return ("algorithm", "median ns [95 %]", f"{unit} [95 %]", "ratio to best", "p95 ns", "max ns", "n", "")
+    return ("algorithm", "median ns [95 %]", f"{unit} [95 %]", ratio_head(rows), "p95 ns", "max ns", "n", "")
+
+
+def ratio_head(rows: Sequence[Row]) -> str:
+    """The head of the column of ratios: to the best subject, or to the opponent that was given."""
+    given = next((row for row in rows if row.ratio_to_opponent), None)
+    if given is None or given.ratio is None:
+        return "ratio to best"
+    return f"ratio to {short_spec(given.subject.operation, given.ratio.opponent)}"
 
 
 def number(value: float | None) -> str:
@@ -60,11 +78,11 @@ def scaled(value: float | None, scale: float) -> float | None:
 
 def ratio_cell(row: Row) -> str:
     """The ratio with the interval of its test; ``n.s.`` where that includes 1 or the units are too few for one."""
-    ratio = row.ratio_to_best
+    ratio = row.ratio
     if ratio is None:
         return "-"
     if ratio.opponent == row.subject.spec:
-        return "1 (best)"
+        return "1 (best)" if ratio.chosen else "1"
     if row.subject.simulated and row.units == 1:
         return f"{ratio.median:.2f}"
     limits = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.enough else ""
@@ -111,7 +129,7 @@ def footer(all_rows: Sequence[Row], damaged_lines: int, heads: Collection[str]) 
             )
         )
     shown = rows + [row for row in seeds if row.units > 1]
-    if any(row.ratio_to_best and not row.ratio_to_best.resolved and row.ratio_to_best.units for row in shown):
+    if any(row.ratio and not row.ratio.resolved and row.ratio.units for row in shown):
         lines.append(
             "n.s. : not significant (sign test within rounds, Holm-corrected over the table); no interval where the "
             "units are too few for one"
