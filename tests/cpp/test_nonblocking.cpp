@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "patience.hpp"
@@ -508,6 +509,197 @@ TEST(Nonblocking, AnOperatorIsRefusedItsOwnCommunicator) {
       }
       during = nullptr;
     });
+}
+
+/// Looks again and again. Whether a look held within a minute.
+template <class Look>
+bool looks_until(const Look& look) {
+  return eventually([&] {
+    for (int i = 0; i < 1000; ++i)
+      if (look()) return true;
+    return false;
+  });
+}
+
+/// What rank 0 begins, and the part of rank 1, which waits.
+struct BegunWork {
+  const char* name;
+  std::function<std::vector<std::shared_ptr<Begun>>(Communicator&)> begin;
+  Function meet;
+};
+
+std::vector<BegunWork> kinds_of_work() {
+  static const Numbers sent(400000, 5);  // 3.2 MB
+  const auto sends = [](std::size_t count, int times) {
+    return [=](Communicator& c) {
+      std::vector<std::shared_ptr<Begun>> all;
+      for (int i = 0; i < times; ++i) all.push_back(c.begin_send(sent.data(), 8 * count, 1));
+      return all;
+    };
+  };
+  const auto receives = [](std::size_t count, int times) {
+    return [=](Communicator& c) {
+      Numbers got(count);
+      for (int i = 0; i < times; ++i) c.receive(got.data(), 8 * count, 0);
+    };
+  };
+  std::vector<BegunWork> all = {
+      {"a send of 320 KB", sends(40000, 1), receives(40000, 1)},
+      {"a send of 3.2 MB", sends(400000, 1), receives(400000, 1)},
+      {"eighty sends of 16 B", sends(2, 80), receives(2, 80)},
+  };
+  static const std::size_t count = 100000;
+  const auto add = [&](const char* name, Function call) {
+    const auto begin = [call](Communicator& c) { return std::vector<std::shared_ptr<Begun>>{c.begin(call)}; };
+    const auto start = [call](Communicator& c) {
+      const auto prepared = c.prepare(call);
+      c.begin(prepared);
+      return std::vector<std::shared_ptr<Begun>>{prepared};
+    };
+    const auto wait = [](Communicator& c, const std::vector<std::shared_ptr<Begun>>& begun) {
+      c.wait(*std::static_pointer_cast<CollectiveRequest>(begun[0]));
+    };
+    all.push_back({name, begin, [=](Communicator& c) { wait(c, begin(c)); }});
+    all.push_back({name, start, [=](Communicator& c) { wait(c, start(c)); }});
+  };
+  static thread_local Numbers got(2 * count);
+  const std::size_t block = 8 * count;
+  add("an allgather", [=](Communicator& c) { c.allgather(sent.data(), got.data(), block); });
+  add("an alltoall", [=](Communicator& c) { c.alltoall(sent.data(), got.data(), block); });
+  add("an allreduce", [](Communicator& c) { c.allreduce(sent.data(), got.data(), count, sum()); });
+  add("a reduce-scatter",
+      [](Communicator& c) { c.reduce_scatter_block(sent.data(), got.data(), count, sum()); });
+  add("a gather", [=](Communicator& c) { c.gather(sent.data(), got.data(), block, 1); });
+  add("a broadcast", [=](Communicator& c) { c.broadcast(got.data(), block, 0); });
+  return all;
+}
+
+// Rank 0 only looks, for a word that rank 1 sends when its part is done.
+TEST_P(NonblockingCalls, EveryLookGoesOnWithAllThatItsRankHasBegun) {
+  constexpr int word_tag = 3;
+  struct Looker {
+    const char* name;
+    std::function<std::function<bool()>(Communicator&)> make;
+  };
+  static thread_local char word;
+  const std::vector<Looker> lookers = {
+      {"a test of a receive",
+       [](Communicator& c) -> std::function<bool()> {
+         const auto receive = c.begin_receive(&word, 1, 1, word_tag);
+         return [&c, receive] { return c.test(*receive); };
+       }},
+      {"a probe",
+       [](Communicator& c) -> std::function<bool()> {
+         return [&c] {
+           Envelope found;
+           if (!c.probe_now(&found, 1, word_tag)) return false;
+           c.receive(&word, 1, 1, word_tag);
+           return true;
+         };
+       }},
+      {"a matched probe",
+       [](Communicator& c) -> std::function<bool()> {
+         return [&c] {
+           Envelope found;
+           if (!c.hold_now(&found, 1, word_tag)) return false;
+           c.wait(*c.begin_receive(found, &word, 1));
+           return true;
+         };
+       }},
+      {"a look alone",
+       [](Communicator& c) -> std::function<bool()> {
+         const auto receive = c.begin_receive(&word, 1, 1, word_tag);
+         return [&c, receive] {
+           c.look();
+           return static_cast<bool>(receive->done);
+         };
+       }},
+  };
+  run(2, [&](Communicator& whole) {
+    const auto other = whole.dup();
+    for (const Looker& looker : lookers)
+      for (const BegunWork& work : kinds_of_work())
+        for (Communicator* const on : {&whole, other.get()}) {
+          SCOPED_TRACE(std::string(looker.name) + ", " + work.name +
+                       (on == &whole ? " there" : " elsewhere"));
+          if (whole.rank() == 1) {
+            work.meet(*on);
+            whole.send("w", 1, 0, word_tag);
+            continue;
+          }
+          const auto begun = work.begin(*on);
+          const auto look = looker.make(whole);
+          if (!looks_until(look)) throw Error(std::string(looker.name) + " does not go on with " + work.name);
+          for (const auto& one : begun) on->wait_any({one});
+        }
+  });
+}
+
+// The inner call's receive is of what rank 1 sends only when it has got what this rank began to send before.
+TEST(Nonblocking, AnOperatorThatLooksGoesOnWithTheRest) {
+  for (const bool prepared : {false, true})
+    fork_and_run(2, options(), [prepared](Communicator& whole) {
+      const auto second = whole.dup();
+      const auto third = whole.dup();
+      const Numbers large(400000, 1);
+      Numbers got(large.size());
+      std::int64_t value = 1, total = 0, word = 0;
+      int looked = 0;
+      const Operator op = sum_and_call();
+      const Function reduce = [&](Communicator& c) { c.reduce(&value, &total, 1, op, 0); };
+      const auto request = prepared ? whole.prepare(reduce) : nullptr;
+      for (int turn = 0; turn < 3; ++turn) {
+        const auto send = whole.rank() == 0 ? third->begin_send(large.data(), 8 * large.size(), 1) : nullptr;
+        during = [&] {
+          const auto receive = second->begin_receive(&word, 8, 1);
+          if (!looks_until([&] { return second->test(*receive); })) throw Error("the rest does not go on");
+          ++looked;
+        };
+        auto begun = request;
+        if (prepared)
+          whole.begin(request);
+        else
+          begun = whole.begin(reduce);
+        if (whole.rank() == 1) {
+          third->receive(got.data(), 8 * got.size(), 0);
+          second->send(&word, 8, 0);
+        }
+        while (!whole.test(*begun)) std::this_thread::yield();
+        if (send) third->wait(*send);
+        if (whole.rank() == 0 && (looked != turn + 1 || total != 2))
+          throw Error("looked " + std::to_string(looked));
+      }
+      during = nullptr;
+    });
+}
+
+// Each thread of a rank has a communicator, and looks while it or another has begun something there.
+TEST_P(NonblockingCalls, ThreadsThatLookGoOnWithEachOthers) {
+  run(2, [](Communicator& whole) {
+    constexpr int threads = 3;
+    std::vector<std::unique_ptr<Communicator>> parts;
+    for (int i = 0; i < threads; ++i) parts.push_back(whole.dup());
+    std::vector<std::thread> all;
+    std::atomic<int> wrong{0};
+    for (int i = 0; i < threads; ++i)
+      all.emplace_back([&, i] {
+        Communicator& own = *parts[static_cast<std::size_t>(i)];
+        const int peer = 1 - own.rank();
+        Numbers sent(40000, i), got(40000), all_of(2000);
+        for (int turn = 0; turn < 20; ++turn) {
+          const auto send = own.begin_send(sent.data(), 8 * sent.size(), peer, turn);
+          const auto gather =
+              own.begin([&](Communicator& c) { c.allgather(sent.data(), all_of.data(), 8000); });
+          const auto receive = own.begin_receive(got.data(), 8 * got.size(), peer, turn);
+          const bool ended =
+              looks_until([&] { return own.test(*gather) && own.test(*receive) && own.test(*send); });
+          if (!ended || got != sent || all_of != Numbers(2000, i)) wrong.fetch_add(1);
+          got.assign(got.size(), -1);
+        }
+      });
+    for (std::thread& one : all) one.join();
+    EXPECT_EQ(wrong.load(), 0);
+  });
 }
 
 TEST(NonblockingDeathTest, ACommunicatorIsNotDestroyedInsideItsOwnOperator) {

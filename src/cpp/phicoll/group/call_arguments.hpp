@@ -109,6 +109,7 @@ class Inside {
 // that could make it wait, and still goes into the tag of its messages.
 [[gnu::always_inline]] inline void Communicator::run(CallFacts facts, Call& call,
                                                      const AlgorithmSpec* algorithm) {
+  go_on_in_passing();
   call.vector = facts.vector;
   if (__builtin_expect(algorithm != nullptr || collectives_ == nullptr, 0))
     return run_anew(facts, call, algorithm);

@@ -17,6 +17,8 @@ namespace phicoll {
 
 namespace {
 
+const std::atomic<int> none_begun{0};
+
 /// What was asked for, with `auto` resolved; then with the reason.
 AlgorithmChoice resolved(const AlgorithmSpec& asked, const Shape& shape, std::size_t region_bytes) {
   if (asked.name != "auto") return {asked, std::string()};
@@ -73,6 +75,7 @@ void Barrier::release() {
 Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& shape, const WaitPolicy& wait)
     : barrier_port_(*memory.control, rank, wait, &calls_),
       board_(memory.control->board()),
+      begun_(&none_begun),
       memory_(memory),
       rank_(rank),
       shape_(shape),
@@ -90,7 +93,9 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
   equip(barrier_port_);
   CallBoard::set_describe(&call_signature::in_words);
   set_root_hook(&call_signature::root_of);
-  if (memory_.nonblocking == nullptr) memory_.work->begin_communicator(mailbox_);
+  if (memory_.nonblocking != nullptr) return;
+  begun_ = &memory_.work->begun();
+  memory_.work->begin_communicator(mailbox_);
 }
 
 Communicator::~Communicator() {
@@ -140,6 +145,12 @@ void Communicator::Mailbox::meet_messages() {
   } catch (const std::bad_alloc&) {
     return;  // they stay in their channels
   }
+}
+
+void Communicator::look() {
+  check_process();
+  if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
+  memory_.work->look(nullptr, true);
 }
 
 void Communicator::set_progress(void (*progress)()) {
@@ -209,11 +220,8 @@ void Communicator::begin_first(const std::shared_ptr<CollectiveRequest>& request
 bool Communicator::test(CollectiveRequest& request) {
   if (!request.done) {
     check_process();
-    memory_.work->go_on();
-    if (!request.done) {
-      memory_.work->looked_in_vain();
-      return false;
-    }
+    memory_.work->look(nullptr, true);
+    if (!request.done) return false;
   }
   if (nonblocking_) nonblocking_->wait(request);  // for its error
   return true;

@@ -103,6 +103,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// Blocks until every rank of the group has called it. Uses `auto` unless select() chose. Collective.
   void barrier() {
     check_process();
+    go_on_in_passing();
     if (__builtin_expect(enter_ == nullptr, 0)) begin_with_barrier();
     calls_.begin();
     enter_(*entered_, barrier_port_);
@@ -187,9 +188,15 @@ class alignas(arch::stride_bytes) Communicator {
   /// Begins a request again whose call has ended, or one that was prepared. The end may be earlier on one rank than on
   /// another, so wait for it, or test it. Throws ArgumentError if the call has not ended, or there is no request.
   void begin(const std::shared_ptr<CollectiveRequest>& request);
-  /// Whether the call is done; goes on with all that is under way. Throws what the function threw.
+  /// Whether the call is done; goes on with all that the rank has begun, on all its communicators. Throws what the function
+  /// threw.
   bool test(CollectiveRequest& request);
   void wait(CollectiveRequest& request);
+  /// Goes on with all that the rank has begun, on all its communicators, as every call that waits or looks does. For a program
+  /// that looks again and again for something beside phicoll. Throws BrokenGroupError.
+  void look();
+  /// What a port of this rank is to go on with in its waits: the same. It lives as long as this.
+  Background& background() const { return *memory_.work; }
   /// Waits until all calls that were begun here have ended, and all sends are on their way; the destructor does this
   /// first. Throws what a wait throws, and Error in an operator of one of these calls.
   void wait_for_all();
@@ -218,7 +225,7 @@ class alignas(arch::stride_bytes) Communicator {
   Envelope send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
                         std::size_t room, int source = any_source, int receive_tag = any_tag,
                         unsigned type = 0);
-  /// Begins a send or receive. It goes on while the rank waits in any call, and before it leaves. Leave its memory alone until
+  /// Begins a send or receive. It goes on as look() says, and before the rank leaves. Leave its memory alone until
   /// it is done. `synchronous`: done only when the message has been received. Dropping the result lets it go on.
   std::shared_ptr<Transfer> begin_send(const void* data, std::size_t bytes, int dest, int tag = 0,
                                        unsigned type = 0, bool synchronous = false);
@@ -237,7 +244,7 @@ class alignas(arch::stride_bytes) Communicator {
                                           unsigned type);
   /// Throws what begin_send or begin_receive throws of such a transfer's arguments; its message lies at `data`.
   void check_transfer(const Transfer& wanted, const void* data) const;
-  /// Whether the transfer is done; goes on with all that is under way.
+  /// Whether the transfer is done; goes on with all that the rank has begun, on all its communicators.
   bool test(const Transfer& transfer);
   void wait(Transfer& transfer);
   /// Waits until one of the requests is done and returns the index of the first that is; wait() or test() ends it. They
@@ -251,7 +258,7 @@ class alignas(arch::stride_bytes) Communicator {
   bool cancel(Transfer& transfer);
   /// Waits for the message that a receive would take next, and leaves it there.
   Envelope probe(int source = any_source, int tag = any_tag);
-  /// Looks for such a message without waiting. Returns false if there is none.
+  /// Looks for such a message without waiting, and goes on as test() does. Returns false if there is none.
   bool probe_now(Envelope* found, int source = any_source, int tag = any_tag);
   /// Probe as `probe` and `probe_now` do (MPI_Mprobe, MPI_Improbe), and reserve the message for the caller: no other
   /// receive or probe finds it.
@@ -367,6 +374,10 @@ class alignas(arch::stride_bytes) Communicator {
     return port;
   }
   void equip(NativePort& port) const;
+  /// A call that blocks may never have to wait, and nor may those after it: what the rank has begun goes on all the same.
+  void go_on_in_passing() {
+    if (__builtin_expect(begun_->load(std::memory_order_relaxed) != 0, 0)) memory_.work->look_in_passing();
+  }
   std::unique_ptr<AnyCollective<NativePort>> made(Operation operation, const AlgorithmSpec& spec,
                                                   const Setup& setup, const WaitPolicy& wait) const;
   [[gnu::noinline, gnu::cold]] void begin_to_wait() const;
@@ -434,6 +445,8 @@ class alignas(arch::stride_bytes) Communicator {
   CallHistory calls_;
   NativePort barrier_port_;
   CallBoard* board_;  // null: calls are not noted
+  const std::atomic<int>*
+      begun_;  // by the rank, on all its communicators; 0 where nonblocking calls are made
 
   // The present or last broadcast; reduce; allgather or alltoall. Every such call sets the same members, so the others stay
   // clear: clearing them anew takes as long as the rest of a small broadcast. Only run_anew begins another broadcast within one,

@@ -137,12 +137,12 @@ bool Messages::pending() const {
 
 // In a broken group nothing goes on: what a call left that ended by an exception may be in memory that is gone.
 bool Messages::go_on() {
-  const std::unique_lock<ThreadLock> own(lock, std::try_to_lock);
+  const Hold own(*this, std::try_to_lock);
   return own && endpoint.pending() && !channels.broken() && call([this] { return endpoint.progress(port); });
 }
 
 bool Messages::take_in() {
-  const std::unique_lock<ThreadLock> own(lock, std::try_to_lock);
+  const Hold own(*this, std::try_to_lock);
   return own && take_in_locked();
 }
 
@@ -160,8 +160,16 @@ bool Messages::Within::take_in() {
   return own_.work_->take_in() || own;
 }
 
+// RankWork reads it without the lock, and learns from begun() that it has become true.
+void Messages::tell_what_is_under_way() {
+  const bool now = endpoint.pending();
+  if (now == under_way_.load(std::memory_order_relaxed)) return;
+  under_way_.store(now, std::memory_order_relaxed);
+  if (now) work_->begun(*this);
+}
+
 void Messages::take_back(const Transfer& transfer) {
-  const std::lock_guard<ThreadLock> own(lock);
+  const Hold own(*this);
   endpoint.take_back(transfer);
   endpoint.withdraw(port);
 }
@@ -183,7 +191,7 @@ Messages::~Messages() {
 }
 
 void Messages::send_all() {
-  const std::lock_guard<ThreadLock> own(lock);
+  const Hold own(*this);
   call([this] {
     endpoint.tell_of_sends();
     endpoint.wait_for(port, [this] { return channels.broken() || !endpoint.sends(); });
@@ -271,7 +279,7 @@ void check_taken(const Transfer& transfer) {
 template <class Function>
 auto Communicator::on_messages(const Function& function) -> decltype(function(std::declval<Messages&>())) {
   Messages& own = messages();
-  const std::lock_guard<ThreadLock> lock(own.lock);
+  const Messages::Hold hold(own);
   return own.call([&] { return function(own); });
 }
 
@@ -296,7 +304,7 @@ std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
 void Communicator::finish(Transfer& transfer) {
   if (transfer.done) return;
   Messages& own = messages();
-  const std::lock_guard<ThreadLock> lock(own.lock);
+  const Messages::Hold hold(own);
   const auto take_back = [&] {  // its memory may be the caller's frame
     own.endpoint.take_back(transfer);
     own.endpoint.withdraw(own.port);
@@ -327,7 +335,8 @@ void Communicator::send(const void* data, std::size_t bytes, int dest, int tag, 
 bool Communicator::send_now(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
   if (dest == no_rank) return false;
   Messages& own = messages();
-  const std::lock_guard<ThreadLock> lock(own.lock);
+  go_on_in_passing();
+  const std::lock_guard<ThreadLock> lock(own.lock);  // nothing comes to be under way
   return own.endpoint.send_now(own.port, own.port.bind(data, bytes), bytes, dest, tag, type);
 }
 
@@ -341,6 +350,7 @@ bool Communicator::receive_now(void* buffer, std::size_t bytes, int source, int 
                                Envelope* found) {
   check_message("source", source, size_, true, tag, buffer, bytes, type);
   if (source == no_rank) return false;
+  go_on_in_passing();
   return on_messages([&](Messages& own) {
     return own.endpoint.receive_now(own.port, own.port.bind(buffer, bytes), bytes, source, tag, type, found);
   });
@@ -424,8 +434,13 @@ std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, std:
 }
 
 bool Communicator::test(const Transfer& transfer) {
-  if (!transfer.done) on_messages([](Messages& own) { own.endpoint.progress(own.port); });
-  if (!transfer.done) memory_.work->looked_in_vain();
+  if (!transfer.done) {
+    const Ongoing* const own = on_messages([](Messages& messages) {
+      messages.endpoint.progress(messages.port);
+      return &messages;
+    });
+    memory_.work->look(own, !transfer.done);
+  }
   // Looking may have ended it, and another thread of the rank may end it at any time.
   const bool done = transfer.done;
   if (done) check_taken(transfer);
@@ -450,7 +465,7 @@ std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Begun>>& be
   if (any()) return found;
   Messages& own = messages();
   try {
-    const std::lock_guard<ThreadLock> lock(own.lock);
+    const Messages::Hold hold(own);
     own.endpoint.tell_of_requests();
     for (const auto& one : begun) own.endpoint.tell_of_request(*one);
     own.endpoint.wait_for(own.port, any);  // those of other communicators go on in the background
@@ -468,7 +483,7 @@ bool Communicator::cancel(Transfer& transfer) {
   if (transfer.sends)
     throw ArgumentError("transfer", "a send", "a receive: what is sent cannot be taken back");
   Messages& own = messages();
-  const std::lock_guard<ThreadLock> lock(own.lock);
+  const Messages::Hold hold(own);
   transfer.cancelled = own.endpoint.take_back(transfer);
   if (transfer.cancelled) transfer.done = true;
   return transfer.cancelled;
@@ -480,14 +495,16 @@ bool Communicator::find(Envelope* found, int source, int tag, bool waits, bool h
     *found = from_none();
     return true;
   }
+  const Ongoing* looked_at = nullptr;
   const bool any = on_messages([&](Messages& own) {
+    looked_at = &own;
     if (waits) own.endpoint.probe(own.port, source, tag);
     const Envelope* const seen =
         holds ? own.endpoint.hold(own.port, source, tag) : own.endpoint.look(own.port, source, tag);
     if (seen != nullptr) *found = *seen;
     return seen != nullptr;
   });
-  if (!any) memory_.work->looked_in_vain();
+  if (!waits) memory_.work->look(looked_at, !any);
   return any;
 }
 

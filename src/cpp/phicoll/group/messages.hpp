@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "phicoll/group/heap.hpp"
@@ -56,6 +57,7 @@ class Messages final : public Ongoing {
   /// Waits until all that was sent has been received, or is in a channel.
   void send_all();
   bool pending() const override;
+  bool under_way() const override { return under_way_.load(std::memory_order_relaxed); }
   bool go_on() override;
   bool take_in() override;
   void take_back(const Transfer& transfer) override;
@@ -63,6 +65,9 @@ class Messages final : public Ongoing {
   auto call(const Function& function) -> decltype(function());
   /// The transfer of blocking calls, used again by each.
   SharedTransfer spare(const Transfer& wanted);
+
+  /// Holds the lock. At its end it is told whether something is under way.
+  class Hold;
 
   mutable ThreadLock lock;  // what follows is used under it
   StuckSearch stuck;
@@ -84,12 +89,30 @@ class Messages final : public Ongoing {
     Messages& own_;
   };
   bool take_in_locked();
+  void tell_what_is_under_way();
 
   Communicator& owner_;
   Within within_;
   os::HomeProcess home_;
   SharedTransfer spare_;
+  std::atomic<bool> under_way_{false};
   std::shared_ptr<RankWork> work_;
+};
+
+class Messages::Hold {
+ public:
+  explicit Hold(Messages& of) : of_(of), own_(of.lock) {}
+  Hold(Messages& of, std::try_to_lock_t) : of_(of), own_(of.lock, std::try_to_lock) {}
+  ~Hold() {
+    if (own_) of_.tell_what_is_under_way();
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  explicit operator bool() const { return own_.owns_lock(); }
+
+ private:
+  Messages& of_;
+  std::unique_lock<ThreadLock> own_;
 };
 
 }  // namespace phicoll

@@ -173,6 +173,12 @@ inline std::size_t Nonblocking::queued() const {
   return __builtin_expect(queue_.empty(), 1) ? 0 : queue_.size();
 }
 
+// When a call has begun.
+[[gnu::always_inline]] inline void Nonblocking::count_unfinished(std::size_t calls) {
+  unfinished_.store(calls, std::memory_order_release);
+  work_.begun(*this);
+}
+
 void Nonblocking::put_aside() {
   for (std::shared_ptr<void>& memory : held_) ended_.push_back(std::move(memory));
   held_.clear();
@@ -370,7 +376,7 @@ template <class Function>
 
 void Nonblocking::begin_here(const Shared& request) {
   if (first_ != request) first_ = request;
-  unfinished_.store(1, std::memory_order_release);
+  count_unfinished(1);
   MadeCall& made = request->made;
   const bool known = made.valid != 0 && made.valid == inner_->collectives_->changes();
   const auto make_again = [&] {
@@ -384,7 +390,7 @@ void Nonblocking::begin_here(const Shared& request) {
 
 void Nonblocking::put_in_queue(const Shared& request) {
   queue_.push_back(request);
-  unfinished_.store(queue_.size() + (stage_ != Stage::none ? 1 : 0), std::memory_order_release);
+  count_unfinished(queue_.size() + (stage_ != Stage::none ? 1 : 0));
   if (ready()) move();
 }
 
@@ -406,7 +412,7 @@ void Nonblocking::follow_again(CollectiveRequest& request, Started started) {
     if (__builtin_expect(started == Started::half, 1)) {
       stage_ = Stage::half;
       request.done = false;
-      unfinished_.store(1, std::memory_order_release);
+      count_unfinished(1);
       in_place_ = &request;
       return;
     }
@@ -435,7 +441,7 @@ void Nonblocking::fail_begun(CollectiveRequest& request) {
 
 void Nonblocking::begin_elsewhere(CollectiveRequest& request) {
   request.done = false;
-  unfinished_.store(1, std::memory_order_release);
+  count_unfinished(1);
   stage_ = Stage::algorithm;
   held_by_call_ = true;
   move();

@@ -98,7 +98,8 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   /// As Communicator::abandon.
   void abandon();
 
-  bool pending() const override { return unfinished_.load(std::memory_order_acquire) != 0; }
+  bool pending() const override { return under_way(); }
+  bool under_way() const override { return unfinished_.load(std::memory_order_acquire) != 0; }
   bool go_on() override;
 
   /// Calls job() on the stack of the program's own call, which has room for an interpreter. Returns when it has. Throws what
@@ -162,6 +163,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   void note_end(CollectiveRequest& request);
   void end_first();
   std::size_t queued() const;
+  void count_unfinished(std::size_t calls);
   /// Whether this thread is in a call of this, further up on its stack.
   bool is_held() const { return held_by_call_ || stage_ == Stage::completing; }
   bool is_outside() const;

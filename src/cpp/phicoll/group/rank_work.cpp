@@ -35,34 +35,83 @@ RankWork::Hold::Hold(RankWork& of, Manner manner)
 
 RankWork::Hold::~Hold() {
   if (again_ || !held_) return;
-  const auto lost = [](auto& all) { all.erase(std::remove(all.begin(), all.end(), nullptr), all.end()); };
-  lost(of_.all_);
-  lost(of_.addressed_);
+  if (of_.lost_) {
+    const auto lost = [](auto& all) { all.erase(std::remove(all.begin(), all.end(), nullptr), all.end()); };
+    lost(of_.all_);
+    lost(of_.addressed_);
+    lost(of_.listed_);
+    of_.lost_ = false;
+  }
   of_.holder_.store(nullptr, std::memory_order_relaxed);
   of_.list_.unlock();
 }
 
+// Another thread that holds the list goes on with what is there.
 bool RankWork::pending() const {
   if (progress_.load(std::memory_order_relaxed) != nullptr) return true;
-  const std::unique_lock<ThreadLock> list(list_, std::try_to_lock);
-  return list && std::any_of(all_.begin(), all_.end(), [](const Ongoing* one) { return one->pending(); });
+  if (begun_.load(std::memory_order_relaxed) == 0) return false;
+  auto& self = const_cast<RankWork&>(*this);  // the list is its own affair
+  const Hold list(self, Hold::try_once);
+  if (!list) return false;
+  self.gather_listed();
+  return std::any_of(listed_.begin(), listed_.end(),
+                     [](const Ongoing* one) { return one != nullptr && one->pending(); });
 }
 
-// Not within itself: what goes on further up the stack is in the middle of something.
-bool RankWork::go_on() {
+// By index: what goes on may make calls that list more, and that end others.
+bool RankWork::go_on_beside(const Ongoing* own) {
   if (const Progress progress = progress_.load(std::memory_order_relaxed)) progress();
+  if (begun_.load(std::memory_order_relaxed) == 0) return false;
   const Hold list(*this, Hold::try_once);
+  if (!list) return false;
+  gather_listed();
   bool any = false;
-  if (!list || list.again()) return any;
-  for (std::size_t i = 0; i < all_.size(); ++i)
-    if (all_[i] != nullptr) any = all_[i]->go_on() || any;
+  for (std::size_t i = 0; i < listed_.size(); ++i) {
+    if (listed_[i] != nullptr && listed_[i] != own) any = listed_[i]->go_on() || any;
+    if (listed_[i] == nullptr || !take_off(*listed_[i])) continue;
+    listed_[i] = nullptr;
+    lost_ = true;
+  }
   return any;
+}
+
+// Under the hold of the thread that has the place in listed_. A thread that begins something meanwhile pushes it anew.
+bool RankWork::take_off(Ongoing& one) {
+  if (one.under_way()) return false;
+  one.listed_.exchange(false, std::memory_order_acq_rel);
+  if (one.under_way() && !one.listed_.exchange(true, std::memory_order_acq_rel)) return false;
+  begun_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+// Without a hold: another thread may hold the list for as long as an operator takes. The release makes what it has begun
+// visible to the pass that gathers it.
+void RankWork::put_on_list(Ongoing& one) {
+  one.listed_.store(true, std::memory_order_relaxed);
+  begun_.fetch_add(1, std::memory_order_relaxed);
+  Ongoing* last = newly_listed_.load(std::memory_order_relaxed);
+  do one.next_ = last;
+  while (
+      !newly_listed_.compare_exchange_weak(last, &one, std::memory_order_release, std::memory_order_relaxed));
+}
+
+// There is room for all of them (add), so nothing is lost.
+void RankWork::gather_listed() {
+  if (newly_listed_.load(std::memory_order_relaxed) == nullptr) return;
+  Ongoing* one = newly_listed_.exchange(nullptr, std::memory_order_acquire);
+  for (; one != nullptr; one = one->next_) {
+    const auto free = lost_ ? std::find(listed_.begin(), listed_.end(), nullptr) : listed_.end();
+    if (free != listed_.end())
+      *free = one;
+    else
+      listed_.push_back(one);
+  }
 }
 
 bool RankWork::take_in() {
   const Hold list(*this, Hold::try_once);
   bool any = false;
-  if (!list || list.again()) return any;
+  if (!list) return any;
   for (std::size_t i = 0; i < addressed_.size(); ++i)
     if (addressed_[i] != nullptr) addressed_[i]->meet_messages();
   for (std::size_t i = 0; i < all_.size(); ++i)
@@ -73,15 +122,27 @@ bool RankWork::take_in() {
 template <class One>
 void RankWork::take_from(std::vector<One*>& all, One& one) {
   const Hold list(*this);
-  if (list) std::replace(all.begin(), all.end(), &one, static_cast<One*>(nullptr));
+  if (!list) return;
+  std::replace(all.begin(), all.end(), &one, static_cast<One*>(nullptr));
+  lost_ = true;
 }
 
 void RankWork::add(Ongoing& one) {
   const Hold list(*this);
-  if (list) all_.push_back(&one);
+  if (!list) return;
+  all_.push_back(&one);
+  listed_.reserve(all_.size());
 }
 
+// It stays marked as listed, so that nothing lists it again.
 void RankWork::remove(Ongoing& one) {
+  const Hold list(*this);
+  if (!list) return;
+  if (one.listed_.exchange(true, std::memory_order_acq_rel)) {
+    gather_listed();
+    begun_.fetch_sub(1, std::memory_order_relaxed);
+    take_from(listed_, one);
+  }
   take_from(all_, one);
 }
 
@@ -101,12 +162,6 @@ void RankWork::take_back(const Transfer& transfer) {
   if (!list) return;  // a fork, which has copies of what its parent goes on with
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (all_[i] != nullptr) all_[i]->take_back(transfer);
-}
-
-void RankWork::looked_in_vain() {
-  const unsigned looks = vain_looks_.load(std::memory_order_relaxed) + 1;
-  vain_looks_.store(looks, std::memory_order_relaxed);
-  if (looks % looks_before_taking_in == 0) take_in();
 }
 
 }  // namespace phicoll

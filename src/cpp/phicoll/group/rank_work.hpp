@@ -26,11 +26,18 @@ class ThreadLock {
 /// The pending work of one communicator; none while another thread of the rank is in a call of it.
 class Ongoing : public Background {
  public:
+  /// Whether something that was begun here has not ended, whichever thread goes on with it. Takes no lock.
+  virtual bool under_way() const = 0;
   /// Takes back a transfer if it is pending here, since its memory may go.
   virtual void take_back(const Transfer&) {}
 
  protected:
   ~Ongoing() = default;
+
+ private:
+  friend class RankWork;
+  std::atomic<bool> listed_{false};  // see RankWork
+  Ongoing* next_ = nullptr;          // that was listed before it
 };
 
 /// A communicator on which the program makes calls. Others may send to the rank there before it makes a call for messages.
@@ -43,15 +50,53 @@ class Addressed {
   ~Addressed() = default;
 };
 
-/// The work that a rank has begun on all its communicators, which goes on while it waits on any of them.
+/// The work that a rank has begun on all its communicators: what makes all of it go on. Whichever call waits or only looks, on
+/// whichever communicator, goes on with it here (look() and the Background of the rank's ports).
+///
+/// What has begun something is listed, so that a call pays one load if there is nothing else, and otherwise for what there is,
+/// not for all communicators. A pass takes off the list what has ended; it is listed again when it next begins something.
+/// Nothing that is under way is ever off the list:
+///
+///  1. It becomes under way first, and is listed then (begun). A pass takes it off first, and looks then whether it is under
+///     way (take_off). Where other threads may be in a pass, both change `listed_` by an exchange, so one reads what the other
+///     wrote: a later begun() lists it anew, and after an earlier one the pass sees that it is under way.
+///  2. Where the rank has one communicator, no other thread is in a call of the library, so a plain load will do. (An
+///     exchange would take a twentieth of the shortest collectives.)
+///  3. What a call waits for on its own stack need not be listed: that call goes on with it.
+///
+/// A pass may come within another one, by an operator or a signal's handler that makes a call. What the outer one is in the
+/// middle of refuses to go on (each has a lock, or a mark, for that); the rest goes on, since the inner call may wait for it.
+/// Lists may grow and lose entries meanwhile: what is lost leaves a null, whose place may be taken again.
 class RankWork final : public Background {
  public:
   using Progress = void (*)();
   bool pending() const override;
-  bool go_on() override;
+  bool go_on() override { return go_on_beside(nullptr); }
   bool take_in() override;
+  /// To be called when `one` has come to be under way.
+  void begun(Ongoing& one) {
+    if (has_several_communicators() ? !one.listed_.exchange(true, std::memory_order_acq_rel)
+                                    : !one.listed_.load(std::memory_order_relaxed))
+      put_on_list(one);
+  }
+  /// To be called by a call that does not wait, and that has looked at `own` already, if that is not null: goes on with all
+  /// else. `vain`: the call found nothing, so a rank that looks for long takes in what has come, as one that waits does.
+  void look(const Ongoing* own, bool vain) {
+    if (__builtin_expect(begun_.load(std::memory_order_relaxed) > (own != nullptr && is_listed(*own) ? 1 : 0),
+                         0))
+      go_on_beside(own);
+    if (vain) looked_in_vain();
+  }
   bool has_several_communicators() const override {
     return communicators_.load(std::memory_order_relaxed) > 1;
+  }
+  /// How many communicators' work is listed.
+  const std::atomic<int>& begun() const { return begun_; }
+  /// To be called by a call that may not have to wait, while something has begun.
+  void look_in_passing() {
+    const unsigned calls = calls_in_passing_.load(std::memory_order_relaxed) + 1;
+    calls_in_passing_.store(calls, std::memory_order_relaxed);
+    if (calls % calls_before_a_look == 0) go_on();
   }
   void add(Ongoing& one);
   void remove(Ongoing& one);
@@ -63,27 +108,40 @@ class RankWork final : public Background {
   class Hold;
   /// Takes back a transfer of any of them.
   void take_back(const Transfer& transfer);
-  /// To be called, without any of their locks, when a test or probe has found nothing: a program that tests for long takes in
-  /// what has come, as one that waits does.
-  void looked_in_vain();
   /// Sets a function that every turn of a wait calls too, for something beside phicoll that goes on only when called.
   void set_progress(Progress progress) { progress_.store(progress, std::memory_order_relaxed); }
 
  private:
   template <class One>
   void take_from(std::vector<One*>& all, One& one);
+  [[gnu::noinline]] void put_on_list(Ongoing& one);
+  static bool is_listed(const Ongoing& one) { return one.listed_.load(std::memory_order_relaxed); }
+  void gather_listed();
+  bool take_off(Ongoing& one);
+  bool go_on_beside(const Ongoing* own);
+  void looked_in_vain() {
+    const unsigned looks = vain_looks_.load(std::memory_order_relaxed) + 1;
+    vain_looks_.store(looks, std::memory_order_relaxed);
+    if (__builtin_expect(looks % looks_before_taking_in == 0, 0)) take_in();
+  }
 
   static constexpr unsigned looks_before_taking_in = 256;
-  mutable ThreadLock list_;  // taken before the lock of one of them
+  static constexpr unsigned calls_before_a_look = 16;  // a look takes longer than a small call
+  mutable ThreadLock list_;                            // taken before the lock of one of them
   // The thread that holds list_ by a Hold, by an address of its own: calls by operators and signal handlers on its stack may make
   // and destroy communicators. Only that thread ever finds its own address here, so a relaxed load tells it.
   std::atomic<const void*> holder_{nullptr};
-  // Only a Hold changes them. They may grow and lose entries while their holder goes through them: what is lost leaves a null.
+  // Only a Hold changes them.
   std::vector<Ongoing*> all_;
   std::vector<Addressed*> addressed_;
+  std::vector<Ongoing*> listed_;
+  bool lost_ = false;                            // whether there are nulls in them
+  std::atomic<Ongoing*> newly_listed_{nullptr};  // the last of those that are not in listed_ yet
+  std::atomic<int> begun_{0};                    // how many are in either
   std::atomic<Progress> progress_{nullptr};
   std::atomic<int> communicators_{0};
-  std::atomic<unsigned> vain_looks_{0};  // threads may lose some of each other's
+  std::atomic<unsigned> vain_looks_{0};  // threads may lose some of each other's, and of the next
+  std::atomic<unsigned> calls_in_passing_{0};
   os::HomeProcess home_;
 };
 

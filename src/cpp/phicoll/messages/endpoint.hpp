@@ -19,9 +19,9 @@
 // first. If it finds none, it goes to the end of Receiver::posted_, and each later message is offered to the receives there in
 // turn. So both rules hold, since cells of one sender are taken in order and neither list is reordered.
 //
-// A rank sends and takes messages when it is in a call. While it waits in any call (also a collective, or on another
-// communicator), or tests a request of this one, pieces that found no room go on and receives are served. If it waits for long,
-// it takes in messages that it has no receive for, too, since a sender may wait for room in the channel before it makes the
+// A rank sends and takes messages when it is in a call. While it waits in any call, or looks at any request (also a collective's,
+// or on another communicator), pieces that found no room go on and receives are served (rank_work.hpp). If it waits or looks for
+// long, it takes in messages that it has no receive for, too, since a sender may wait for room in the channel before it makes the
 // call that this rank waits for.
 
 #include <cstddef>

@@ -95,7 +95,9 @@ PHICOLL_SHMEM_EXPORT(void, set_lock, (long* lock)) {
   Lock(world(), lock).set();
 }
 PHICOLL_SHMEM_EXPORT(int, test_lock, (long* lock)) {
-  return Lock(world(), lock).test() ? 0 : 1;
+  if (Lock(world(), lock).test()) return 0;
+  world().look();
+  return 1;
 }
 PHICOLL_SHMEM_EXPORT(void, clear_lock, (long* lock)) {
   Lock(world(), lock).clear();

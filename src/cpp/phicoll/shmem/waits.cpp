@@ -47,6 +47,13 @@ void wait_for(const char* function, Look look) {
   guarded(function, [&] { world().wait(look); });
 }
 
+/// The answer of a call that does not wait.
+template <class T>
+T told(T found, T nothing) {
+  if (found == nothing) world().look();
+  return found;
+}
+
 /// In checked mode: nobody else could store to private memory.
 void check_words(const void* words, std::size_t bytes) {
   const World& all = world();
@@ -138,7 +145,7 @@ using namespace phicoll::shmem;
 // clang-format off
 #define PHICOLL_SHMEM_WAIT(name, type)                                                                               \
   PHICOLL_SHMEM_EXPORT(void, name##_wait_until, (type * ivar, int cmp, type value)) { wait_until(ivar, cmp, value); } \
-  PHICOLL_SHMEM_EXPORT(int, name##_test, (type * ivar, int cmp, type value)) { return holds(ivar, cmp, value); }      \
+  PHICOLL_SHMEM_EXPORT(int, name##_test, (type * ivar, int cmp, type value)) { return told(holds(ivar, cmp, value), false); }      \
   PHICOLL_SHMEM_WAIT_SEVERAL(name, type, , type value, &value, false)                                                 \
   PHICOLL_SHMEM_WAIT_SEVERAL(name, type, _vector, type* values, values, true)
 #define PHICOLL_SHMEM_WAIT_SEVERAL(name, type, suffix, wanted, values, own)                                          \
@@ -156,15 +163,15 @@ using namespace phicoll::shmem;
   }                                                                                                                  \
   PHICOLL_SHMEM_EXPORT(int, name##_test_all##suffix,                                                                 \
                        (type * ivars, size_t nelems, const int* status, int cmp, wanted)) {                          \
-    return several<type>(ivars, nelems, status, cmp, values, own).all();                                             \
+    return told(several<type>(ivars, nelems, status, cmp, values, own).all(), false);                                             \
   }                                                                                                                  \
   PHICOLL_SHMEM_EXPORT(size_t, name##_test_any##suffix,                                                              \
                        (type * ivars, size_t nelems, const int* status, int cmp, wanted)) {                          \
-    return several<type>(ivars, nelems, status, cmp, values, own).test_any();                                        \
+    return told(several<type>(ivars, nelems, status, cmp, values, own).test_any(), SIZE_MAX);                                        \
   }                                                                                                                  \
   PHICOLL_SHMEM_EXPORT(size_t, name##_test_some##suffix,                                                             \
                        (type * ivars, size_t nelems, size_t* indices, const int* status, int cmp, wanted)) {         \
-    return several<type>(ivars, nelems, status, cmp, values, own).some(indices);                                     \
+    return told(several<type>(ivars, nelems, status, cmp, values, own).some(indices), size_t{0});                                     \
   }
 PHICOLL_SHMEM_WAIT_TYPES(PHICOLL_SHMEM_WAIT)
 

@@ -230,7 +230,15 @@ void World::check_same(const char* argument, std::uint64_t value) {
 }
 
 NativePort World::waiting_port() const {
-  return NativePort(comm().control(), comm().rank(), wait_);
+  NativePort port(comm().control(), comm().rank(), wait_);
+  port.set_background(&comm().background());
+  return port;
+}
+
+void World::look() const {
+  guarded("test", [this] {
+    if (comm().in_own_process()) comm().look();
+  });
 }
 
 }  // namespace shmem

@@ -108,6 +108,9 @@ class World {
     while (!look()) port.take_turn(patience);
   }
 
+  /// To be called when a call has looked in vain and does not wait: what else the PE has begun, by phicoll's own calls, goes on.
+  void look() const;
+
   /// @name Teams
   /// @{
   shmem_team_t add_team(Team& parent, const std::vector<int>& members, std::unique_ptr<Communicator> comm);
