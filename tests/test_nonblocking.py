@@ -450,9 +450,11 @@ def test_an_operator_may_not_free_its_own_communicator(mode):
 
 ONE_BUFFER = ["Allreduce", "Scan", "Exscan", "Reduce_scatter_block", "Alltoall", "Alltoallv", "Alltoallw"]
 FORMS = {
-    "blocking": lambda comm, name, *given: getattr(comm, name)(*given),
-    "nonblocking": lambda comm, name, *given: getattr(comm, f"I{name.lower()}")(*given).Wait(),
-    "persistent": lambda comm, name, *given: again(getattr(comm, f"{name}_init")(*given)),
+    "blocking": lambda comm, name, *given, **named: getattr(comm, name)(*given, **named),
+    "nonblocking": lambda comm, name, *given, **named: getattr(comm, f"I{name.lower()}")(
+        *given, **named
+    ).Wait(),
+    "persistent": lambda comm, name, *given, **named: again(getattr(comm, f"{name}_init")(*given, **named)),
 }
 
 
@@ -493,6 +495,48 @@ def test_the_same_memory_twice_is_in_place_and_other_overlap_is_refused(name):
     for form in FORMS:
         with pytest.raises(ArgumentError, match=r"recvbuf: got memory that overlaps sendbuf; .*IN_PLACE"):
             run(partial(overlapping, form=form), 2, "threads")
+
+
+#: Faults that all ranks see alike.
+FAULTS = {
+    "no such algorithm": ("Bcast", (np.ones(4),), {"algorithm": "fastest"}),
+    "another operation's": ("Bcast", (np.ones(4),), {"algorithm": "recursive-doubling"}),
+    "a bad parameter": ("Allreduce", (np.ones(4), np.ones(4)), {"algorithm": "ring:cells=0"}),
+    "no such root": ("Gather", (np.ones(4), np.ones(8), 7), {}),
+    "no operator of the type": ("Allreduce", (np.ones(4), np.ones(4), phicoll.BAND), {}),
+    "no room": ("Bcast", (np.ones(4),), {"algorithm": "ring:cell=1048576:cells=256"}),
+    "no room for a reduction": (
+        "Allreduce",
+        (np.ones(4), np.ones(4)),
+        {"algorithm": "reduce-broadcast:broadcast=ring:cell=1048576:cells=256"},
+    ),
+}
+
+
+def test_a_fault_that_all_ranks_see_is_raised_alike_by_every_form_and_leaves_the_group_whole(mode):
+    def work(comm):
+        for fault, (name, given, named) in FAULTS.items():
+            raised = {}
+            for form, call in FORMS.items():
+                for behind in range(2):
+                    before = comm.Ibarrier() if behind else phicoll.REQUEST_NULL  # it may still be under way
+                    try:
+                        call(comm, name, *given, **named)
+                    except phicoll.Error as error:
+                        raised[form, behind] = type(error), str(error)
+                    before.Wait()
+            assert len(raised) == 2 * len(FORMS), fault
+            assert len({kind for kind, _ in raised.values()}) == 1, raised
+            if (
+                "room" not in fault
+            ):  # a communicator's nonblocking calls have less memory, which the words tell
+                assert len(set(raised.values())) == 1, raised
+            assert comm.allreduce(1) == comm.size
+        found = np.empty(1)
+        comm.Iallreduce(np.ones(1), found).Wait()
+        assert found[0] == comm.size
+
+    run(work, 2, mode)
 
 
 def begin_and_let_go(comm):

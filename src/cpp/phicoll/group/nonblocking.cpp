@@ -250,6 +250,8 @@ void Nonblocking::fail_first() {
     throw;
   } catch (const ArgumentError&) {
     // All ranks see the error alike, or it breaks the group.
+  } catch (const RegionFullError&) {
+    // Likewise.
   } catch (const std::exception& error) {
     inner_->fail(error);  // perhaps nobody waits for this one: the others must not wait for its rest
   } catch (...) {
