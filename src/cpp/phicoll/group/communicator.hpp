@@ -444,9 +444,8 @@ class alignas(arch::stride_bytes) Communicator {
   os::HomeProcess home_;
   CallHistory calls_;
   NativePort barrier_port_;
-  CallBoard* board_;  // null: calls are not noted
-  const std::atomic<int>*
-      begun_;  // by the rank, on all its communicators; 0 where nonblocking calls are made
+  CallBoard* board_;               // null: calls are not noted
+  const std::atomic<int>* begun_;  // RankWork::begun(); 0 where nonblocking calls are made
 
   // The present or last broadcast; reduce; allgather or alltoall. Every such call sets the same members, so the others stay
   // clear: clearing them anew takes as long as the rest of a small broadcast. Only run_anew begins another broadcast within one,
