@@ -56,7 +56,7 @@ def per_call(algorithm: str, few: int = 20, many: int = 120, times: int = 5) -> 
         found[calls] = (min(seconds for seconds, _ in runs), runs[0][1]["events"])
     seconds = (found[many][0] - found[few][0]) / (many - few)
     events = (found[many][1] - found[few][1]) / (many - few)
-    [counts] = phicoll.count(algorithm, f"{RANKS // 4}x4", ranks=RANKS, placement=PLACEMENT)
+    [counts] = phicoll.count("barrier", algorithm, f"{RANKS // 4}x4", ranks=RANKS, placement=PLACEMENT)
     return {
         "call_ms": seconds * 1e3,
         "calls_per_s": 1 / seconds,

@@ -188,7 +188,9 @@ phicoll.sweep(
 # of a Xeon Phi.
 
 # %%
-phicoll.count("dissemination,dissemination:ways=3,sense-reversing,combining-tree,simd-flags", "60x4")
+phicoll.count(
+    "barrier", "dissemination,dissemination:ways=3,sense-reversing,combining-tree,simd-flags", "60x4"
+)
 
 # %% [markdown]
 # ## Keep

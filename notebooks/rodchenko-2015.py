@@ -223,7 +223,7 @@ rows = []
 for name, spec in SPLIT.items():
     for count in (60, 232):
         for seed in range(1, SEEDS + 1):
-            why = phicoll.explain(spec, MACHINE, ranks=count, seed=seed, calls=6, warm_up=1)
+            why = phicoll.explain("barrier", spec, MACHINE, ranks=count, seed=seed, calls=6, warm_up=1)
             flag = why.path[why.path["kind"] == "hear"]["line"].iloc[
                 -1
             ]  # of the release, which the last one hears

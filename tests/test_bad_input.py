@@ -330,10 +330,10 @@ FUNCTIONS = {
     phicoll.expand: ({}, "algorithm operation"),
     phicoll.load: ({}, "path"),
     phicoll.load_machine: ({}, "machine"),
-    phicoll.count: ({}, "algorithm shape ranks placement operation size"),
+    phicoll.count: ({}, "operation algorithm shape ranks placement size"),
     phicoll.explain: (
         {"ranks": 2, "calls": 1, "machine": MACHINE},
-        "algorithm machine placement definition wait seed skew_ns operation size most_links call",
+        "operation algorithm machine placement definition wait seed skew_ns size most_links call",
     ),
     phicoll.why: (
         {"operation": "reduce", "ranks": 2},

@@ -15,7 +15,7 @@ import phicoll.bench
 @pytest.mark.parametrize("ranks", [1, 2, 3, 16, 17, 60])
 @pytest.mark.parametrize("ways", [1, 2, 3])
 def test_dissemination_takes_the_rounds_of_the_papers(ranks, ways):
-    (row,) = phicoll.count(f"dissemination:ways={ways}", "61x4", ranks=ranks)
+    (row,) = phicoll.count("barrier", f"dissemination:ways={ways}", "61x4", ranks=ranks)
     rounds = 0
     while (ways + 1) ** rounds < ranks:
         rounds += 1
@@ -56,13 +56,13 @@ def test_bad_input_is_refused(options, argument):
 
 
 def test_data_operations_count_bytes_and_steps():
-    (row,) = phicoll.count("one-shot", "60x4", ranks=8, operation="allreduce", size="4K")
+    (row,) = phicoll.count("allreduce", "one-shot", "60x4", ranks=8, size="4K")
     assert row["size_bytes"] == 4096
     assert row["bytes_between"] == 4096 * 8 * 7  # every rank reads all other operands
     assert (row["steps"], row["combined"]) == (1, 1024 * 8 * 7)
-    (row,) = phicoll.count("recursive-doubling", "60x4", ranks=16, operation="allreduce", size=4096)
+    (row,) = phicoll.count("allreduce", "recursive-doubling", "60x4", ranks=16, size=4096)
     assert row["steps"] == 4
-    counts = phicoll.count("all", "60x4", ranks=6, operation="broadcast", size=1000)
+    counts = phicoll.count("broadcast", "all", "60x4", ranks=6, size=1000)
     assert len(counts) > 5
     assert all(row["bytes_between"] >= 5 * 1000 for row in counts)
     assert "bytes between" in str(counts)
@@ -70,21 +70,21 @@ def test_data_operations_count_bytes_and_steps():
 
 @pytest.mark.parametrize("operation", ["allgather", "alltoall", "gather", "reduce_scatter_block"])
 def test_a_default_size_that_does_not_fit_is_halved(operation):
-    small = phicoll.count("auto", "60x4", ranks=16, operation=operation)
-    large = phicoll.count("auto", "60x4", operation=operation)
+    small = phicoll.count(operation, "auto", "60x4", ranks=16)
+    large = phicoll.count(operation, "auto", "60x4")
     assert [row["size_bytes"] for row in small] == [4096]
     assert [row["size_bytes"] for row in large] == [512 if operation == "alltoall" else 1024]
     with pytest.raises(phicoll.ArgumentError, match="size: got 4096 with 240 ranks"):
-        phicoll.count("auto", "60x4", operation=operation, size=4096)
+        phicoll.count(operation, "auto", "60x4", size=4096)
 
 
 def test_what_a_data_operation_does_not_take_is_refused():
     with pytest.raises(phicoll.ArgumentError, match="size"):
-        phicoll.count("auto", ranks=4, operation="allreduce", size=6)
+        phicoll.count("allreduce", "auto", ranks=4, size=6)
     with pytest.raises(phicoll.ArgumentError, match="size"):
-        phicoll.count("dissemination", ranks=4, size=8)
+        phicoll.count("barrier", "dissemination", ranks=4, size=8)
     with pytest.raises(phicoll.ArgumentError, match="op"):
-        phicoll.count("ring", ranks=4, operation="broadcast", op="sum")
+        phicoll.count("broadcast", "ring", ranks=4, op="sum")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_program_counts_the_same(operation, size):
     words += ["--sizes", size] if size else []
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
     found = json.loads(done.stdout)
-    rows = phicoll.count("all", "4x2", ranks=7, operation=operation, size=size)
+    rows = phicoll.count(operation, "all", "4x2", ranks=7, size=size)
     assert [row["spec"] for row in found] == [row["spec"] for row in rows]
     for one, row in zip(found, rows, strict=True):
         assert {key: row[key] for key in one if key in row} == {key: one[key] for key in one if key in row}

@@ -17,7 +17,7 @@ from phicoll import bench
 
 @pytest.fixture(scope="module")
 def hybrid() -> phicoll.Explanation:
-    return phicoll.explain("hybrid-dissemination", machine="xeon-phi-5110p", ranks=240)
+    return phicoll.explain("barrier", "hybrid-dissemination", machine="xeon-phi-5110p", ranks=240)
 
 
 def test_frames_agree_with_each_other(hybrid):
@@ -46,15 +46,19 @@ def test_lines_directories_and_servers(hybrid):
 
 
 def test_what_if_shows_the_cause():
-    as_it_is = phicoll.explain("sense-reversing", ranks=60)
-    free = phicoll.explain("sense-reversing", "xeon-phi-5110p:ring.hop=0:owner.latency=0", ranks=60)
+    as_it_is = phicoll.explain("barrier", "sense-reversing", ranks=60)
+    free = phicoll.explain(
+        "barrier", "sense-reversing", "xeon-phi-5110p:ring.hop=0:owner.latency=0", ranks=60
+    )
     assert as_it_is.causes.index[0] == "line busy"
     assert as_it_is.causes.loc["line busy", "share"] > 0.5
     assert free.time_ns < as_it_is.time_ns
 
 
 def test_the_same_seed_gives_the_same():
-    one, two, other = (phicoll.explain("combining-tree", ranks=61, seed=seed) for seed in (7, 7, 8))
+    one, two, other = (
+        phicoll.explain("barrier", "combining-tree", ranks=61, seed=seed) for seed in (7, 7, 8)
+    )
     assert one.data == two.data
     assert one.data["call_cycles"] != other.data["call_cycles"]
 
@@ -66,7 +70,7 @@ def test_explain_says_what_run_measures(hybrid):
 
 
 def test_another_episode_has_another_path(hybrid):
-    first = phicoll.explain("hybrid-dissemination", ranks=240, call=0)
+    first = phicoll.explain("barrier", "hybrid-dissemination", ranks=240, call=0)
     assert first.data["call"] == 0
     assert first.data["call_cycles"] == hybrid.data["call_cycles"]
 
@@ -74,7 +78,7 @@ def test_another_episode_has_another_path(hybrid):
 @pytest.mark.parametrize("definition", ["loop", "window"])
 @pytest.mark.parametrize("machine", ["xeon-phi-5110p", "sandy-bridge-e5-2670"])
 def test_text_and_figure_of_every_machine(machine, definition):
-    found = phicoll.explain("dissemination", machine, ranks=16, definition=definition)
+    found = phicoll.explain("barrier", "dissemination", machine, ranks=16, definition=definition)
     assert "critical path" in str(found)
     assert machine in str(found)
     figure = found.plot()
@@ -95,7 +99,7 @@ def test_draws_into_axes_that_are_given(hybrid):
 
 @pytest.mark.parametrize("all_calls", [False, True])
 def test_trace_nests_and_its_arrows_have_both_ends(tmp_path, all_calls):
-    found = phicoll.explain("hybrid-dissemination", ranks=61, calls=3)
+    found = phicoll.explain("barrier", "hybrid-dissemination", ranks=61, calls=3)
     path = found.save_trace(tmp_path / "trace.json", all_calls=all_calls)
     trace = json.loads(path.read_text())
     slices, arrows, tracks = defaultdict(list), defaultdict(list), {}
@@ -208,15 +212,15 @@ def test_the_program_without_python_says_the_same(hybrid):
 
 
 def test_operations_that_move_data_are_explained():
-    found = phicoll.explain("ring", ranks=9, operation="broadcast", size="16K", calls=3)
+    found = phicoll.explain("broadcast", "ring", ranks=9, size="16K", calls=3)
     assert found.data["operation"] == "broadcast"
     assert "broadcast 16384 fresh" in str(found)
     assert found.causes["cycles"].sum() > 0
     assert not found.transactions.empty
     with pytest.raises(phicoll.ArgumentError, match="size"):
-        phicoll.explain("ring", ranks=9, operation="broadcast", size="8,16")
+        phicoll.explain("broadcast", "ring", ranks=9, size="8,16")
     with pytest.raises(phicoll.ArgumentError, match="size"):
-        phicoll.explain("dissemination", ranks=9, size=8)
+        phicoll.explain("barrier", "dissemination", ranks=9, size=8)
 
 
 def test_data_on_a_simulated_machine_is_recorded_as_such():

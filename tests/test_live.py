@@ -111,7 +111,7 @@ const asked = setInterval(async () => {
 
 
 def test_a_choice_sorts_the_rows(tmp_path: Path):
-    counts = phicoll.count("dissemination,tree,simd-flags,sense-reversing,all-to-all")
+    counts = phicoll.count("barrier", "dissemination,tree,simd-flags,sense-reversing,all-to-all")
     figure = counts.plot()
     found = describe(figure)
     drawn = [label.get_text() for label in figure.axes[0].get_yticklabels()]

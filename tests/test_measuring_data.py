@@ -68,7 +68,7 @@ def test_calls_with_names_of_their_own_are_simulated_counted_and_explained(call)
     )
     assert not found.unverified
     assert {point["operation"] for point in found.points} == {call}
-    specs = {row["spec"] for row in phicoll.count("all", "4x2", ranks=5, operation=call, size="64")}
+    specs = {row["spec"] for row in phicoll.count(call, "all", "4x2", ranks=5, size="64")}
     assert {point["spec"] for point in found.points} <= specs | {"auto"}
     assert phicoll.explain(operation=call, ranks=5, size="64", calls=2).data["operation"] == call
     assert phicoll.algorithms(call) == phicoll.algorithms(CALLS[call])
@@ -78,7 +78,7 @@ def test_the_names_of_mpi_are_taken_everywhere():
     assert plan("Gatherv", algorithm="auto", ranks=1).arguments[1] == "gatherv"
     assert plan("bcast", algorithm="auto", ranks=1).arguments[1] == "broadcast"
     assert phicoll.algorithms("bcast") == phicoll.algorithms("broadcast")
-    assert phicoll.count("auto", "4x2", operation="Bcast")[0]["operation"] == "broadcast"
+    assert phicoll.count("Bcast", "auto", "4x2")[0]["operation"] == "broadcast"
     assert phicoll.explain(operation="bcast", ranks=2, calls=1).data["operation"] == "broadcast"
     assert phicoll.why("bcast", 2).operation == "broadcast"
 

@@ -545,7 +545,7 @@ def test_tree_shapes_are_those_the_core_builds():
             depth = [0] * ranks
             for rank in range(1, ranks):
                 depth[rank] = depth[parents[rank]] + 1
-            (row,) = phicoll.count(spec, shape="40x1", ranks=ranks, operation="broadcast", size=64)
+            (row,) = phicoll.count("broadcast", spec, "40x1", ranks=ranks, size=64)
             assert row["steps"] == max(depth), (spec, ranks)
 
 

@@ -210,7 +210,7 @@ def test_several_panels_take_as_many_axes():
 
 
 def test_counts_are_drawn():
-    figure = phicoll.count("dissemination,tree,simd-flags").plot()
+    figure = phicoll.count("barrier", "dissemination,tree,simd-flags").plot()
     assert [ax.get_title(loc="left") for ax in figure.axes][:2] == ["rounds", "longest chain"]
 
 

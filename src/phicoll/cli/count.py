@@ -24,7 +24,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="cores x contexts of a core (default: 60x4,61x4)",
     )
-    parser.add_argument("--ranks", type=int, metavar="N", help="number of ranks (default: all contexts)")
+    parser.add_argument(
+        "-n", "--ranks", type=int, metavar="N", help="number of ranks (default: all contexts)"
+    )
     parser.add_argument(
         "--placement", default="compact", help="compact, scatter or balanced (default: compact)"
     )
@@ -42,11 +44,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     figure = None if arguments.figure is None else check_figure(arguments.figure)
     counts = count(
+        arguments.operation,
         arguments.algorithm,
         arguments.shape.split(","),
         ranks=arguments.ranks,
         placement=arguments.placement,
-        operation=arguments.operation,
         size=arguments.size,
         type=arguments.type,
         op=arguments.op,

@@ -34,7 +34,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="a name or a machine file, optionally with changes such as :directory.service=0 (default: xeon-phi-5110p)",
     )
-    parser.add_argument("--ranks", type=int, metavar="N", help="number of ranks (default: all contexts)")
+    parser.add_argument(
+        "-n", "--ranks", type=int, metavar="N", help="number of ranks (default: all contexts)"
+    )
     parser.add_argument(
         "--definition",
         default="loop",
@@ -74,13 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace:
         check_writable(Path(arguments.trace), "trace")
     found = explain(
+        arguments.operation,
         arguments.algorithm,
         arguments.machine,
         ranks=arguments.ranks,
         definition=arguments.definition,
         calls=arguments.calls,
         call=arguments.call,
-        operation=arguments.operation,
         size=arguments.size,
         type=arguments.type,
         op=arguments.op,

@@ -30,6 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "operations", nargs="?", help=f"some of {', '.join(OPERATIONS)} (default: all of them)"
     )
     parser.add_argument(
+        "-n",
         "--ranks",
         metavar="LIST",
         help="rank counts (default: powers of two up to the number of CPUs, and twice that number)",

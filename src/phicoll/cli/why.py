@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "operation",
         help=", ".join(CALLS),
     )
-    parser.add_argument("--ranks", default="2", metavar="N", help="number of ranks (default: 2)")
+    parser.add_argument("-n", "--ranks", default="2", metavar="N", help="number of ranks (default: 2)")
     parser.add_argument(
         "--size",
         metavar="64K",

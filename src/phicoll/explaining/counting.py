@@ -104,12 +104,12 @@ class Counts(Sequence[dict[str, Any]]):
 
 @argument_names
 def count(
+    operation: str = "barrier",
     algorithm: str | Iterable[str] = "all",
     shape: str | Sequence[str] = PAPER_SHAPES,
     *,
     ranks: int | None = None,
     placement: str = "compact",
-    operation: str = "barrier",
     size: int | str | None = None,
     type: str | None = None,
     op: str | None = None,
@@ -118,6 +118,10 @@ def count(
 
     Parameters
     ----------
+    operation, size, type, op:
+        The call, as for :func:`phicoll.sweep`; one size, by default 4096 bytes or the largest half, quarter, ... of it
+        with which the buffers of all ranks fit in 64 MB. If several algorithms are given, those that cannot perform
+        the call are omitted.
     algorithm:
         Specs and sets, as for :func:`phicoll.sweep`; references can't be counted.
     shape:
@@ -126,10 +130,6 @@ def count(
         The number of ranks; all contexts by default.
     placement:
         ``"compact"``, ``"scatter"`` or ``"balanced"``.
-    operation, size, type, op:
-        The call, as for :func:`phicoll.sweep`; one size, by default 4096 bytes or the largest half, quarter, ... of it
-        with which the buffers of all ranks fit in 64 MB. If several algorithms are given, those that cannot perform
-        the call are omitted.
 
     Returns
     -------

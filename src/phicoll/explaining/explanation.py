@@ -211,6 +211,7 @@ class Explanation:
 
 @argument_names
 def explain(
+    operation: str = "barrier",
     algorithm: str | None = None,
     machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
     *,
@@ -223,7 +224,6 @@ def explain(
     skew_ns: float | None = None,
     wait: str | None = None,
     seed: int | None = None,
-    operation: str = "barrier",
     size: int | str | None = None,
     buffers: str | None = None,
     type: str | None = None,
@@ -235,6 +235,9 @@ def explain(
 
     Parameters
     ----------
+    operation, size, buffers, type, op:
+        What is called, as for :func:`phicoll.sweep`; one size, 4096 bytes by default. The calls of a loop include the
+        writing of fresh buffers.
     algorithm:
         One algorithm of the operation with its parameters, such as ``"dissemination:ways=3"``;
         ``"hybrid-dissemination"`` for barriers and ``"auto"`` for the others by default.
@@ -255,9 +258,6 @@ def explain(
         The call to explain, from 0; that of median time by default.
     seed:
         Places lines on directories and skews starts; the same seed gives the same result to the last cycle.
-    operation, size, buffers, type, op:
-        What is called, as for :func:`phicoll.sweep`; one size, 4096 bytes by default. The calls of a loop include the
-        writing of fresh buffers.
     most_links:
         The number of links of the path in the text; the DataFrames have all.
     memory_limit:

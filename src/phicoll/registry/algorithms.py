@@ -109,7 +109,16 @@ class AlgorithmList(tuple[Algorithm, ...]):
 
 def check_call(operation: str) -> str:
     """Return the name in :data:`CALLS` of a call given by that name or MPI's, else raise :class:`ArgumentError`."""
-    return str(_core.call_of(check_text("operation", operation, ", ".join(CALLS))))
+    text = check_text("operation", operation, ", ".join(CALLS))
+    try:
+        return str(_core.call_of(text))
+    except ArgumentError:
+        name = text.partition(",")[0].partition(":")[0].strip()
+        having = [known for known in OPERATIONS if name in algorithms_of(known).names]
+        if not having:
+            raise
+        meant = f"{' or '.join(having)}, with {text!r} as its algorithm"
+        raise ArgumentError("operation", repr(text), meant) from None
 
 
 def check_operation(operation: str) -> str:

@@ -65,7 +65,7 @@ class Evidence:
     @cached_property
     def counts(self) -> list[dict[str, Any]]:
         """Every barrier, counted at the papers' scale."""
-        return list(count("all", PAPER_SHAPES, placement="balanced"))
+        return list(count("barrier", "all", PAPER_SHAPES, placement="balanced"))
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -75,7 +75,9 @@ class Evidence:
             if part.kind == MAIN and part.results is not None:
                 merged = merged + part.results
         papers, places = self.one(PAPERS), self.one(PLACES)
-        promise = [row for number in SENSE_RANKS for row in count(f"all,{SENSE}", "61x4", ranks=number)]
+        promise = [
+            row for number in SENSE_RANKS for row in count("barrier", f"all,{SENSE}", "61x4", ranks=number)
+        ]
         found = check_counts(counter)
         found += check_native(
             merged, papers.results if papers else None, places.results if places else None, promise

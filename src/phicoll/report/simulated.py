@@ -58,7 +58,7 @@ class Simulated:
     @cached_property
     def path(self) -> Explanation:
         """The critical path, the same to the cycle whenever it is computed; only its figure and its table need it."""
-        return explain(EXPLAINED, MACHINE, seed=SEED)
+        return explain("barrier", EXPLAINED, MACHINE, seed=SEED)
 
 
 def simulate(folder: Path | None = None, quick: bool = False) -> Simulated:

@@ -26,7 +26,9 @@ def counter(
 ) -> list[dict[str, Any]]:
     """The :class:`Counter` that counts."""
     return [
-        row for number in ranks for row in count(spec, machine, ranks=number, placement=placement, **work)
+        row
+        for number in ranks
+        for row in count(algorithm=spec, shape=machine, ranks=number, placement=placement, **work)
     ]
 
 
