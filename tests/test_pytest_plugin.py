@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import phicoll
@@ -71,3 +73,37 @@ def test_without_options_the_plugin_is_silent(pytester):
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(passed=1)
     assert "phicoll --" not in result.stdout.str()
+
+
+WRONG = """
+import numpy as np, phicoll
+
+def test_call():
+    phicoll.COMM_SELF.Bcast(np.zeros(1), root=3)
+
+def test_function():
+    phicoll.explain("barrier", ranks="many")
+
+def test_rank():
+    phicoll.run(lambda comm: comm.Send(np.zeros(1), 7), ranks=2, mode="threads")
+
+def test_other(monkeypatch):
+    monkeypatch.setattr("phicoll.comm.derived.checked_info", lambda *args: 1 / 0)
+    phicoll.COMM_SELF.Dup()
+"""
+
+
+def test_a_traceback_shows_the_caller_s_lines(pytester):
+    pytester.makepyfile(WRONG)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(failed=4)
+    frames = [line for line in result.outlines if re.match(r"\S+\.py:\d+:", line)]
+    for name in ("test_call", "test_function", "test_rank"):
+        begin = next(at for at, line in enumerate(result.outlines) if re.match(f"_+ {name} _+", line))
+        end = next(
+            at for at, line in enumerate(result.outlines[begin + 1 :], begin + 1) if re.match("_+ ", line)
+        )
+        own = [line for line in result.outlines[begin:end] if re.match(r"\S+\.py:\d+:", line)]
+        assert own
+        assert not [line for line in own if "/phicoll/" in line], own
+    assert any("derived.py" in line for line in frames)  # of an error that is not phicoll's

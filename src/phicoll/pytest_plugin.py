@@ -12,6 +12,7 @@ interval of the ratio, in lines or switches, lies above it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,6 +130,23 @@ def sweep(request: pytest.FixtureRequest) -> Iterator[Callable[..., Results]]:
     slower = [one for one in found if one.regressed]
     if slower:
         pytest.fail("slower than the baseline:\n" + "\n".join(f"  {one}" for one in slower), pytrace=False)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Leave phicoll's own lines out of the traceback of its errors. ``--full-trace`` shows them."""
+    if call.excinfo is None or not is_own(call.excinfo):
+        return
+    for entry in call.excinfo.traceback:
+        names = entry.frame.f_globals
+        if names.get("__name__", "").partition(".")[0] == "phicoll":
+            names.setdefault("__tracebackhide__", is_own)
+
+
+def is_own(excinfo: pytest.ExceptionInfo[BaseException] | None) -> bool:
+    """Whether the error is one that phicoll raises. Any other in its lines is shown with them."""
+    errors = sys.modules.get("phicoll.errors")  # without phicoll there are none
+    return excinfo is not None and errors is not None and isinstance(excinfo.value, errors.Error)
 
 
 def write(session: Session) -> None:

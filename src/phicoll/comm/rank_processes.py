@@ -270,6 +270,7 @@ class ProcessesRun:
         self.payload = dumped(function, args)
 
     def results(self) -> list[Any]:
+        __tracebackhide__ = True
         with contextlib.ExitStack() as stack:
             task = stack.enter_context(closing(_core.unnamed_file("phicoll-task")))
             answers = [

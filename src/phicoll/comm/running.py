@@ -112,6 +112,7 @@ def run(
     >>> phicoll.run(total, ranks=4)
     [6, 6, 6, 6]
     """
+    __tracebackhide__ = True  # for pytest and IPython
     if not callable(function):
         raise ArgumentError("function", repr(function), "a function whose first argument is a communicator")
     ranks = whole_number("ranks", ranks, 1, MOST_RANKS)
@@ -154,6 +155,7 @@ class ThreadedRun:
         self.ended = threading.Event()
 
     def results(self) -> list[Any]:
+        __tracebackhide__ = True
         # A daemon, so that a second Ctrl-C, or a timeout, can abandon ranks that do not end.
         waiter = threading.Thread(target=self.run_group, name="phicoll-group", daemon=True)
         try:
@@ -173,7 +175,7 @@ class ThreadedRun:
         error = first_cause(self.broken, dict(self.raised), overdue, FATE)
         self.raised.clear()
         if error is not None:
-            raise error
+            raise error.with_traceback(None)  # the rank's own lines are its cause's text
         return [self.returned[rank] for rank in range(self.options.ranks)]
 
     def wait(self) -> list[int]:

@@ -27,15 +27,22 @@ Result = TypeVar("Result")
 
 
 def argument_names(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a public function: an argument that it does not have is an :class:`ArgumentError` with the nearest."""
+    """Decorate a public function: an argument that it does not have is an :class:`ArgumentError` with the nearest.
+
+    The traceback of bad input ends here: the caller's line and the text say all.
+    """
     names = list(inspect.signature(function).parameters)
 
     @functools.wraps(function)
     def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        __tracebackhide__ = True  # for pytest and IPython
         for name in kwargs:
             if name not in names:
                 raise ArgumentError("argument", repr(name), near(name, names))
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except ArgumentError as error:
+            raise error.with_traceback(None)  # noqa: B904 - it is the same error
 
     return checked
 
