@@ -943,8 +943,9 @@ def test_reduce_local_and_names():
         assert getattr(phicoll, name) is (DATATYPES | OPERATORS)[name]
 
 
-def test_the_page_s_examples_run():
-    page = (Path(__file__).parent.parent / "docs" / "comm.md").read_text()
+@pytest.mark.parametrize("name", ["comm", "from-multiprocessing"])
+def test_the_pages_examples_run(name):
+    page = (Path(__file__).parent.parent / "docs" / f"{name}.md").read_text()
     names = {"__name__": "page"}
     for code in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
         exec(code, names)

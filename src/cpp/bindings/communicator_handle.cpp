@@ -459,16 +459,20 @@ void CommunicatorHandle::free() {
   own_.reset();
 }
 
-void* CommunicatorHandle::take(std::size_t bytes) {
-  return call([&](Communicator& communicator) {
+void CommunicatorHandle::give_back() {
+  call([&](Communicator& communicator) {
     std::vector<void*> unused;
     {
       const std::lock_guard<std::mutex> lock(state_->mutex);
       unused.swap(state_->unused);
     }
     for (void* pointer : unused) communicator.release(pointer);
-    return communicator.allocate(bytes);
   });
+}
+
+void* CommunicatorHandle::take(std::size_t bytes) {
+  give_back();
+  return call([&](Communicator& communicator) { return communicator.allocate(bytes); });
 }
 
 py::array_t<std::uint8_t> CommunicatorHandle::allocate(std::size_t bytes) {
@@ -504,6 +508,44 @@ py::array_t<std::uint8_t> CommunicatorHandle::view_shared(std::uint64_t offset, 
   const py::capsule owner(new std::shared_ptr<void>(state_->memory),
                           [](void* kept) { delete static_cast<std::shared_ptr<void>*>(kept); });
   return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes), memory, owner);
+}
+
+namespace {
+
+// Before counted memory: how many ranks have not dropped their views, or not made them yet.
+struct alignas(arch::line_bytes) Views {
+  Word<std::uint64_t> left;
+};
+
+}  // namespace
+
+std::uint64_t CommunicatorHandle::allocate_counted(std::size_t bytes) {
+  void* const memory = take(sizeof(Views) + bytes);
+  std::memset(memory, 0, sizeof(Views) + bytes);
+  // The caller tells the others the place by a call, which makes this store and the zeros visible to them.
+  static_cast<Views*>(memory)->left.atomic().store(static_cast<std::uint64_t>(open().size()),
+                                                   std::memory_order_relaxed);
+  return open().control().offset_of(memory);
+}
+
+py::array_t<std::uint8_t> CommunicatorHandle::view_counted(std::uint64_t offset, std::size_t bytes) {
+  unsigned char* const memory = open().control().at(offset);
+  if (!open().in_shared_memory(memory, sizeof(Views) + bytes))
+    throw ArgumentError("offset", std::to_string(offset), "one of this group's heap");
+  struct Held {
+    std::shared_ptr<RankState> state;
+    std::shared_ptr<void> memory;
+    Views* views;
+  };
+  const py::capsule owner(
+      new Held{state_, state_->memory, reinterpret_cast<Views*>(memory)}, [](void* held) {
+        const std::unique_ptr<Held> gone(static_cast<Held*>(held));
+        // acq_rel: what each rank did with the memory comes before the last one gives it back.
+        if (gone->views->left.atomic().fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        const std::lock_guard<std::mutex> lock(gone->state->mutex);
+        if (gone->state->open) gone->state->unused.push_back(gone->views);  // as a rank's own array's
+      });
+  return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes), memory + sizeof(Views), owner);
 }
 
 namespace {

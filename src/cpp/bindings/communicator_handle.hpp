@@ -180,6 +180,11 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   void release_shared(std::uint64_t offset);
   /// This rank's view of them.
   py::array_t<std::uint8_t> view_shared(std::uint64_t offset, std::size_t bytes);
+  /// Releases what this rank's dropped arrays have left, as an allocation does first.
+  void give_back();
+  /// Memory of `bytes` that every rank has a view of, and its place. The rank that drops the last view gives it back.
+  std::uint64_t allocate_counted(std::size_t bytes);
+  py::array_t<std::uint8_t> view_counted(std::uint64_t offset, std::size_t bytes);
   /// A window lock in one word of such memory, held by one rank or shared. Never waits. If it is not free, and never will be
   /// because a rank has left that holds it, or the caller has waited for it since `since_ns`, longer than the group's timeout, the
   /// group breaks, which check() tells.

@@ -12,7 +12,7 @@ import numpy as np
 import phicoll._core as _core
 import phicoll.comm.calls as calls
 import phicoll.comm.mpi_ranks as mpi_ranks
-from phicoll.comm.datatypes import fixed_size
+from phicoll.comm.datatypes import fixed_size, layout
 from phicoll.comm.derived import Derived
 from phicoll.comm.matched import MatchedProbes
 from phicoll.comm.messages import PointToPoint
@@ -20,7 +20,7 @@ from phicoll.comm.nonblocking import Nonblocking
 from phicoll.comm.not_offered import refuse
 from phicoll.comm.numbers import whole_count
 from phicoll.comm.operators import OPERATORS, called
-from phicoll.errors import ArgumentError, Error
+from phicoll.errors import ArgumentError, Error, ResourceError
 
 __all__ = ["COMM_NULL", "Comm", "Intercomm"]
 
@@ -536,9 +536,10 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     # Memory and algorithms.
 
     def empty(self, shape: Any, dtype: Any = float) -> np.ndarray[Any, Any]:
-        """Return a new array in memory that all ranks share, which saves large collectives one of two copies.
+        """Return a new array in memory that all ranks reach, which saves large collectives one of two copies.
 
-        Each rank gets an array of its own; shapes and types may differ between ranks.
+        Each rank gets an array of its own; shapes and types may differ between ranks. :meth:`shared` makes one array
+        that all ranks see. Not collective.
 
         Parameters
         ----------
@@ -549,11 +550,50 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """
         core = self._whole
         with self._alone():
-            kind = fixed_size(np.dtype(dtype), "dtype")
-            extents = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-            extents = tuple(whole_count(n, "shape") for n in extents)
+            extents, kind = array_of(shape, dtype)
         memory = core.allocate(math.prod(extents) * kind.itemsize)
         return memory.view(kind).reshape(extents)  # type: ignore[no-any-return]
+
+    def shared(self, shape: Any, dtype: Any = float) -> np.ndarray[Any, Any]:
+        """Return one array that all ranks see: what one stores, the others read. It is zero at first.
+
+        A barrier, or any other call between the ranks that waits, orders their accesses. The memory is given back once
+        no rank has the array, or a part of it, any more.
+
+        Parameters
+        ----------
+        shape:
+            As for ``numpy.empty``, the same on all ranks.
+        dtype:
+            Any type of fixed size, the same on all ranks.
+
+        Raises
+        ------
+        ArgumentError
+            Shapes or types differ between ranks; all ranks raise it, and the group stays whole.
+        ResourceError
+            The group's heap (``heap_limit``) has no room for it; likewise.
+        """
+        core = self._whole
+        with self._alone():
+            extents, kind = array_of(shape, dtype)
+        core.give_back()  # by each rank, as any may have been the last to drop an earlier one
+        told = self.allgather((extents, layout(kind)))
+        for rank, other in enumerate(told):
+            if other != told[0]:
+                got = f"{told[0][0]} of {told[0][1]} on rank 0 and {other[0]} of {other[1]} on rank {rank}"
+                raise ArgumentError("shape", got, "the same shape and type on all ranks")
+        nbytes = math.prod(extents) * kind.itemsize
+        found: int | str | None = None  # where it is, or why it is nowhere
+        if core.rank == 0:
+            try:
+                found = core.allocate_counted(nbytes)
+            except ResourceError as error:
+                found = str(error)
+        found = self.bcast(found)
+        if isinstance(found, str):
+            raise ResourceError(found)
+        return core.view_counted(found, nbytes).view(kind).reshape(extents)  # type: ignore[no-any-return]
 
     def select(self, operation: str, algorithm: str) -> None:
         """Select the algorithm of an operation (``"allreduce"``) for later calls, the same on all ranks.
@@ -581,6 +621,13 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         """
         algorithm, reason = self._whole.why(operation, whole_count(nbytes, "nbytes"))
         return f"{algorithm}: {reason}" if reason else str(algorithm)
+
+
+def array_of(shape: Any, dtype: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """An array's extents and type. ArgumentError if they are none."""
+    kind = fixed_size(np.dtype(dtype), "dtype")
+    extents = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    return tuple(whole_count(n, "shape") for n in extents), kind
 
 
 class Finalized:
