@@ -6,21 +6,26 @@ set(PHICOLL_LIBRARIES phicoll phicoll_measure phicoll_shmem phicoll_shmem_static
 if(TARGET phicoll_sim)
   list(APPEND PHICOLL_LIBRARIES phicoll_sim)
 endif()
-install(TARGETS ${PHICOLL_LIBRARIES} EXPORT phicoll-targets COMPONENT development
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-phicoll_shmem_install(development ${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_INCLUDEDIR} wrappers)
-install(DIRECTORY phicoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
-        FILES_MATCHING PATTERN "*.hpp" PATTERN machines EXCLUDE PATTERN mpi EXCLUDE)   # folders without headers
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/generated/phicoll/version.hpp
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/phicoll COMPONENT development)
 
-set(PHICOLL_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/phicoll)
-install(EXPORT phicoll-targets NAMESPACE phicoll:: DESTINATION ${PHICOLL_CONFIG_DIR} COMPONENT development)
-configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/phicoll-config.cmake.in
-  ${CMAKE_CURRENT_BINARY_DIR}/phicoll-config.cmake INSTALL_DESTINATION ${PHICOLL_CONFIG_DIR})
-write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/phicoll-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/phicoll-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/phicoll-config-version.cmake
-        DESTINATION ${PHICOLL_CONFIG_DIR} COMPONENT development)
+# phicoll_library_install(component libdir includedir configdir TARGETS...): the libraries, the headers and the CMake package.
+function(phicoll_library_install component libdir includedir configdir)
+  install(TARGETS ${ARGN} EXPORT phicoll-${component} COMPONENT ${component}
+          ARCHIVE DESTINATION ${libdir} LIBRARY DESTINATION ${libdir})
+  install(DIRECTORY ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../src/cpp/phicoll DESTINATION ${includedir} COMPONENT ${component}
+          FILES_MATCHING PATTERN "*.hpp" PATTERN machines EXCLUDE PATTERN mpi EXCLUDE)   # folders without headers
+  install(FILES ${PHICOLL_VERSION_HEADER} DESTINATION ${includedir}/phicoll COMPONENT ${component})
+  install(EXPORT phicoll-${component} FILE phicoll-targets.cmake NAMESPACE phicoll:: DESTINATION ${configdir} COMPONENT ${component})
+  set(written ${CMAKE_CURRENT_BINARY_DIR}/${component})
+  configure_package_config_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/phicoll-config.cmake.in
+    ${written}/phicoll-config.cmake INSTALL_DESTINATION ${configdir})
+  write_basic_package_version_file(${written}/phicoll-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${written}/phicoll-config.cmake ${written}/phicoll-config-version.cmake
+          DESTINATION ${configdir} COMPONENT ${component})
+endfunction()
+set(PHICOLL_VERSION_HEADER ${CMAKE_CURRENT_BINARY_DIR}/generated/phicoll/version.hpp)
+phicoll_library_install(development ${CMAKE_INSTALL_LIBDIR} ${CMAKE_INSTALL_INCLUDEDIR} ${CMAKE_INSTALL_LIBDIR}/cmake/phicoll
+                        ${PHICOLL_LIBRARIES})
+phicoll_shmem_install(development ${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_INCLUDEDIR} wrappers)
 
 # phicoll.pc finds its folders from its own place, as the CMake package does: what is installed may be moved.
 file(RELATIVE_PATH PHICOLL_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})

@@ -7,9 +7,12 @@ import importlib.metadata
 import importlib.resources
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import phicoll
 from phicoll import _core
@@ -106,3 +109,21 @@ def test_package_is_marked_as_typed():
 
 def test_core_docstrings_name_the_arguments():
     assert re.search(r"median_interval\(values: .*, confidence: ", _core.median_interval.__doc__)
+
+
+def test_a_cmake_project_finds_the_pip_installation(tmp_path):
+    cmake = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
+    if cmake is None or shutil.which("g++") is None:
+        pytest.skip("needs CMake and g++")
+
+    def run(*command):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    folder = run(sys.executable, "-m", "phicoll", "--cmakedir").strip()
+    project = Path(__file__).parent / "package"
+    run(cmake, "-S", project, "-B", tmp_path, f"-Dphicoll_DIR={folder}", "-DCMAKE_BUILD_TYPE=Debug")
+    run(cmake, "--build", tmp_path)
+    assert run(tmp_path / "meet").startswith("4 ranks met by ")
+    run(Path(folder).parent / "bin" / "oshrun", "-n", "2", tmp_path / "ring")

@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import phicoll._core as _core
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations import programs
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
+from phicoll.foundations.installed import installed
 from phicoll.foundations.streams import tell
 from phicoll.results import Results, load
 
@@ -60,12 +60,7 @@ def named_or_installed() -> Path | None:
                 f"PHICOLL_BENCH: got {named!r}; allowed: the path of a phicoll-bench that can run"
             )
         return Path(named)
-    core = getattr(_core, "__file__", None) or __file__
-    for folder in (Path(core).parent, Path(__file__).parent):
-        program = folder / "bin" / "phicoll-bench"
-        if program.is_file():
-            return program
-    return None
+    return installed("bin", "phicoll-bench")
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from phicoll import __version__
 from phicoll.errors import (
@@ -74,6 +74,22 @@ class Command(Parser):
         return super().parse_known_args(args, namespace)
 
 
+class CMakeFolder(argparse.Action):
+    """Prints the folder in which find_package(phicoll) finds this installation, and exits."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, nargs=0, **options)
+
+    def __call__(self, *_: Any) -> NoReturn:
+        from phicoll.foundations.installed import installed
+
+        config = installed("cmake", "phicoll-config.cmake")
+        if config is None:
+            raise ResourceError("phicoll-config.cmake is not in this package, which was built without it")
+        print(config.parent)
+        raise SystemExit(OK)
+
+
 def parser(*, whole: bool = False) -> argparse.ArgumentParser:
     """The parser of the command line; ``whole``: with all that the commands take."""
     root = Parser(
@@ -82,6 +98,9 @@ def parser(*, whole: bool = False) -> argparse.ArgumentParser:
         epilog=EPILOG,
     )
     root.add_argument("--version", action="version", version=f"phicoll {__version__}")
+    root.add_argument(
+        "--cmakedir", action=CMakeFolder, help="print the folder for CMake's phicoll_DIR and exit"
+    )
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Command)
     for name, words in COMMANDS.items():
         command = commands.add_parser(name, help=words, add_help=name not in OWN_PARSERS)

@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import phicoll._core as _core
 from phicoll.errors import ArgumentError, ResourceError
 from phicoll.foundations import programs
+from phicoll.foundations.installed import installed
 from phicoll.foundations.streams import say
 
 __all__ = ["become", "is_whole", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
@@ -141,12 +141,10 @@ def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:
 
 def native_folder() -> Path:
     """Where the package has libphicoll-preload.so and what is built on it."""
-    core = getattr(_core, "__file__", None) or __file__
-    for folder in (Path(core).parent, Path(__file__).parent.parent):
-        native = folder / "native"
-        if (native / "libphicoll-preload.so").is_file():
-            return native
-    raise ResourceError("libphicoll-preload.so is not in this package, which was built without it")
+    library = installed("native", "libphicoll-preload.so")
+    if library is None:
+        raise ResourceError("libphicoll-preload.so is not in this package, which was built without it")
+    return library.parent
 
 
 def become(
