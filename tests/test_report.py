@@ -327,8 +327,21 @@ def test_the_simulated_section_says_what_its_records_say(made_up_evidence, simul
     assert duration(simulated.path.path_ns) in text
     assert text.count("Simulated, not measured") == 2
     assert simulated.results.points[0]["machine_digest"] in text
+    if order[:2] == ["hybrid-dissemination", "dissemination"]:
+        assert "sends 360 messages between cores where that one sends 1,620" in text
     made_up_evidence_without = gather(made_up_evidence.results, made_up_evidence.doctor)
     assert simulated_section.body(made_up_evidence_without) == ""
+
+
+def test_the_report_says_why_the_fastest_barrier_wins_where_counts_tell(made_up_evidence):
+    def reason(*names):
+        return re.sub(r"<[^>]+>", "", simulated_section.reason(*names, 240, made_up_evidence.counts))
+
+    assert reason("hybrid-dissemination", "dissemination") == (
+        " It wins because it has no more rounds than dissemination and sends 360 messages between cores where that one sends 1,620 (counted)."
+    )
+    assert reason("dissemination", "hybrid-dissemination") == ""
+    assert reason("combining-tree:notify=global", "dissemination") == ""  # not counted
 
 
 def test_the_report_can_be_made_again_from_the_records(quick, tmp_path, phicoll_command):
