@@ -85,10 +85,11 @@ test-long:
 	@$(MAKE) --no-print-directory build PURPOSE=test-long CONFIGURE="$(TESTED)"
 	JOBS=$(JOBS) BUDGET=$(BUDGET) scripts/test.sh --long
 
-# Warnings are errors, such as a link or a reference that leads nowhere; then the site's own links.
+# Warnings are errors, such as a link or a reference that leads nowhere; then the site's own links. All pages are read anew (-E): a
+# page that is known already does not repeat its warnings.
 docs: build
 	@scripts/setup.sh docs
-	$(PYTHON) -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
+	$(PYTHON) -m sphinx -W --keep-going -q -E -d build/doctrees docs build/docs
 	$(PYTHON) scripts/links.py build/docs
 
 style:

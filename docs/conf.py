@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ author = "The phicoll authors"
 copyright = author
 version = release = phicoll.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "breathe"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "breathe"]
 exclude_patterns = ["conf.py", "Doxyfile", "*.css"]
 root_doc = "index"
 # Every reference in a docstring or a comment is checked, but for the types of other packages and C++'s inner names.
@@ -46,6 +47,14 @@ nitpick_ignore_regex = [
 
 # Markdown: links to headings are checked, as are those to files.
 myst_heading_anchors = 4
+
+# The notebooks with the outputs that they hold: scripts/notebooks.py ran them. Sphinx reads only what lies below
+# this folder.
+nb_execution_mode = "off"
+nb_mime_priority_overrides = [("dummy", kind, 0) for kind in ("text/html", "image/png")]
+shutil.copytree(
+    HERE.parent / "notebooks", HERE / "notebooks", ignore=shutil.ignore_patterns("*.py"), dirs_exist_ok=True
+)
 
 # Python, from docstrings.
 autodoc_member_order = "bysource"

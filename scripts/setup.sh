@@ -18,9 +18,8 @@ needed=(
   "/usr/include/hwloc.h|libhwloc-dev|the topology is read from sysfs"
   "/usr/lib/llvm-*/lib/libomp.so*|libomp-dev|libomp is not among the references"
 )
-if [ "$purpose" = docs ]; then
-  needed+=("doxygen|doxygen|")
-elif [ "$purpose" != demo ]; then
+if [ "$purpose" != demo ]; then needed+=("doxygen|doxygen|"); fi
+if [ "$purpose" != demo ] && [ "$purpose" != docs ]; then
   needed+=(
     "/usr/include/gtest/gtest.h|libgtest-dev|"
     "objdump|binutils|"
@@ -122,7 +121,8 @@ needed = project["project"]["dependencies"]
 wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"]
 wanted += [package for package in needed if not sys.argv[2] or package.startswith("numpy")]
 if not sys.argv[2]:
-    wanted += packages({"demo": "all", "docs": "docs"}.get(sys.argv[1], "test"))
+    for extra in {"demo": ["all"], "docs": ["docs"]}.get(sys.argv[1], ["test", "docs"]):
+        wanted += packages(extra)
     if sys.argv[1] == "demo":  # for benchmarks/
         wanted += [package for package in extras["test"] if package.startswith("pytest>")]
 print("\n".join(wanted))
@@ -158,5 +158,5 @@ PY
     env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -c "import $module" 2>/dev/null || true
   done
   touch "$stamp"
-  case "$purpose" in test*) touch .venv/.setup-demo ;; esac  # the tests' packages hold the demo's
+  case "$purpose" in test*) touch .venv/.setup-demo .venv/.setup-docs ;; esac  # the tests' packages hold the others'
 fi

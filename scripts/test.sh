@@ -68,7 +68,7 @@ fi
 # The tests take half of the CPUs' time, as most of them wait. The sanitizers' programs are compiled in the other half: in the
 # idle class, which runs only where nothing else would.
 build_sanitized() {
-  chrt --idle --pid 0 "$BASHPID" 2>/dev/null || renice -n 19 -p "$BASHPID" >/dev/null
+  in_idle_class
   local sanitizer
   for sanitizer in "${sanitizers[@]}"; do
     # shellcheck disable=SC2086
@@ -79,6 +79,15 @@ test_sanitized() {
   TSAN_OPTIONS=halt_on_error=1 run_ctest "san-$1" ${sample[$1]:+-R "^(${sample[$1]// /|})$"}
 }
 
+# in_idle_class: what this shell does from now on runs only where nothing else would.
+in_idle_class() { chrt --idle --pid 0 "$BASHPID" 2>/dev/null || renice -n 19 -p "$BASHPID" >/dev/null; }
+# The site, warnings as errors. --long writes it and follows its links; else it is read and resolved only, half of the work.
+check_docs() {
+  in_idle_class
+  if [ -n "$long" ]; then exec make --no-print-directory docs; fi
+  exec .venv/bin/python -m sphinx -b dummy -W --keep-going -q -E -d build/doctrees-read docs build/docs-read
+}
+
 mkdir -p build
 step "style"
 scripts/style.sh
@@ -87,7 +96,9 @@ step "C++: build and ctest"
 build main --  # the tree that the package was built in
 build_sanitized &
 compiling=$!
-trap 'pkill -g 0 -x ninja || true' EXIT  # where a test has failed
+check_docs >build/docs.log 2>&1 &
+checking=$!
+trap 'pkill -g 0 -x ninja || true; kill $checking 2>/dev/null || true' EXIT  # where a test has failed
 if [ -n "$long" ]; then export PHICOLL_TEST_LONG=1; fi
 share 50
 run_ctest main ${long:+-LE fallbacks} || failed+=("C++ tests")  # the full matrix is walked in a build of its own below
@@ -103,7 +114,7 @@ wait "$compiling" || {
   echo "the sanitizers' programs were not built: the compiler's words are above, and in build/san-*.log"
   exit 1
 }
-trap - EXIT
+trap 'kill $checking 2>/dev/null || true' EXIT
 if [ -n "$long" ]; then
   share 14
   for sanitizer in "${sanitizers[@]}"; do test_sanitized "$sanitizer" || failed+=("$sanitizer"); done
@@ -172,11 +183,15 @@ if [ -n "$long" ]; then
   code=0
   tests/mpi4py.sh build/mpi4py 4 || code=$?
   [ $code = 0 ] || [ $code = 77 ] || exit $code
-  step "the documentation's site"
-  make --no-print-directory docs
   step "the card's program, by a stand-in for its compiler (nothing of it is run)"
   tests/k1om_stand_in.sh build/k1om-stand-in >build/k1om-stand-in.log
 fi
+step "the documentation's site"
+wait "$checking" || {
+  tail -40 build/docs.log
+  failed+=("documentation")
+}
+trap - EXIT
 if [ "${#failed[@]}" != 0 ]; then
   step "failed: $(IFS=,; echo "${failed[*]}")"
   exit 1

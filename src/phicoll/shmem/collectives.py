@@ -3,7 +3,8 @@
 ``target`` and ``source`` are symmetric, of one dtype, without gaps between their elements; every PE of ``team``
 (``None``: all) makes the same calls. ``size`` is a number of elements. What is written to ``target`` may not overlap
 with what is read of ``source``, but in ``broadcast`` and reductions both may be the same array. Every PE's ``target``
-may be written as soon as any PE makes the call: a :func:`sync` before it keeps a result that others may still read.
+may be written as soon as any PE makes the call: a :func:`phicoll.shmem.sync` before it keeps a
+result that others may still read.
 """
 
 from __future__ import annotations
