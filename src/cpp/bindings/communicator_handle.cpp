@@ -537,14 +537,13 @@ py::array_t<std::uint8_t> CommunicatorHandle::view_counted(std::uint64_t offset,
     std::shared_ptr<void> memory;
     Views* views;
   };
-  const py::capsule owner(
-      new Held{state_, state_->memory, reinterpret_cast<Views*>(memory)}, [](void* held) {
-        const std::unique_ptr<Held> gone(static_cast<Held*>(held));
-        // acq_rel: what each rank did with the memory comes before the last one gives it back.
-        if (gone->views->left.atomic().fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-        const std::lock_guard<std::mutex> lock(gone->state->mutex);
-        if (gone->state->open) gone->state->unused.push_back(gone->views);  // as a rank's own array's
-      });
+  const py::capsule owner(new Held{state_, state_->memory, reinterpret_cast<Views*>(memory)}, [](void* held) {
+    const std::unique_ptr<Held> gone(static_cast<Held*>(held));
+    // acq_rel: what each rank did with the memory comes before the last one gives it back.
+    if (gone->views->left.atomic().fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    const std::lock_guard<std::mutex> lock(gone->state->mutex);
+    if (gone->state->open) gone->state->unused.push_back(gone->views);  // as a rank's own array's
+  });
   return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes), memory + sizeof(Views), owner);
 }
 

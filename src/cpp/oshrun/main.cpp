@@ -279,8 +279,7 @@ int run(const Given& given) {
     const int status = exit_status(ended);
     const bool asked = std::strstr(error.what(), "called shmem_global_exit") != nullptr;
     const int result = finish(asked || status != 0 ? status : broken);
-    if (!asked && caught.load() == 0)
-      std::fprintf(stderr, "oshrun: %s\n", told(error.what(), ended).c_str());
+    if (!asked && caught.load() == 0) std::fprintf(stderr, "oshrun: %s\n", told(error.what(), ended).c_str());
     return result;
   }
 }
