@@ -220,9 +220,6 @@ NOT_OFFERED = {
         "there are no derived types; NumPy's arrays may be strided",
     ),
     "COMM_TYPE_": "all ranks share memory; Split makes parts of them",
-    **dict.fromkeys(
-        ("WIN_FLAVOR", "WIN_SEPARATE"), "windows are shared memory; Win.Allocate_shared makes one"
-    ),
     "F_": "Fortran's statuses are arrays that no call here takes",
 }
 
@@ -298,8 +295,8 @@ def Get_version() -> tuple[int, int]:
 
 
 def Get_abi_version() -> tuple[int, int]:
-    """(0, 0): phicoll has Python's names of MPI, and not the interface of MPI's libraries of C."""
-    return 0, 0
+    """(-1, -1): phicoll has Python's names of MPI, and not the interface of MPI's libraries of C."""
+    return -1, -1
 
 
 def Get_abi_info() -> Info:

@@ -24,7 +24,7 @@ class Errhandler(Handle):
 
     def __init__(self, errhandler: Errhandler | None = None) -> None:
         self._checked(errhandler)
-        self.name = "ERRHANDLER_NULL" if errhandler is None else errhandler.name
+        self.name: str = "ERRHANDLER_NULL" if errhandler is None else errhandler.name
 
     def Free(self) -> None:
         """Make it null."""

@@ -23,9 +23,14 @@ __all__ = [
     "WIN_BASE",
     "WIN_CREATE_FLAVOR",
     "WIN_DISP_UNIT",
+    "WIN_FLAVOR",
+    "WIN_FLAVOR_ALLOCATE",
+    "WIN_FLAVOR_CREATE",
+    "WIN_FLAVOR_DYNAMIC",
     "WIN_FLAVOR_SHARED",
     "WIN_MODEL",
     "WIN_NULL",
+    "WIN_SEPARATE",
     "WIN_SIZE",
     "WIN_UNIFIED",
     "Win",
@@ -33,8 +38,10 @@ __all__ = [
 
 LOCK_EXCLUSIVE, LOCK_SHARED = 1, 2
 WIN_BASE, WIN_SIZE, WIN_DISP_UNIT, WIN_CREATE_FLAVOR, WIN_MODEL = range(1, 6)  # keys of Get_attr
-WIN_FLAVOR_SHARED = 4
-WIN_UNIFIED = 2
+WIN_FLAVOR = WIN_CREATE_FLAVOR
+# What a window's flavor and model are compared with; all here are shared and unified.
+WIN_FLAVOR_CREATE, WIN_FLAVOR_ALLOCATE, WIN_FLAVOR_DYNAMIC, WIN_FLAVOR_SHARED = range(1, 5)
+WIN_SEPARATE, WIN_UNIFIED = 1, 2
 
 LINE = 128  # bytes from one rank's lock to the next, and the alignment of what follows them
 PART_MEMORY = 1 << 20  # bytes for the window's own barriers
