@@ -49,7 +49,7 @@ AS_SHMEM4PY = str(Path(__file__).resolve().parent / "shmem" / "as_shmem4py")
 
 def parser(prog: str) -> Parser:
     made = Parser(prog=prog, description="Starts a program once for each rank of a group.")
-    made.add_argument("-n", "--ranks", type=int, required=True, help=f"how many, 1 to {MOST_RANKS}")
+    made.add_argument("-n", "-np", "--ranks", type=int, required=True, help=f"how many, 1 to {MOST_RANKS}")
     made.add_argument(
         "--mode", choices=MODES, default="processes", help="threads: a Python script, in one interpreter"
     )

@@ -40,7 +40,8 @@ Arguments::Arguments(const std::vector<std::string>& words, const CommandPage& p
     });
     if (found == page.options.end()) {
       std::vector<std::string> known;
-      for (const OptionInfo& option : page.options) known.push_back(option.name);
+      for (const OptionInfo& option : page.options)
+        known.push_back(option.also.empty() ? option.name : option.also);
       throw ArgumentError("option", "'" + name + "'",
                           known.empty() ? page.name + " takes none" : nearest_or_all(name, known));
     }
@@ -79,7 +80,7 @@ std::int64_t Arguments::integer(const std::string& name, std::int64_t otherwise,
   char* end = nullptr;
   const long long value = std::strtoll(found->second.c_str(), &end, 10);
   if (found->second.empty() || *end != 0 || value < least || value > most)
-    throw ArgumentError(bare_name(name), "'" + found->second + "'",
+    throw ArgumentError(long_names_.at(name), "'" + found->second + "'",
                         "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
   return value;
 }
@@ -90,7 +91,7 @@ double Arguments::number(const std::string& name, double otherwise, double least
   char* end = nullptr;
   const double value = std::strtod(found->second.c_str(), &end);
   if (found->second.empty() || *end != 0 || !std::isfinite(value) || value < least)
-    throw ArgumentError(bare_name(name), "'" + found->second + "'",
+    throw ArgumentError(long_names_.at(name), "'" + found->second + "'",
                         "a number of at least " + json_number(least));
   return value;
 }
@@ -100,7 +101,7 @@ std::vector<std::string> Arguments::choices(const std::string& name, const std::
   std::string all;
   for (const std::string& one : allowed) all += (all.empty() ? "" : ", ") + one;
   std::vector<std::string> chosen;
-  for (const std::string& part : split(text(name, otherwise), ',')) {
+  for (const std::string& part : split_list(text(name, otherwise))) {
     if (std::find(allowed.begin(), allowed.end(), part) == allowed.end())
       throw ArgumentError(bare_name(name), "'" + part + "'", all + ", separated by commas");
     if (std::find(chosen.begin(), chosen.end(), part) == chosen.end()) chosen.push_back(part);

@@ -118,7 +118,7 @@ int count_command(const std::vector<std::string>& words) {
   const std::string cores_by_contexts = arguments.text("--shape", "60x4");
   const std::pair<int, int> size = parse_shape(cores_by_contexts);
   const std::vector<int> ranks =
-      measure::parse_ranks(arguments.text("--ranks", std::to_string(size.first * size.second)));
+      measure::parse_ranks(arguments.text("-n", std::to_string(size.first * size.second)));
   const Placement placement = parse_placement(arguments.text("--placement", "compact"));
   const bool json = arguments.has("--json");
   std::vector<std::string> objects;

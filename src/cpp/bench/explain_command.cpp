@@ -36,7 +36,7 @@ int explain_command(const std::vector<std::string>& words) {
                                       {given("buffers")}, given("type"), given("op"))
                      .front();
   options.placement = given("placement");
-  const int ranks = static_cast<int>(arguments.integer("--ranks", machine.contexts(), 1, machine.contexts()));
+  const int ranks = static_cast<int>(arguments.integer("-n", machine.contexts(), 1, machine.contexts()));
   const Shape shape = sim::place_on_machine(machine, ranks, options.placement, sim::tuning_of(machine));
   const std::string definition = arguments.text("--definition", "loop");
   if (definition != "loop" && definition != "window")

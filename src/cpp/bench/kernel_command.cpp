@@ -193,7 +193,7 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
   std::vector<KernelPoint> points;
   std::vector<int> cpus;
   for (const kernels::KernelSpec& spec : parse_specs(arguments))
-    for (const int ranks : measure::parse_ranks(arguments.text("--ranks", "2"))) {
+    for (const int ranks : measure::parse_ranks(arguments.text("-n", "2"))) {
       KernelPoint point;
       point.number = static_cast<int>(points.size());
       point.spec = spec;

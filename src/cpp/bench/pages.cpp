@@ -146,7 +146,7 @@ const std::vector<CommandPage>& command_pages() {
            native_row("type"),
            native_row("op"),
            {"--shape", "60x4", "60x4", "cores x contexts of a core, at most 1024 in all", ""},
-           {"--ranks", "2,4,8..32:8", "all contexts", "numbers of ranks", ""},
+           {"-n", "2,4,8..32:8", "all contexts", "numbers of ranks", "--ranks"},
            {"--placement", "P", "compact", "compact, scatter, balanced", ""},
            json_option,
        },
@@ -168,7 +168,7 @@ const std::vector<CommandPage>& command_pages() {
             "a name (phicoll-bench list machines) or a machine file, optionally with changes such as "
             "xeon-phi-5110p:ring.hop=0",
             ""},
-           {"--ranks", "N", "all contexts", "number of ranks", ""},
+           {"-n", "N", "all contexts", "number of ranks", "--ranks"},
            simulated_row("placement"),
            {"--definition", "D", "loop", "loop: calls back to back; window: each call from rest", ""},
            {"--calls", "N", "20", "calls to simulate", ""},
@@ -190,7 +190,7 @@ const std::vector<CommandPage>& command_pages() {
        "NAME[:parameter=value...] ... [options]",
        "the papers' memory kernels: read latency, ping-pong, contention, bandwidth (docs/kernels.md)",
        {
-           {"--ranks", "2,4,8..32:8", "2", "numbers of ranks", ""},
+           {"-n", "2,4,8..32:8", "2", "numbers of ranks", "--ranks"},
            {"--state", "M,E,S,F,I", "", "the parameter `state` of each kernel, each value in turn", ""},
            {"--receive", "M,E,S,F,I", "", "the parameter `receive`", ""},
            {"--lines", "N,...", "", "the parameter `lines`", ""},

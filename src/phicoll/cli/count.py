@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     counts = count(
         arguments.operation,
         arguments.algorithm,
-        arguments.shape.split(","),
+        [part.strip() for part in arguments.shape.split(",")],
         ranks=arguments.ranks,
         placement=arguments.placement,
         size=arguments.size,

@@ -228,6 +228,8 @@ def check_output(save: str | Path | None, resume: bool) -> Path | None:
         if resume:
             raise ArgumentError("resume", "True without save", "save= with the file to continue")
         return None
+    if str(save) == os.devnull and not resume:  # a shell's word for no file
+        return None
     output = check_writable(save, "save")
     if output.suffix in (".parquet", ".csv", ".gz"):
         raise ArgumentError(

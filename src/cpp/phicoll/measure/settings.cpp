@@ -122,7 +122,7 @@ Settings parse_settings(const SweepValues& values) {
 
 std::vector<int> parse_ranks(const std::string& text) {
   std::vector<int> ranks;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : split_list(text)) {
     const std::size_t dots = part.find("..");
     if (dots == std::string::npos) {
       ranks.push_back(parse_count(text, part));

@@ -129,7 +129,7 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
   for (const AlgorithmInfo& info : all.algorithms()) names.push_back(info.name);
   for (const AlgorithmInfo& info : beside) names.push_back(info.name);
 
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : split_list(text)) {
     if (part == "references") {
       for (const AlgorithmInfo& info : beside)
         if (info.origin == Origin::reference) add(parse_beside(info, info.name, work));

@@ -49,7 +49,7 @@ const std::vector<SweepOption>& sweep_options() {
   static const std::vector<SweepOption> options = {
       {"algorithm", "", "algorithm", Kind::list, "A,B:ways=3,...", every, value("all,references"),
        value("all"), "algorithms with parameters, or sets: all, references, paper-001, ..."},
-      {"ranks", "", "ranks", Kind::list, "2,4,8..32:8", every, value("2"), value("2"), "numbers of ranks"},
+      {"ranks", "n", "ranks", Kind::list, "2,4,8..32:8", every, value("2"), value("2"), "numbers of ranks"},
       {"machine", "", "machine", Kind::name, "M", every, otherwise("this one"), otherwise(""),
        "simulate this machine: a name (list machines) or a machine file, optionally with changes such as "
        "xeon-phi-5110p:ring.hop=0"},
@@ -172,7 +172,7 @@ void check_number(const SweepOption& option, const OptionUse& use, const std::st
 
 void check_choices(const SweepOption& option, const OptionUse& use, const std::string& text) {
   const bool several = option.kind == OptionKind::choices;
-  for (const std::string& part : several ? split(text, ',') : std::vector<std::string>{text})
+  for (const std::string& part : several ? split_list(text) : std::vector<std::string>{text})
     if (std::find(use.choices.begin(), use.choices.end(), part) == use.choices.end())
       refuse(option, part, joined(use.choices) + (several ? ", separated by commas" : ""));
 }
@@ -249,7 +249,7 @@ double SweepValues::number(const std::string& name) const {
 
 std::vector<std::string> SweepValues::choices(const std::string& name) const {
   std::vector<std::string> chosen;
-  for (const std::string& part : split(text(name), ','))
+  for (const std::string& part : split_list(text(name)))
     if (std::find(chosen.begin(), chosen.end(), part) == chosen.end()) chosen.push_back(part);
   return chosen;
 }

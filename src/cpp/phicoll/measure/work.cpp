@@ -125,7 +125,7 @@ Work parse_work(const std::string& operation, std::uint64_t bytes, const std::st
 
 std::vector<std::uint64_t> parse_sizes(const std::string& text, const char* argument) {
   std::vector<std::uint64_t> sizes;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : split_list(text)) {
     char* end = nullptr;
     const unsigned long long number = std::strtoull(part.c_str(), &end, 10);
     unsigned shift = 0;

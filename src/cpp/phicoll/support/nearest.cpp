@@ -1,6 +1,7 @@
 #include "phicoll/support/nearest.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 namespace phicoll {
 
@@ -19,13 +20,30 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
+namespace {
+
+// Whether `name` begins with `text` once all but letters and digits are left out: "xeonphi", xeon-phi-5110p.
+bool begins(const std::string& name, const std::string& text) {
+  const auto bare = [](const std::string& full) {
+    std::string kept;
+    for (const char c : full)
+      if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+        kept += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return kept;
+  };
+  const std::string wanted = bare(text);
+  return wanted.size() >= 3 && bare(name).compare(0, wanted.size(), wanted) == 0;
+}
+
+}  // namespace
+
 std::string nearest_or_all(const std::string& text, const std::vector<std::string>& names) {
   std::vector<std::pair<std::size_t, std::string>> ranked;
   std::vector<std::string> all;  // each once: a set may have the name of its one algorithm
   for (const std::string& name : names) {
     if (std::find(all.begin(), all.end(), name) != all.end()) continue;
     all.push_back(name);
-    ranked.emplace_back(edit_distance(text, name), name);
+    ranked.emplace_back(begins(name, text) ? 0 : edit_distance(text, name), name);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -1,5 +1,6 @@
 #include "phicoll/collectives/operators/operators.hpp"
 
+#include <map>
 #include <mutex>
 
 #include "phicoll/collectives/operators/operator_kernels.hpp"
@@ -69,13 +70,27 @@ Type parse_type(const std::string& name) {
   throw ArgumentError("type", "'" + name + "'", nearest_or_all(name, names));
 }
 
+namespace {
+
+// What an operator of another name is called here, which its letters do not tell; any other name as it is.
+std::string usual_name(const std::string& name) {
+  static const std::map<std::string, std::string> others = {
+      {"add", "sum"},    {"plus", "sum"}, {"+", "sum"},         {"mul", "prod"},     {"multiply", "prod"},
+      {"times", "prod"}, {"*", "prod"},   {"minimum", "min"},   {"maximum", "max"},  {"and", "land"},
+      {"or", "lor"},     {"xor", "lxor"}, {"argmin", "minloc"}, {"argmax", "maxloc"}};
+  const auto found = others.find(name);
+  return found == others.end() ? name : found->second;
+}
+
+}  // namespace
+
 Op parse_op(const std::string& name) {
   std::vector<std::string> names;
   for (int i = 0; i < ops; ++i) {
     if (name == op_names[i]) return static_cast<Op>(i);
     names.push_back(op_names[i]);
   }
-  throw ArgumentError("operator", "'" + name + "'", nearest_or_all(name, names));
+  throw ArgumentError("operator", "'" + name + "'", nearest_or_all(usual_name(name), names));
 }
 
 std::size_t bytes_of(Type type) {

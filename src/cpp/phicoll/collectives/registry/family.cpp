@@ -57,7 +57,7 @@ AlgorithmSpec Family::parse(const std::string& text) const {
 
 std::vector<AlgorithmSpec> Family::parse_list(const std::string& text) const {
   std::vector<AlgorithmSpec> specs;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : split_list(text)) {
     const auto set = std::find_if(sets_.begin(), sets_.end(), [&](const AlgorithmSet& one) {
       return one.name == part || one.key == part;
     });

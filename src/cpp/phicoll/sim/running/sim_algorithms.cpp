@@ -44,7 +44,7 @@ std::vector<AlgorithmSpec> simulated_algorithms(Operation operation, const std::
   const std::string allowed = "algorithms of phicoll: those of other systems have no simulated form";
   std::vector<AlgorithmSpec> specs;
   *left_out = false;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : split_list(text)) {
     if (part == "references") {
       *left_out = true;
       continue;
