@@ -7,6 +7,7 @@ import ast
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -59,22 +60,29 @@ def test_the_core_knows_no_python_and_no_boost():
     assert wrong == []
 
 
+def found_for_the_card(search: Callable[[str], list[str]]) -> list[str]:
+    """What `search` finds in the headers and sources that are compiled for the card, "file:line: what" each."""
+    host_only = {"sim", "preload", "bindings"}
+    sources = [path for path in sorted(CPP.rglob("*.?pp")) if host_only.isdisjoint(path.relative_to(CPP).parts)]
+    return [f"{path.relative_to(CPP)}:{line}" for path in sources for line in search(path.read_text())]
+
+
 #: `const` locals of built-in types, and of `auto` but lambdas.
 CONST_LOCAL = re.compile(r"\bconst (?:bool|int|double|auto|std::size_t|std::u?int\d+_t) (\w+) = (?!\[)")
 
 
+def without_comments(text: str) -> str:
+    return re.sub(r"//.*", lambda comment: " " * len(comment[0]), text)
+
+
 def implicit_constants(text: str) -> list[str]:
-    """The `const` locals that lambdas capture by a bare `[&]`: "line: names" for each such lambda."""
-    code = re.sub(r"//.*", lambda comment: " " * len(comment[0]), text)
+    """The `const` locals that templates capture by a bare `[&]`: "line: names" for each such lambda.
+
+    A template is a lambda with an `auto` parameter, and any lambda in a function template, a class template or a header.
+    """
+    code = without_comments(text)
     found = []
     for capture in re.finditer(r"\[&([^\]]*)\](?=[^;{}]*\{)", code):
-        scopes, depth = [""], 0  # the open scopes around the lambda, without the closed ones in them
-        for character in code[: capture.start()]:
-            depth += {"{": 1, "}": -1}.get(character, 0)
-            while len(scopes) > depth + 1:
-                scopes.pop()
-            scopes += [""] * (depth + 1 - len(scopes))
-            scopes[-1] += character
         begin = end = code.index("{", capture.end())
         depth = 0
         while end == begin or depth > 0:
@@ -82,26 +90,55 @@ def implicit_constants(text: str) -> list[str]:
             end += 1
         body = code[begin:end]
         named = re.findall(r"\w+", capture[1]) + CONST_LOCAL.findall(body)
-        names = [
-            name
-            for name in CONST_LOCAL.findall("".join(scopes))
-            if name not in named and re.search(rf"(?<![\w.]){name}\b", body)
-        ]
+        used = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", body)).difference(named)
+        if used.isdisjoint(CONST_LOCAL.findall(code[: capture.start()])):
+            continue
+        scopes, depth = [""], 0  # the open scopes around the lambda, without the closed ones in them
+        for character in code[: capture.start()]:
+            depth += {"{": 1, "}": -1}.get(character, 0)
+            while len(scopes) > depth + 1:
+                scopes.pop()
+            scopes += [""] * (depth + 1 - len(scopes))
+            scopes[-1] += character
+        heads = code[capture.end() : begin] + " ".join(re.split(r"[;}]", scope)[-1] for scope in scopes)
+        if re.search(r"\bauto\b[\s&]*\w*[,)]|\btemplate <", heads) is None and "#pragma once" not in text:
+            continue
+        names = [name for name in CONST_LOCAL.findall("".join(scopes)) if name in used]
         if names:
             found.append(f"{code[: capture.start()].count(chr(10)) + 1}: {', '.join(names)}")
     return found
 
 
 def test_no_template_captures_a_constant_without_naming_it():
-    """The card's GCC 5.1.1 refuses a template's `[&]` that captures a `const` local: `[&, size]` compiles."""
-    bad = "void f() {\n  const std::size_t size = g();\n  use([&](int r) { return r * size; });\n}\n"
-    assert implicit_constants(bad) == ["3: size"]
-    assert implicit_constants(bad.replace("[&]", "[&, size]")) == []
-    card = [path for path in HEADERS if layer_of(path) != "sim"]
-    wrong = [
-        f"{path.relative_to(CPP)}:{line}" for path in card for line in implicit_constants(path.read_text())
-    ]
-    assert wrong == []
+    """The card's GCC 5.1.1 crashes at a template's `[&]` that captures a `const` local: `[&, size]` compiles."""
+    plain = "void f() {\n  const std::size_t size = g();\n  use([&](int r) { return r * size; });\n}\n"
+    for bad in (
+        plain.replace("int r", "auto r"),
+        "template <class T>\n" + plain,
+        "template <class T>\nclass C {\n" + plain + "};\n",
+    ):
+        assert [found.split(": ")[1] for found in implicit_constants(bad)] == ["size"]
+        assert implicit_constants(bad.replace("[&]", "[&, size]")) == []
+    assert implicit_constants("#pragma once\n" + plain) == ["4: size"]
+    assert implicit_constants(plain) == []
+    assert implicit_constants("template <class T>\nvoid g() {}\n" + plain) == []
+    assert found_for_the_card(implicit_constants) == []
+
+
+def deduced_lists(text: str) -> list[str]:
+    """The `auto` locals that a braced list initialises, each as "line: name"."""
+    code = without_comments(text)
+    found = re.finditer(r"\bauto\b[\s&]*(\w+)\s*=?\s*\{", code)
+    return [f"{code[: local.start()].count(chr(10)) + 1}: {local[1]}" for local in found]
+
+
+def test_no_list_has_a_deduced_type():
+    """The card's GCC 5.1.1 makes `const auto x = {"a"}` a list of `const char* const`, which is no list of `const char*`."""
+    assert deduced_lists('f();\nconst auto ways = {"a", "b"};\n') == ["2: ways"]
+    assert deduced_lists("auto&& one{1};") == ["1: one"]
+    assert deduced_lists("const std::initializer_list<int> n = {1};\nconst auto f = [] { return 1; };\n") == []
+    assert deduced_lists("auto f() -> int { return 1; }\nfor (const auto& x : {1, 2}) {}\n") == []
+    assert found_for_the_card(deduced_lists) == []
 
 
 #: Folders whose sources are compiled as one (phicoll_by_folder).

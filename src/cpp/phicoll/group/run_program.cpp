@@ -93,7 +93,7 @@ void make_call(Communicator& comm, const Program& program, const ProgramCall& ca
   }
   const std::vector<std::size_t> to_places = block_places(to, call.gap);
   const std::vector<std::size_t> from_places = block_places(from, call.gap);
-  with_vector_call_of(call.operation, [&](auto made) {
+  with_vector_call_of(call.operation, [&, rank](auto made) {
     made(comm, send, receive, call.counts[rank], Blocks{to.data(), to_places.data()},
          Blocks{from.data(), from_places.data()}, op, call.root, by);
   });

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ struct BareLoopParameters {
 
   template <class Visitor>
   static void describe(Visitor& v, BareLoopParameters& p) {
-    const auto ways = {"memcpy", "string", "past-caches", "avx2", "avx512"};
+    const std::initializer_list<const char*> ways = {"memcpy", "string", "past-caches", "avx2", "avx512"};
     v.choice("store", p.store, ways, "how a piece is copied into its cell");
     v.choice("load", p.load, ways, "how it is copied out of it");
     v.choice(

@@ -26,7 +26,7 @@ void with_call(Communicator& of, const MessageBuffers& buffers, bool prepared, U
   const auto count = static_cast<std::size_t>(work.count());
   const Operator op = work.reduces() ? find_operator(work.type, work.op) : Operator();
   if (prepared)
-    return with_call_of(work.operation, work.exclusive, [&](auto call) {
+    return with_call_of(work.operation, work.exclusive, [&, count](auto call) {
       const auto request =
           c->prepare([=](Communicator& k) { call(k, send, receive, count, op, 0, nullptr); });
       use([=] {
@@ -36,13 +36,13 @@ void with_call(Communicator& of, const MessageBuffers& buffers, bool prepared, U
     });
   if (!work.vector)
     return with_call_of(work.operation, work.exclusive,
-                        [&](auto call) { use([=] { call(*c, send, receive, count, op, 0, nullptr); }); });
+                        [&, count](auto call) { use([=] { call(*c, send, receive, count, op, 0, nullptr); }); });
   // All counts are equal and the blocks lie side by side. The arrays are built once, as a program would keep them from call
   // to call.
   const std::vector<std::size_t> counts(static_cast<std::size_t>(of.size()), count);
   const std::vector<std::size_t> places = block_places(counts, 0);
   const Blocks blocks{counts.data(), places.data()};
-  with_vector_call_of(work.operation, [&](auto call) {
+  with_vector_call_of(work.operation, [&, count](auto call) {
     use([=] { call(*c, send, receive, count, blocks, blocks, op, 0, nullptr); });
   });
 }

@@ -80,8 +80,16 @@ class KeptStacks {
 };
 thread_local bool KeptStacks::ended = false;
 
+KeptStacks::List::~List() {
+  ended = true;
+  const std::size_t bytes = Fiber::default_stack_bytes + static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  for (std::size_t i = 0; i < count; ++i) munmap(stacks[i], bytes);
+}
+
+}  // namespace
+
 /// Memory for a stack with a guard page below it: stacks grow down on every machine we run on.
-class Stack {
+class Fiber::Stack {
  public:
   explicit Stack(std::size_t wanted) {
     page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -125,14 +133,6 @@ class Stack {
   std::size_t page_ = 0;
   std::size_t bytes_ = 0;
 };
-
-KeptStacks::List::~List() {
-  ended = true;
-  const std::size_t bytes = Fiber::default_stack_bytes + static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  for (std::size_t i = 0; i < count; ++i) munmap(stacks[i], bytes);
-}
-
-}  // namespace
 
 struct Fiber::State {
   State(std::function<void()> function, std::size_t stack_bytes)
@@ -225,7 +225,7 @@ Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes)
     : state_(new State(std::move(body), stack_bytes)) {}
 
 Fiber::Fiber() noexcept = default;
-Fiber::Fiber(Fiber&& other) noexcept = default;
+Fiber::Fiber(Fiber&&) noexcept = default;
 
 Fiber& Fiber::operator=(Fiber&& other) noexcept {
   Fiber before(std::move(other));

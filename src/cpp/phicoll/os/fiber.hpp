@@ -41,6 +41,7 @@ class Fiber {
   bool finished() const;
 
  private:
+  class Stack;
   struct State;
   std::unique_ptr<State> state_;
 };

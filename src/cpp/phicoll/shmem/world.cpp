@@ -79,8 +79,8 @@ void World::open_again(const Options& options) {
 
 // A program that no launcher started is a group of one.
 void World::find_group(const Options& options) {
-  const char* const wait = std::getenv("PHICOLL_WAIT");
-  if (wait != nullptr && *wait != '\0') wait_ = parse_wait_policy(wait);
+  const char* const given = std::getenv("PHICOLL_WAIT");
+  if (given != nullptr && *given != '\0') wait_ = parse_wait_policy(given);
   if (group_ != nullptr) return;
   if (std::getenv("PHICOLL_GROUP_FD") != nullptr) {
     group_ = ProcessGroup::from_environment(wait_);
