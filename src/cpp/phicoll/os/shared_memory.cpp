@@ -1,6 +1,7 @@
 #include "phicoll/os/shared_memory.hpp"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -132,6 +133,36 @@ std::size_t mem_available() {
   return found ? available : estimate;
 }
 
+// Has the file system hold a range of a file. Returns 0 or an errno code: EOPNOTSUPP or ENOSYS where it cannot be asked to, as
+// tmpfs before Linux 3.5. Not posix_fallocate: where that is so, glibc's writes back bytes that it read a moment earlier, over
+// what a peer stores meanwhile.
+int allocate(int descriptor, std::size_t offset, std::size_t bytes) {
+  // In steps: a signal makes the kernel give back the whole step, and a large one might never come to its
+  // end.
+  constexpr std::size_t step = std::size_t{16} << 20;
+  while (bytes > 0) {
+    const std::size_t part = std::min(bytes, step);
+    if (fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(part)) != 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    offset += part;
+    bytes -= part;
+  }
+  return 0;
+}
+
+// The same through the mapping, from a page's start on. The kernel sets no bit in a word of each page, atomically; what a peer
+// has stored there stays. A full file system is an error code here, and a SIGBUS if the process itself stored.
+int touch_by_kernel(unsigned char* from, std::size_t bytes) {
+  constexpr std::uint32_t set_nothing = FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_LT, 0);
+  for (std::size_t at = 0; at < bytes; at += page_bytes())
+    // It also wakes a sleeper or two on that word, who looks again.
+    if (syscall(SYS_futex, from + at, FUTEX_WAKE_OP, 0, nullptr, from + at, set_nothing) < 0)
+      return errno == EFAULT ? ENOSPC : errno;
+  return 0;
+}
+
 }  // namespace
 
 bool memfd_available() {
@@ -243,24 +274,6 @@ void SharedMemory::close_descriptor() {
   descriptor_ = -1;
 }
 
-bool SharedMemory::reserve(int descriptor, std::size_t offset, std::size_t bytes) {
-  // In steps: a signal makes the kernel give back the whole step, and a large one might never come to its
-  // end.
-  constexpr std::size_t step = std::size_t{16} << 20;
-  while (bytes > 0) {
-    const std::size_t part = std::min(bytes, step);
-    const int error = posix_fallocate(descriptor, static_cast<off_t>(offset), static_cast<off_t>(part));
-    if (error == EINTR) continue;
-    if (error != 0) {
-      errno = error;
-      return false;
-    }
-    offset += part;
-    bytes -= part;
-  }
-  return true;
-}
-
 void SharedMemory::reserve(std::size_t offset, std::size_t bytes) {
   if (offset > bytes_ || bytes > bytes_ - offset)
     throw ArgumentError("range", std::to_string(offset) + " + " + std::to_string(bytes),
@@ -268,18 +281,18 @@ void SharedMemory::reserve(std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return;
   const std::size_t available = memory_available();
   if (bytes > available) refuse("reserving", bytes, available, 0);
-  if (!reserve(descriptor_, offset, bytes)) {
-    const int error = errno;
+  auto* const memory = static_cast<unsigned char*>(map());
+  const std::size_t first = offset / page_bytes() * page_bytes();
+  int error = allocate(descriptor_, offset, bytes);
+  if (error == EOPNOTSUPP || error == ENOSYS) error = touch_by_kernel(memory + first, offset + bytes - first);
+  if (error != 0) {
     std::size_t left = memory_available();
     struct statvfs status;
     if (fstatvfs(descriptor_, &status) == 0 && status.f_blocks > 0) left = std::min(left, free_bytes(status));
     refuse("reserving", bytes, left, error);
   }
-  if (data_ == nullptr) return;
   // Only a store maps the page for writing. An atomic or with 0 changes nothing that a peer may have put
   // there already.
-  auto* memory = static_cast<unsigned char*>(data_);
-  const std::size_t first = offset / page_bytes() * page_bytes();
   for (std::size_t at = first; at < offset + bytes; at += page_bytes())
     __atomic_fetch_or(memory + at, static_cast<unsigned char>(0), __ATOMIC_RELAXED);
 }

@@ -52,9 +52,6 @@ class SharedMemory {
   /// (SIGKILL).
   void reserve(std::size_t offset, std::size_t bytes);
 
-  /// The file-level half of reserve(): returns whether the file system holds the range now.
-  static bool reserve(int descriptor, std::size_t offset, std::size_t bytes);
-
  private:
   SharedMemory(int descriptor, std::size_t bytes) : descriptor_(descriptor), bytes_(bytes) {}
 

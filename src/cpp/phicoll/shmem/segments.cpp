@@ -149,7 +149,7 @@ void Segments::map(unsigned char* at, std::size_t bytes, std::size_t place) cons
                         " bytes could not be mapped: " + std::strerror(errno));
 }
 
-// Their pages were taken by posix_fallocate, which asks no mapping for their size. So they are collapsed now into huge
+// Their pages were taken by fallocate, which asks no mapping for their size. So they are collapsed now into huge
 // ones, which other PEs' mappings of the file then have too. Before Linux 6.1, where that cannot be asked for, the kernel may do
 // it later.
 void Segments::make_huge(std::size_t offset, std::size_t bytes) const {
