@@ -155,6 +155,14 @@ def test_a_program_that_was_not_started_by_oshrun_is_one_pe(program):
 
 def test_a_program_may_end_without_finalize(program):
     assert oshrun("-n", 2, program, "no-finalize").returncode == 0
+    assert oshrun("-n", 2, program, "no-finalize", PHICOLL_FORCE_FALLBACKS="1").returncode == 0
+
+
+def test_a_pe_that_fails_ends_others_that_wait_where_the_status_is_not_told(program):
+    """musl has no on_exit."""
+    result = oshrun("-n", 3, program, "exit", PHICOLL_FORCE_FALLBACKS="1")
+    assert result.returncode != 0
+    assert "PE" in result.stderr
 
 
 def test_pinned(program):
@@ -168,6 +176,9 @@ def test_globals_are_shared_or_copied(program):
     assert result.returncode == 0
     assert result.stdout.count("10 10 copied\n") == 3
     assert "copies between processes: PHICOLL_SHMEM_DATA=copy" in result.stdout
+    # The kernel copies nothing, so the processes do.
+    result = oshrun("-n", 3, program, "globals", PHICOLL_SHMEM_DATA="copy", PHICOLL_FORCE_FALLBACKS="1")
+    assert (result.returncode, result.stdout) == (0, "10 10 copied\n" * 3)
     result = oshrun("-n", 2, program, "atomic", PHICOLL_SHMEM_DATA="copy")
     assert result.returncode == 1
     assert "atomics and signals on globals" in result.stderr

@@ -12,6 +12,7 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/fallbacks.hpp"
 #include "phicoll/shmem/settings.hpp"
 #include "phicoll/shmem/world.hpp"
 
@@ -58,6 +59,15 @@ void at_exit(int status, void*) {
   } catch (const std::exception&) {
     // Only where errors are thrown. Nothing is left to catch this one, and the group is broken for all.
   }
+}
+
+// musl has no on_exit, and its atexit tells no status. A PE that fails is then taken for one that ends well: it waits for the
+// others, which do not wait for ever in another call, and its status reaches the launcher after that.
+int register_at_exit() {
+#if defined(__GLIBC__)
+  if (!os::fallbacks_forced()) return on_exit(at_exit, nullptr);
+#endif
+  return std::atexit([] { at_exit(0, nullptr); });
 }
 
 }  // namespace
@@ -124,7 +134,7 @@ void init(const Options& options) {
   if (!the_world->checks() && the_world->data_is_shared())
     phicoll_shmem_ctx_default.delta = the_world->deltas().data();
   if (the_world->my_pe() == 0 && !again) print_what_is_asked(the_world->heap_bytes(), the_world->n_pes());
-  static const int registered = on_exit(at_exit, nullptr);
+  static const int registered = register_at_exit();
   static_cast<void>(registered);
 }
 
