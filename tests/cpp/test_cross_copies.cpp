@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -18,6 +21,7 @@
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/os/cross_copy.hpp"
 #include "phicoll/os/facts.hpp"
+#include "refused_calls.hpp"
 
 namespace phicoll {
 namespace {
@@ -129,6 +133,76 @@ TEST(CrossCopies, ProcessesReadAndWriteEachOthersPrivateMemory) {
     if (!communicator.control().cross_copies()) return;
     std::vector<unsigned char> own(50001);
     exchange(communicator, own.data(), own.size());
+  });
+}
+
+/// Ends the permission that the ranks had. Returns whether it has ended.
+using Refuse = bool (*)(Communicator&);
+
+/// Rank 1 becomes unreadable for the others. A privileged process reads it all the same, so the ranks have given that up.
+bool hide(Communicator& communicator) {
+  if (communicator.rank() == 1) require(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "PR_SET_DUMPABLE");
+  communicator.barrier();
+  return true;
+}
+/// Rank 0 may not make the calls any more.
+bool filter(Communicator& communicator) {
+  if (communicator.rank() != 0) return true;
+  return refuse_calls({SYS_process_vm_readv, SYS_process_vm_writev}, EPERM);
+}
+
+/// All that goes through other ranks' private memory.
+void use(Communicator& communicator) {
+  std::vector<unsigned char> own(100001);
+  exchange(communicator, own.data(), own.size());
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  const auto rank = static_cast<std::size_t>(communicator.rank());
+  constexpr std::size_t bytes = std::size_t{3} << 20;
+  std::vector<unsigned char> sent(ranks * bytes), got(ranks * bytes);
+  for (const char* const way : {"auto", "single-copy"}) {
+    const AlgorithmSpec spec = family(Operation::alltoall).parse(way);
+    for (std::size_t to = 0; to < ranks; ++to)
+      std::memset(&sent[to * bytes], static_cast<int>(10 * rank + to), bytes);
+    communicator.alltoall(sent.data(), got.data(), bytes, &spec);
+    for (std::size_t from = 0; from < ranks; ++from)
+      require(got[from * bytes] == 10 * from + rank && got[(from + 1) * bytes - 1] == 10 * from + rank, way);
+    const AlgorithmSpec broadcast = family(Operation::broadcast).parse(way);
+    communicator.broadcast(got.data(), bytes, 1, &broadcast);
+    require(got[0] == 1 && got[bytes - 1] == 1, way);
+  }
+  const int next = (communicator.rank() + 1) % communicator.size();
+  const int before = (communicator.rank() + communicator.size() - 1) % communicator.size();
+  communicator.send_receive(sent.data(), bytes, next, 5, got.data(), bytes, before, 5);
+  require(got[0] == 10 * before && got[bytes - 1] == 10 * before, "message");
+}
+
+class CrossCopiesThatEnd : public ::testing::TestWithParam<Refuse> {};
+INSTANTIATE_TEST_SUITE_P(, CrossCopiesThatEnd, ::testing::Values(&hide, &filter), [](const auto& refuse) {
+  return refuse.param == &hide ? "ByAHiddenRank" : "ByAFilter";
+});
+
+TEST_P(CrossCopiesThatEnd, AreMadeByTheOwner) {
+  const Refuse refuse = GetParam();
+  GroupOptions options = small();
+  options.heap_limit = std::size_t{64} << 20;
+  options.memory_limit = std::size_t{64} << 20;
+  fork_and_run(3, options, [&](Communicator& communicator) {
+    if (!communicator.control().cross_copies()) return;
+    constexpr uid_t nobody = 65534;
+    if (refuse == &hide && geteuid() == 0) {
+      require(setgid(nobody) == 0 && setuid(nobody) == 0, "setuid");
+      require(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0, "PR_SET_DUMPABLE");
+    }
+    communicator.barrier();
+    use(communicator);
+    communicator.barrier();
+    if (!refuse(communicator)) return communicator.fail("no filter here");
+    std::uint64_t word = 0;
+    if (communicator.rank() == 0)
+      require(os::cross_read(communicator.control().pid(1), &word, reinterpret_cast<std::uintptr_t>(&word), 8) == EPERM,
+              "is refused");
+    use(communicator);
+    communicator.barrier();
   });
 }
 

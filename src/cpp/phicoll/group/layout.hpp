@@ -1,15 +1,16 @@
 #pragma once
 
 // Where a group's shared memory holds what: the control block, the processes' own header, the ranks' calls
-// and their slots for splitting, the group's own barrier, the host's numbers, the region of the collectives, the shared heap. The
-// same in threads, where the processes' header is never touched, and, without header and heap, for a
-// sub-communicator.
+// and their slots for splitting, the group's own barrier, the host's numbers, the processes' copy desk, the region of the
+// collectives, the shared heap. The same in threads, where the processes' parts are never touched, and, without header, desk and
+// heap, for a sub-communicator.
 
 #include "phicoll/collectives/barrier/sense_reversing.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/heap.hpp"
 #include "phicoll/group/learned_numbers.hpp"
 #include "phicoll/group/process_header.hpp"
+#include "phicoll/memory/copy_desk.hpp"
 
 namespace phicoll {
 
@@ -30,7 +31,8 @@ struct GroupLayout {
   static std::size_t slots_offset() { return board_offset() + CallBoard::footprint(max_ranks); }
   static std::size_t sync_offset() { return round_up(slots_offset() + max_ranks * sizeof(SplitSlot)); }
   static std::size_t learned_offset() { return sync_offset() + sync_bytes; }
-  static std::size_t region_offset() { return round_up(learned_offset() + sizeof(LearnedNumbers)); }
+  static std::size_t desk_offset() { return round_up(learned_offset() + sizeof(LearnedNumbers)); }
+  static std::size_t region_offset() { return round_up(desk_offset() + sizeof(CopyDesk)); }
   static std::size_t heap_offset(std::size_t region_bytes) {
     return region_offset() + round_up(region_bytes);
   }
@@ -56,6 +58,7 @@ struct GroupLayout {
     auto& control = *reinterpret_cast<Control*>(bytes);
     control.set_memory(total(region_bytes, heap_bytes));
     control.set_board(board_offset());
+    control.set_desk(desk_offset());
     Heap::prepare(bytes + heap_offset(region_bytes), heap_bytes);
   }
   static ProcessHeader* header_at(void* base) {

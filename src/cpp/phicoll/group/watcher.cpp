@@ -10,6 +10,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/quiet_thread.hpp"
+#include "phicoll/memory/copy_desk.hpp"
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/liveness.hpp"
 
@@ -48,6 +49,10 @@ ProcessGroup::Watcher::~Watcher() {
   stop_.store(true, std::memory_order_release);
   if (wake_ >= 0) os::signal_wake_fd(wake_);
   thread_.join();
+  if (server_.joinable()) {
+    control_.desk().ring(rank_);
+    server_.join();
+  }
   if (wake_ >= 0) close(wake_);
 }
 
@@ -69,6 +74,17 @@ bool ProcessGroup::Watcher::report_death(int rank) {
     return false;
   control_.break_group(rank, death);
   return true;
+}
+
+/// Called every look_again_ms: the first copy that the kernel refuses waits for that long.
+void ProcessGroup::Watcher::serve_if_wanted() {
+  if (server_.joinable() || !control_.desk().wanted()) return;
+  try {
+    server_ = start_quiet_thread([this] { control_.desk().serve(rank_, stop_); });
+  } catch (const std::system_error& error) {
+    const std::string reason = std::string("could start no thread that hands its memory out: ") + error.what();
+    control_.break_group(rank_, reason.c_str());
+  }
 }
 
 /// Until the end, or false: there are no descriptors left for this process (its limit on open files), so the
@@ -95,6 +111,7 @@ bool ProcessGroup::Watcher::watch_by_descriptor() {
     const int watched[2] = {peer, launcher};
     int which = -1;
     while (!stop_.load(std::memory_order_acquire) && !control_.broken() && successor() == next) {
+      serve_if_wanted();
       if (!os::wait_any_exit(watched, 2, wake_, look_again_ms, &which)) continue;
       if (which == 0) {
         report_death(next);
@@ -126,6 +143,7 @@ void ProcessGroup::Watcher::watch_by_mutex() {
       control_.break_group(any_rank, launcher_death);
       break;
     }
+    serve_if_wanted();
     const int next = successor();
     if (next < 0) {
       usleep(mutex_slice_ms * 1000);

@@ -2,7 +2,7 @@
 
 // A rank process's thread that sleeps until its successor in the ring of ranks, or the launcher, dies. The ring is
 // enough: a rank that dies is the successor of another, and if several neighbours die together, the first one's
-// predecessor lives. A rank that left in order is passed over.
+// predecessor lives. A rank that left in order is passed over. It also starts the thread that serves at the copy desk.
 
 #include <atomic>
 #include <cstdint>
@@ -24,6 +24,7 @@ class ProcessGroup::Watcher {
   bool launcher_is_gone() const;
   int successor() const;
   bool report_death(int rank);
+  void serve_if_wanted();
 
   Control& control_;
   ProcessHeader& header_;
@@ -33,6 +34,7 @@ class ProcessGroup::Watcher {
   std::atomic<bool> stop_{false};
   std::atomic<std::uint32_t> alive_{0};  // 1 once the thread holds this rank's sign of life
   std::thread thread_;
+  std::thread server_;  // of this rank's memory at the copy desk; thread_ starts it once a rank has come there
 };
 
 }  // namespace phicoll

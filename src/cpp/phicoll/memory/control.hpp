@@ -15,6 +15,8 @@
 
 namespace phicoll {
 
+class CopyDesk;
+
 constexpr int max_ranks = 1024;
 /// The awaited rank is not one known rank: any rank may signal.
 constexpr int any_rank = -1;
@@ -128,6 +130,9 @@ class alignas(arch::stride_bytes) Control {
     return board_ == 0 ? nullptr
                        : reinterpret_cast<CallBoard*>(reinterpret_cast<unsigned char*>(this) + board_);
   }
+  /// Likewise, in a group of processes, where copies are made that the kernel refuses. Only the root has one.
+  void set_desk(std::size_t bytes) { desk_ = bytes; }
+  CopyDesk& desk() { return *reinterpret_cast<CopyDesk*>(reinterpret_cast<unsigned char*>(this) + desk_); }
   /// Notes the call that `rank` waits in as a barrier unless it was noted as something else. Then, with
   /// `compare`, breaks the group if another rank's call differs from `rank`'s call of the same number.
   void check_calls(int rank, const CallHistory& calls, bool compare);
@@ -136,7 +141,7 @@ class alignas(arch::stride_bytes) Control {
   void set_pid(int rank, std::int32_t pid) { pids_[rank] = pid; }
   std::int32_t pid(int rank) const { return pids_[rank]; }
   /// Whether every rank can read and write every other rank's memory with the kernel's help. Each ordered
-  /// pair tried it when the group came together.
+  /// pair tried it when the group came together. What the kernel refuses later is copied at the desk.
   void set_cross_copies(bool allowed) { cross_copies_ = allowed ? 1 : 0; }
   bool cross_copies() const { return cross_copies_ != 0; }
 
@@ -247,6 +252,7 @@ class alignas(arch::stride_bytes) Control {
   std::uint64_t memory_bytes_;
   std::uint64_t behind_root_;  // bytes from the root's control to this one
   std::uint64_t board_;
+  std::uint64_t desk_;
   Word<std::uint64_t> messages_;
   Word<std::uint64_t> nonblocking_;
   std::int32_t cross_copies_;

@@ -8,10 +8,10 @@
 #include <new>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/memory/copy_desk.hpp"
 #include "phicoll/memory/own_threads.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
-#include "phicoll/os/cross_copy.hpp"
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/membarrier.hpp"
 #include "phicoll/os/nap.hpp"
@@ -444,9 +444,9 @@ void NativePort::cross_copy(Data own, const Exposed& peer, std::size_t offset, s
                             bool write) const {
   const int owner = static_cast<int>(peer.owner) - 1;
   const auto address = static_cast<std::uintptr_t>(peer.address) + offset;
-  const pid_t pid = control_->pid(owner);
-  const int error =
-      write ? os::cross_write(pid, own.at, address, bytes) : os::cross_read(pid, own.at, address, bytes);
+  Patience patience;
+  const int error = copy_between_processes(*control_, owner, own.at, address, bytes, write,
+                                           [&] { check_alive(patience, false); });
   if (error == 0) return;
   // A rank that died reports it itself, through its watcher.
   const std::string reason = std::string("its memory could not be ") + (write ? "written" : "read") +

@@ -380,7 +380,7 @@ class NativePort {
       return Data{control_->at(exposed.address + offset)};
     return Data{reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(exposed.address) + offset)};
   }
-  /// Throws BrokenGroupError if the kernel refuses what it allowed when the group came together.
+  /// Throws BrokenGroupError if the other process has no such memory.
   void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
     if (direct(from))
       move(to, view(from, offset), bytes, Stores::taken);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "phicoll/arch/streaming.hpp"
-#include "phicoll/os/cross_copy.hpp"
+#include "phicoll/memory/copy_desk.hpp"
 #include "phicoll/shmem/world.hpp"
 
 namespace phicoll {
@@ -40,7 +40,12 @@ void* moved(const World& all, const void* address, int pe) {
                                  static_cast<std::uintptr_t>(all.delta(pe)));
 }
 
-void check_copied(int error, const Access& access) {
+/// Between `own` and the data segment of another PE, if it is not shared.
+void copy_data(World& all, const Access& access, void* own, std::uintptr_t remote, std::size_t bytes,
+               bool write) {
+  Control& control = all.comm().control();
+  const int error = copy_between_processes(control, access.pe, own, remote, bytes, write,
+                                           [&] { control.check_broken(all.my_pe()); });
   if (error != 0)
     end_with("the data segment of PE " + std::to_string(access.pe) +
              " could not be reached: " + std::strerror(error));
@@ -127,9 +132,7 @@ void phicoll_shmem_slow_put(shmem_ctx_t ctx, void* dest, const void* source, siz
   if (shared(all, access))
     phicoll_shmem_copy(moved(all, dest, access.pe), source, bytes);
   else
-    check_copied(phicoll::os::cross_write(all.comm().control().pid(access.pe), source,
-                                          all.data_address(dest, access.pe), bytes),
-                 access);
+    copy_data(all, access, const_cast<void*>(source), all.data_address(dest, access.pe), bytes, true);
 }
 
 void phicoll_shmem_slow_get(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe) {
@@ -139,9 +142,7 @@ void phicoll_shmem_slow_get(shmem_ctx_t ctx, void* dest, const void* source, siz
   if (shared(all, access))
     phicoll_shmem_copy(dest, moved(all, source, access.pe), bytes);
   else
-    check_copied(phicoll::os::cross_read(all.comm().control().pid(access.pe), dest,
-                                         all.data_address(source, access.pe), bytes),
-                 access);
+    copy_data(all, access, dest, all.data_address(source, access.pe), bytes, false);
 }
 
 void phicoll_shmem_strided_put(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
