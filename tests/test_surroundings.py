@@ -72,6 +72,21 @@ def test_nothing_of_a_group_by_name_has_a_standard_streams_number(rank, tmp_path
     assert [one.wait(LONG_S) for one in ranks] == [0, 0]
 
 
+def test_nobody_elses_lines_where_sys_is_empty(tmp_path):
+    """As in some containers. hwloc then prints lines of its own; the CPUs are counted without it."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    namespace = ["unshare", "-m" if os.geteuid() == 0 else "-rm"]
+    without = [*namespace, "sh", "-c", 'mount --bind "$0" /sys && exec "$@"', empty]
+    if subprocess.run([*without, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this system lets nobody mount")
+    code = "import phicoll; print(len(phicoll.doctor(probe=False).facts['topology']))"
+    done = subprocess.run([*without, sys.executable, "-c", code], capture_output=True, text=True,
+                          timeout=LONG_S, check=False)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) >= 1
+
+
 def test_ranks_run_after_the_program_has_closed_its_output(tmp_path):
     done = python(WHOLE.replace("    found =", "    sys.stdout.close()\n    found ="), tmp_path)
     assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@
 #if defined(PHICOLL_HAVE_HWLOC)
 
 #include <hwloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -49,6 +50,8 @@ class ObjectNumbering {
 
 bool read_topology_hwloc(std::vector<CpuPlace>* places) {
   places->clear();
+  // Without it (an empty /sys) hwloc prints lines of its own on the standard error, and then guesses.
+  if (access("/sys/devices/system/cpu/cpu0/topology", R_OK | X_OK) != 0) return false;
   const Topology topology;
   if (!topology.loaded || hwloc_topology_is_thissystem(topology.handle) == 0) return false;
   const int count = hwloc_get_nbobjs_by_type(topology.handle, HWLOC_OBJ_PU);
