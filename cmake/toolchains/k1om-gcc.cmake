@@ -21,9 +21,13 @@ endif()
 # its type's precision. It still rounds twice, so that last bits can differ from other machines.
 set(CMAKE_C_FLAGS_INIT "-ffloat-store")
 set(CMAKE_CXX_FLAGS_INIT "-ffloat-store")
+# Programs are static: the C++ library of most cards' systems is older than the compiler, or missing. An archive of threads is
+# linked whole, since the C++ library refers to it weakly and would find some of its functions missing at run time.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-static")
 # clock_gettime and shm_open live in librt in the card's C library.
-set(CMAKE_C_STANDARD_LIBRARIES "-lrt")
-set(CMAKE_CXX_STANDARD_LIBRARIES "-lrt")
+set(phicoll_k1om_libraries "-Wl,--whole-archive -lpthread -Wl,--no-whole-archive -lrt")
+set(CMAKE_C_STANDARD_LIBRARIES "${phicoll_k1om_libraries}")
+set(CMAKE_CXX_STANDARD_LIBRARIES "${phicoll_k1om_libraries}")
 
 # Programs from the host; headers and libraries of the card only.
 set(CMAKE_FIND_ROOT_PATH "${CMAKE_SYSROOT}")
