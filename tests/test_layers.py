@@ -63,7 +63,9 @@ def test_the_core_knows_no_python_and_no_boost():
 def found_for_the_card(search: Callable[[str], list[str]]) -> list[str]:
     """What `search` finds in the headers and sources that are compiled for the card, "file:line: what" each."""
     host_only = {"sim", "preload", "bindings"}
-    sources = [path for path in sorted(CPP.rglob("*.?pp")) if host_only.isdisjoint(path.relative_to(CPP).parts)]
+    sources = [
+        path for path in sorted(CPP.rglob("*.?pp")) if host_only.isdisjoint(path.relative_to(CPP).parts)
+    ]
     return [f"{path.relative_to(CPP)}:{line}" for path in sources for line in search(path.read_text())]
 
 
@@ -136,7 +138,9 @@ def test_no_list_has_a_deduced_type():
     """The card's GCC 5.1.1 makes `const auto x = {"a"}` a list of `const char* const`, which is no list of `const char*`."""
     assert deduced_lists('f();\nconst auto ways = {"a", "b"};\n') == ["2: ways"]
     assert deduced_lists("auto&& one{1};") == ["1: one"]
-    assert deduced_lists("const std::initializer_list<int> n = {1};\nconst auto f = [] { return 1; };\n") == []
+    assert (
+        deduced_lists("const std::initializer_list<int> n = {1};\nconst auto f = [] { return 1; };\n") == []
+    )
     assert deduced_lists("auto f() -> int { return 1; }\nfor (const auto& x : {1, 2}) {}\n") == []
     assert found_for_the_card(deduced_lists) == []
 

@@ -199,7 +199,8 @@ TEST_P(CrossCopiesThatEnd, AreMadeByTheOwner) {
     if (!refuse(communicator)) return communicator.fail("no filter here");
     std::uint64_t word = 0;
     if (communicator.rank() == 0)
-      require(os::cross_read(communicator.control().pid(1), &word, reinterpret_cast<std::uintptr_t>(&word), 8) == EPERM,
+      require(os::cross_read(communicator.control().pid(1), &word, reinterpret_cast<std::uintptr_t>(&word),
+                             8) == EPERM,
               "is refused");
     use(communicator);
     communicator.barrier();

@@ -665,7 +665,8 @@ class NumberTrials {
     const bool message = row_of(operation).receives == Part::others_block;
     void* const receive = message && ranks_.rank() == 0 ? send : receive_.data();
     const std::size_t count = reduces(operation) ? bytes / sum_.element_bytes : bytes;
-    with_call_of(operation, false, [&, count](auto made) { made(ranks_, send, receive, count, sum_, 0, spec); });
+    with_call_of(operation, false,
+                 [&, count](auto made) { made(ranks_, send, receive, count, sum_, 0, spec); });
   }
 
   void room(std::size_t send, std::size_t receive) {

@@ -82,7 +82,8 @@ void ProcessGroup::Watcher::serve_if_wanted() {
   try {
     server_ = start_quiet_thread([this] { control_.desk().serve(rank_, stop_); });
   } catch (const std::system_error& error) {
-    const std::string reason = std::string("could start no thread that hands its memory out: ") + error.what();
+    const std::string reason =
+        std::string("could start no thread that hands its memory out: ") + error.what();
     control_.break_group(rank_, reason.c_str());
   }
 }

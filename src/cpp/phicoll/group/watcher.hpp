@@ -34,7 +34,8 @@ class ProcessGroup::Watcher {
   std::atomic<bool> stop_{false};
   std::atomic<std::uint32_t> alive_{0};  // 1 once the thread holds this rank's sign of life
   std::thread thread_;
-  std::thread server_;  // of this rank's memory at the copy desk; thread_ starts it once a rank has come there
+  std::thread
+      server_;  // of this rank's memory at the copy desk; thread_ starts it once a rank has come there
 };
 
 }  // namespace phicoll

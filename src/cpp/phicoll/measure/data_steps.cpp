@@ -35,8 +35,9 @@ void with_call(Communicator& of, const MessageBuffers& buffers, bool prepared, U
       });
     });
   if (!work.vector)
-    return with_call_of(work.operation, work.exclusive,
-                        [&, count](auto call) { use([=] { call(*c, send, receive, count, op, 0, nullptr); }); });
+    return with_call_of(work.operation, work.exclusive, [&, count](auto call) {
+      use([=] { call(*c, send, receive, count, op, 0, nullptr); });
+    });
   // All counts are equal and the blocks lie side by side. The arrays are built once, as a program would keep them from call
   // to call.
   const std::vector<std::size_t> counts(static_cast<std::size_t>(of.size()), count);
