@@ -109,7 +109,7 @@ void run_calls(const Seat& seat, const Step& step, MessageBuffers& buffers, Call
 void run_data_step(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers,
                    bool prepared, RankReport& report) {
   with_call(communicator, buffers, prepared,
-            [&](auto call) { run_calls(seat, step, buffers, call, report); });
+            [&](auto made) { run_calls(seat, step, buffers, made, report); });
 }
 
 void run_hand_step(const Seat& seat, const Step& step, unsigned char* memory, MessageBuffers& buffers,
