@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -1013,6 +1014,38 @@ TEST_P(Messages, RanksThatAllReceiveAreToldOfIt) {
     EXPECT_NE(told.find("waits for a message from rank"), std::string::npos) << told;
     EXPECT_NE(told.find("with tag 40"), std::string::npos) << told;
     EXPECT_NE(told.find("with tag 41"), std::string::npos) << told;
+  });
+}
+
+TEST_P(Messages, ARankThatOnlyLooksForWhatCannotComeIsToldOfIt) {
+  const std::string told = end_of(GetParam(), 2, [](Communicator& communicator) {
+    char byte;
+    const auto receive =
+        communicator.begin_receive(&byte, 1, 1 - communicator.rank(), 70 + communicator.rank());
+    if (communicator.rank() == 1) communicator.wait(*receive);
+    while (!communicator.test(*receive)) continue;
+  });
+  EXPECT_NE(told.find("waits for a message from rank 1 with tag 70"), std::string::npos) << told;
+  EXPECT_NE(told.find("waits for a message from rank 0 with tag 71"), std::string::npos) << told;
+}
+
+// Nobody knows that it sends something in the end, but it does more than to look.
+TEST_P(Messages, ARankThatWorksBetweenItsLooksIsNotTakenToWait) {
+  if (std::getenv("PHICOLL_TEST_LONG") == nullptr) GTEST_SKIP() << "takes ten seconds";
+  run(2, [](Communicator& communicator) {
+    char byte = 0;
+    if (communicator.rank() == 1) {
+      communicator.receive(&byte, 1, 0);
+      return communicator.send(&byte, 1, 0);
+    }
+    const auto receive = communicator.begin_receive(&byte, 1, 1);
+    const std::int64_t end = os::now_ns() + 10 * second_ns;
+    while (os::now_ns() < end) {
+      EXPECT_FALSE(communicator.test(*receive));
+      for (const std::int64_t worked = os::now_ns() + 1000; os::now_ns() < worked;) continue;
+    }
+    communicator.send(&byte, 1, 1);
+    communicator.wait(*receive);
   });
 }
 

@@ -1,5 +1,7 @@
 // shmem.h in C++: overloads, complex numbers, and the team world's communicator.
 #include <complex>
+#include <functional>
+#include <vector>
 
 #include "check.h"
 #include "phicoll/collectives/operators/operators.hpp"
@@ -55,6 +57,47 @@ void test_communicator() {
   shmem_barrier_all();
 }
 
+// What PE 0 has begun by phicoll's own calls goes on while it looks at its memory, or waits for it. PE 1 tells it of the end.
+void test_progress() {
+  static long flag, lock;
+  static const std::vector<char> sent(3200000, 7);
+  static std::vector<char> got(sent.size());
+  phicoll::Communicator& comm = phicoll::shmem::communicator();
+  const int excluded = 0;
+  std::size_t place = 0;
+  long way = 0;
+  const std::vector<std::function<bool()>> looks = {
+      [&] { return shmem_test(&flag, SHMEM_CMP_EQ, way) != 0; },
+      [&] { return shmem_test_all(&flag, 1, &excluded, SHMEM_CMP_EQ, way) != 0; },
+      [&] { return shmem_test_any(&flag, 1, &excluded, SHMEM_CMP_EQ, way) == 0; },
+      [&] { return shmem_test_some(&flag, 1, &place, &excluded, SHMEM_CMP_EQ, way) == 1; },
+      [&] { return shmem_test_all_vector(&flag, 1, &excluded, SHMEM_CMP_EQ, &way) != 0; },
+      [&] {
+        shmem_wait_until(&flag, SHMEM_CMP_EQ, way);
+        return true;
+      },
+      [&] { return shmem_test_lock(&lock) == 0; },
+  };
+  for (const auto& look : looks) {
+    ++way;
+    const bool locks = &look == &looks.back();
+    if (me == 1 && locks) shmem_set_lock(&lock);
+    shmem_barrier_all();
+    if (me == 0) {
+      const auto request = comm.begin_send(sent.data(), sent.size(), 1);
+      while (!look()) continue;
+      comm.wait(*request);
+      if (locks) shmem_clear_lock(&lock);
+    } else if (me == 1) {
+      comm.receive(got.data(), got.size(), 0);
+      CHECK(got == sent);
+      shmem_p(&flag, way, 0);
+      if (locks) shmem_clear_lock(&lock);
+    }
+  }
+  shmem_barrier_all();
+}
+
 }  // namespace
 
 int main() {
@@ -71,6 +114,7 @@ int main() {
   test_atomics<long long>(ctx);
   test_complex();
   test_communicator();
+  if (n > 1) test_progress();
   static uint64_t signal;
   shmem_signal_add(ctx, &signal, 1, next);
   CHECK(shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, 1) == 1);

@@ -150,7 +150,9 @@ void Communicator::Mailbox::meet_messages() {
 void Communicator::look() {
   check_process();
   if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
-  memory_.work->look(nullptr, true);
+  const bool moved = memory_.work->look(nullptr);
+  const WaitNote anything = {WaitNote::Kind::receive, any_source, any_tag, 0};
+  memory_.work->end_look(moved, [&] { return RankWork::Looked{*memory_.control, rank_, anything}; });
 }
 
 void Communicator::set_progress(void (*progress)()) {
@@ -220,7 +222,11 @@ void Communicator::begin_first(const std::shared_ptr<CollectiveRequest>& request
 bool Communicator::test(CollectiveRequest& request) {
   if (!request.done) {
     check_process();
-    memory_.work->look(nullptr, true);
+    RankWork& work = *memory_.work;
+    work.begin_look();
+    const bool moved = work.look(nullptr);
+    const WaitNote call = {WaitNote::Kind::nonblocking, any_source, any_tag, 0};
+    work.end_look(moved || request.done, [&] { return RankWork::Looked{*memory_.control, rank_, call}; });
     if (!request.done) return false;
   }
   if (nonblocking_) nonblocking_->wait(request);  // for its error

@@ -295,6 +295,7 @@ Envelope Communicator::carry_out(const Transfer& wanted) {
 std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
   const auto transfer = std::make_shared<Transfer>(std::move(wanted));
   if (!transfer->done) {
+    go_on_in_passing();
     transfer->peer_in_group = memory_.control->root_rank(transfer->peer);
     on_messages([&](Messages& own) { own.endpoint.begin(own.port, transfer); });
   }
@@ -304,6 +305,7 @@ std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
 void Communicator::finish(Transfer& transfer) {
   if (transfer.done) return;
   Messages& own = messages();
+  go_on_in_passing();
   const Messages::Hold hold(own);
   const auto take_back = [&] {  // its memory may be the caller's frame
     own.endpoint.take_back(transfer);
@@ -435,11 +437,18 @@ std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, std:
 
 bool Communicator::test(const Transfer& transfer) {
   if (!transfer.done) {
-    const Ongoing* const own = on_messages([](Messages& messages) {
-      messages.endpoint.progress(messages.port);
+    RankWork& work = *memory_.work;
+    work.begin_look();
+    bool moved = false;
+    const Ongoing* const own = on_messages([&](Messages& messages) {
+      moved = messages.endpoint.progress(messages.port);
       return &messages;
     });
-    memory_.work->look(own, !transfer.done);
+    moved = work.look(own) || moved;
+    work.end_look(moved || transfer.done, [&] {
+      const auto kind = transfer.sends ? WaitNote::Kind::send : WaitNote::Kind::receive;
+      return RankWork::Looked{*memory_.control, rank_, WaitNote{kind, transfer.peer, transfer.tag, 0}};
+    });
   }
   // Looking may have ended it, and another thread of the rank may end it at any time.
   const bool done = transfer.done;
@@ -464,6 +473,7 @@ std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Begun>>& be
   };
   if (any()) return found;
   Messages& own = messages();
+  go_on_in_passing();
   try {
     const Messages::Hold hold(own);
     own.endpoint.tell_of_requests();
@@ -495,6 +505,11 @@ bool Communicator::find(Envelope* found, int source, int tag, bool waits, bool h
     *found = from_none();
     return true;
   }
+  RankWork& work = *memory_.work;
+  if (waits)
+    go_on_in_passing();
+  else
+    work.begin_look();
   const Ongoing* looked_at = nullptr;
   const bool any = on_messages([&](Messages& own) {
     looked_at = &own;
@@ -504,7 +519,11 @@ bool Communicator::find(Envelope* found, int source, int tag, bool waits, bool h
     if (seen != nullptr) *found = *seen;
     return seen != nullptr;
   });
-  if (!waits) memory_.work->look(looked_at, !any);
+  if (waits) return any;
+  const bool moved = work.look(looked_at);
+  work.end_look(moved || any, [&] {
+    return RankWork::Looked{*memory_.control, rank_, WaitNote{WaitNote::Kind::receive, source, tag, 0}};
+  });
   return any;
 }
 

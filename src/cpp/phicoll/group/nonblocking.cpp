@@ -400,7 +400,7 @@ void Nonblocking::put_in_queue(const Shared& request) {
 // comes between its stores and its first look. `again_`, if any, is first_.
 void Nonblocking::begin(const Shared& request) {
   CollectiveRequest* const one = request.get();
-  if (__builtin_expect(work_.has_several_communicators() || one != again_, 0)) return begin_anew(request);
+  if (__builtin_expect(work_.takes_care() || one != again_, 0)) return begin_anew(request);
   arch::prefetch_line_to_write(one->made.algorithm->first_line());
   follow_again(*one, start_again(one->made));
 }
@@ -456,6 +456,7 @@ void Nonblocking::rethrow(CollectiveRequest& request) {
 }
 
 void Nonblocking::begin_anew(const Shared& request) {
+  work_.stop_looking();
   std::vector<std::shared_ptr<void>> ended;  // let go of when others may come in again
   {
     const Hold own(*this);
@@ -515,9 +516,8 @@ void Nonblocking::complete_here(bool alone) {
 // itself.
 void Nonblocking::wait(CollectiveRequest& request) {
   if (!request.done) {
-    if (__builtin_expect(!work_.has_several_communicators() && in_place_ == &request &&
-                             stage_ == Stage::half && !request.kept,
-                         1))
+    if (__builtin_expect(
+            !work_.takes_care() && in_place_ == &request && stage_ == Stage::half && !request.kept, 1))
       return complete_in_place(request);
     wait_in_turn(request);
   }
@@ -525,6 +525,7 @@ void Nonblocking::wait(CollectiveRequest& request) {
 }
 
 void Nonblocking::wait_in_turn(CollectiveRequest& request) {
+  work_.stop_looking();
   stuck_.note.call = calls_.begun();
   if (const Hold own{*this, Hold::try_once}) {
     if (stage_ == Stage::half && first_.get() == &request)

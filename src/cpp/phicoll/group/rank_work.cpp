@@ -150,11 +150,29 @@ void RankWork::begin_communicator(Addressed& one) {
   const Hold list(*this);
   if (list) addressed_.push_back(&one);
   communicators_.fetch_add(1, std::memory_order_relaxed);
+  care_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void RankWork::end_communicator(Addressed& one) {
   take_from(addressed_, one);
   communicators_.fetch_sub(1, std::memory_order_relaxed);
+  care_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void RankWork::looked_for_long(const Looked& what) {
+  if (what.note.kind == WaitNote::Kind::receive && what.note.peer < 0)
+    looks_.end();
+  else
+    looks_.in_vain(what.control, what.rank, what.note);
+  count_mark();
+}
+
+// While there is a mark, all other calls come by stop_looking(), because something seems to have begun.
+void RankWork::count_mark() {
+  const bool now = looks_.is_marked();
+  if (has_mark_.exchange(now, std::memory_order_relaxed) == now) return;
+  begun_.fetch_add(now ? 1 : -1, std::memory_order_relaxed);
+  care_.fetch_add(now ? 1 : -1, std::memory_order_relaxed);
 }
 
 void RankWork::take_back(const Transfer& transfer) {

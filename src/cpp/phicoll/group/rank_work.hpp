@@ -3,6 +3,7 @@
 #include <atomic>
 #include <vector>
 
+#include "phicoll/memory/look_search.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/messages/transfer.hpp"
 #include "phicoll/os/home_process.hpp"
@@ -79,21 +80,44 @@ class RankWork final : public Background {
                                     : !one.listed_.load(std::memory_order_relaxed))
       put_on_list(one);
   }
-  /// To be called by a call that does not wait, and that has looked at `own` already, if that is not null: goes on with all
-  /// else. `vain`: the call found nothing, so a rank that looks for long takes in what has come, as one that waits does.
-  void look(const Ongoing* own, bool vain) {
-    if (__builtin_expect(begun_.load(std::memory_order_relaxed) > (own != nullptr && is_listed(*own) ? 1 : 0),
-                         0))
-      go_on_beside(own);
-    if (vain) looked_in_vain();
+  /// What a call looks for that does not wait.
+  struct Looked {
+    Control& control;
+    int rank;
+    WaitNote note;  ///< its peer by its number in the communicator
+  };
+  /// To be called by a call that does not wait: first of all.
+  void begin_look() { looks_.begin_look(); }
+  /// After it has looked at `own`, if that is not null: goes on with all else. Returns whether anything moved.
+  bool look(const Ongoing* own) {
+    const int besides = begun_.load(std::memory_order_relaxed) - (own != nullptr && is_listed(*own) ? 1 : 0);
+    return __builtin_expect(besides > 0, 0) && go_on_beside(own);
+  }
+  /// At its end; `what()` is what it looks for. A rank that looks in vain for long takes in what has come, as one that waits does,
+  /// and finds out that it looks for what cannot come.
+  template <class What>
+  void end_look(bool moved, const What& what) {
+    if (moved) return stop_looking();
+    const unsigned looks = vain_looks_.load(std::memory_order_relaxed) + 1;
+    vain_looks_.store(looks, std::memory_order_relaxed);
+    if (__builtin_expect(looks % looks_before_taking_in == 0, 0) && take_in()) return stop_looking();
+    if (__builtin_expect(looks % LookSearch::looks_a_gap == 0, 0)) looked_for_long(what());
   }
   bool has_several_communicators() const override {
     return communicators_.load(std::memory_order_relaxed) > 1;
   }
   /// How many communicators' work is listed.
   const std::atomic<int>& begun() const { return begun_; }
-  /// To be called by a call that may not have to wait, while something has begun.
+  /// Whether there may be other threads, or a mark that the next call must end: then calls do not take their shortest ways.
+  bool takes_care() const { return care_.load(std::memory_order_relaxed) > 0; }
+  /// To be called by a call that may do something while takes_care().
+  void stop_looking() {
+    looks_.end();
+    if (__builtin_expect(has_mark_.load(std::memory_order_relaxed), 0)) count_mark();
+  }
+  /// To be called by a call that may not have to wait, while something has begun or takes_care().
   void look_in_passing() {
+    stop_looking();
     const unsigned calls = calls_in_passing_.load(std::memory_order_relaxed) + 1;
     calls_in_passing_.store(calls, std::memory_order_relaxed);
     if (calls % calls_before_a_look == 0) go_on();
@@ -119,11 +143,8 @@ class RankWork final : public Background {
   void gather_listed();
   bool take_off(Ongoing& one);
   bool go_on_beside(const Ongoing* own);
-  void looked_in_vain() {
-    const unsigned looks = vain_looks_.load(std::memory_order_relaxed) + 1;
-    vain_looks_.store(looks, std::memory_order_relaxed);
-    if (__builtin_expect(looks % looks_before_taking_in == 0, 0)) take_in();
-  }
+  [[gnu::noinline]] void looked_for_long(const Looked& what);
+  void count_mark();
 
   static constexpr unsigned looks_before_taking_in = 256;
   static constexpr unsigned calls_before_a_look = 16;  // a look takes longer than a small call
@@ -137,7 +158,10 @@ class RankWork final : public Background {
   std::vector<Ongoing*> listed_;
   bool lost_ = false;                            // whether there are nulls in them
   std::atomic<Ongoing*> newly_listed_{nullptr};  // the last of those that are not in listed_ yet
-  std::atomic<int> begun_{0};                    // how many are in either
+  std::atomic<int> begun_{0};                    // how many are in either, and one for a mark
+  LookSearch looks_;
+  std::atomic<bool> has_mark_{false};  // counted in begun_ and care_
+  std::atomic<int> care_{-1};          // communicators beside one, and one for a mark
   std::atomic<Progress> progress_{nullptr};
   std::atomic<int> communicators_{0};
   std::atomic<unsigned> vain_looks_{0};  // threads may lose some of each other's, and of the next

@@ -99,8 +99,17 @@ bool look_for(const void* place, std::uint64_t value, std::uint64_t mask, Condit
   return false;
 }
 
-/// Whether a thread beside the ranks' own may make calls. If ranks are threads, two more threads wait for them: the
-/// group's creator and the main thread.
+}  // namespace
+
+void tell_of_a_wait() {
+  if (const WaitHook hook = wait_hook.load(std::memory_order_acquire)) hook();
+}
+
+void set_threads_hook(ThreadsHook hook) {
+  threads_hook.store(hook, std::memory_order_release);
+}
+
+// If ranks are threads, two more threads wait for them: the group's creator and the main thread.
 bool has_further_threads(const Control& group) {
   const ThreadsHook hook = threads_hook.load(std::memory_order_acquire);
   if (hook == nullptr) return false;
@@ -110,14 +119,8 @@ bool has_further_threads(const Control& group) {
   return hook() > present;
 }
 
-}  // namespace
-
-void tell_of_a_wait() {
-  if (const WaitHook hook = wait_hook.load(std::memory_order_acquire)) hook();
-}
-
-void set_threads_hook(ThreadsHook hook) {
-  threads_hook.store(hook, std::memory_order_release);
+bool has_interpreter() {
+  return threads_hook.load(std::memory_order_acquire) != nullptr;
 }
 
 void set_interrupt_hook(InterruptHook hook) {
@@ -345,7 +348,10 @@ bool NativePort::check_alive(Patience& patience, bool in_call) const {
   if (in_call && (waited < threads_counted_ns || others_may_end_it())) {
     patience.end_mark();
   } else if (in_call) {
-    if (patience.mark_ == nullptr) patience.mark_ = &control_->root().wait_mark(control_->root_rank(rank_));
+    if (patience.mark_ == nullptr) {
+      patience.mark_ = &control_->root().wait_mark(control_->root_rank(rank_));
+      patience.mark_->end();  // that of looks before, or of a wait whose operator makes this one
+    }
     WaitNote note;
     static const WaitedRequests none;
     if (stuck_ != nullptr) {

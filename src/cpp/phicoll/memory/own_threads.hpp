@@ -13,4 +13,10 @@ void tell_of_a_wait();
 using ThreadsHook = int (*)();
 void set_threads_hook(ThreadsHook hook);
 
+class Control;
+/// Whether a thread beside the ranks' own may make calls of the library.
+bool has_further_threads(const Control& group);
+/// Whether an interpreter makes the calls.
+bool has_interpreter();
+
 }  // namespace phicoll

@@ -13,6 +13,8 @@
 //  2. A rank stored what it sent before T before its mark, with release. A rank that saw the mark, with acquire, could
 //     have seen the message too, and so could every other rank from then on (all machines here are multi-copy atomic).
 //  3. Of the two looks, the second began after T. It saw all messages that there are, and did not end the wait.
+//
+// A rank that makes no call that waits, but looks again and again, sets a mark likewise: look_search.hpp.
 
 #include <cstddef>
 #include <cstdint>
