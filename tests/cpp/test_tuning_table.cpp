@@ -95,9 +95,10 @@ TEST(TuningTable, ReadsWhatTheFormatHas) {
   const TuningRow& row = table.rows()[0];
   EXPECT_EQ(row.operation, Operation::allreduce);
   EXPECT_EQ(row.line, 7);
-  EXPECT_EQ(row.from, 4096u);
-  EXPECT_TRUE(row.sharing());
-  EXPECT_EQ(row.spec.name, "sliced");
+  EXPECT_EQ(row.from.text(), "4096");
+  EXPECT_EQ(row.group.sharing, RowGroup::Cpus::shared);
+  EXPECT_EQ(row.spec(Shape::unknown(8)).name, "sliced");
+  EXPECT_EQ(row.why, "measured gain 1.2");
   EXPECT_EQ(TuningTable::parse(table.text(), "again").text(), table.text());
   EXPECT_EQ(TuningTable::parse(table.text(), "again").digest(), table.digest());
   EXPECT_EQ(table.digest().size(), 16u);
@@ -146,7 +147,7 @@ TEST(TuningTable, FindsTheNearestGroupWithTheSameSharing) {
                                                    "allreduce threads 64/2 100 one-shot\n",
                                                "t");
   const auto find = [&](int ranks, int cpus, bool sharing, std::size_t bytes) {
-    return table.find(Operation::allreduce, TuningMode::threads, ranks, cpus, sharing, bytes);
+    return table.find(Shape::unknown(ranks, sharing), allreduce(bytes), TuningMode::threads, cpus);
   };
   EXPECT_TRUE(find(8, 8, false, 999).exact);
   EXPECT_EQ(find(8, 8, false, 999).row->line, 3);
@@ -162,7 +163,64 @@ TEST(TuningTable, FindsTheNearestGroupWithTheSameSharing) {
   EXPECT_EQ(find(64, 2, true, 99).row, nullptr);
   EXPECT_EQ(find(64, 2, true, 99).most, 99u);
   EXPECT_EQ(find(64, 2, true, 99).ranks, 64);
-  EXPECT_EQ(table.find(Operation::allreduce, TuningMode::processes, 2, 8, false, 8).ranks, 0);
+  EXPECT_EQ(table.find(Shape::unknown(2), allreduce(8), TuningMode::processes, 8).ranks, 0);
+}
+
+TEST(TuningTable, ReadsRulesAndWhatTheySay) {
+  const auto refused = [](const std::string& row, const std::vector<std::string>& said) {
+    expect_refused(head + row + "\n", said);
+  };
+  refused("allreduce any 2-/3 0 one-shot", {"t.tuning:2: '2-/3'", "*/any+counts"});
+  refused("allreduce any 9-8/own 0 one-shot", {"'9-8/own'"});
+  refused("allreduce any */own+partz 0 one-shot", {"condition 'partz'", "nearest: parts"});
+  refused("allreduce any */own rotat one-shot", {"from 'rotat' bytes", "nearest: rotate"});
+  refused("allreduce any */own 2*(cell one-shot", {"from '2*(cell' bytes", "such as 2*cell"});
+  refused("allreduce any */own near-copy one-shot", {"'near-copy'"});
+  refused("allreduce any */own 0 one-shot:cell={cel}", {"number 'cel' in 'cel'", "nearest: cell"});
+  refused("allreduce any */own in-place dirct={direct}", {"'dirct={direct}'", "direct={direct}:far=copied"});
+  refused("allreduce any 2/2 in-place direct={direct}", {"'2/2' in place", "a rule such as 2/own"});
+  refused("allreduce any */own 0 one-shot\nallreduce any */own 0 sliced", {"t.tuning:3: a second row"});
+  const TuningTable table =
+      TuningTable::parse(head +
+                             "allreduce any 2-4/own+parts max(4096,2*cell/ranks)+1 "
+                             "one-shot:cell={cell/2}:cells={ring/(cell/2)}  # far\n"
+                             "allreduce any */any in-place direct={2*direct}:far=copied\n",
+                         "t");
+  EXPECT_EQ(TuningTable::parse(table.text(), "again").text(), table.text());
+  const TuningRow& row = table.rows()[0];
+  const Expression::Value from = row.from.of(HostNumbers(), 3, Expression::Round::up);
+  EXPECT_EQ(from.value, 43692u) << "a third of 128 KB, rounded up, and one more";
+  EXPECT_STREQ(from.number->name, "cell");
+  EXPECT_EQ(row.spec(Shape::unknown(3)).text().find("one-shot:cell=32768:cells=64"), 0u);
+  EXPECT_EQ(table.rows()[1].values(Shape::unknown(3))[0].second, "2097152");
+}
+
+// Rules serve where nothing was measured; of those for a group the first that can serve the call.
+TEST(Automatic, ATablesOwnRulesComeBeforeTheBuiltInOnes) {
+  const std::string text = head +
+                           "allreduce threads 8/2 0 one-shot:cell=4096\n"
+                           "allreduce any 3-/own 0 bruck\n"
+                           "allreduce any 3-/own 2*cell auto\n"
+                           "allreduce any */any 0 sliced\n"
+                           "broadcast any */own in-place direct=4096\n";
+  const Shape shape = tuned(Shape::unknown(4), text);
+  CallFacts facts = allreduce(8);
+  const AlgorithmChoice small = automatic_choice(shape, facts);
+  EXPECT_EQ(small.spec.name, "bruck");
+  EXPECT_EQ(small.why, "tuned: t.tuning, line 3");
+  EXPECT_EQ(small.most, 131071u);
+  EXPECT_EQ(small.numbers, "cell=65536");
+  EXPECT_NE(automatic_choice(shape, allreduce(1 << 20)).why.find("by rule, as t.tuning, line 4"),
+            std::string::npos);
+  facts.commutative = false;
+  EXPECT_EQ(automatic_choice(shape, facts).spec.name, "sliced") << "the first rules that can serve the call";
+  EXPECT_EQ(automatic_choice(tuned(Shape::unknown(2), text), allreduce(8)).spec.name, "sliced");
+  EXPECT_EQ(automatic_choice(tuned(Shape::unknown(4, true), text), allreduce(8)).spec.name, "one-shot")
+      << "measured";
+  facts = CallFacts();
+  facts.operation = Operation::broadcast;
+  EXPECT_NE(automatic_choice(shape, facts).spec.text().find("direct=4096:far=direct"), std::string::npos)
+      << automatic_choice(shape, facts).spec.text();
 }
 
 TEST(Automatic, TakesTheRowAndSaysSo) {

@@ -7,6 +7,7 @@
 #include "bindings/register.hpp"
 #include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/choosing/choose.hpp"
+#include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
@@ -21,6 +22,7 @@
 #include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
+#include "phicoll/support/digits.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -32,10 +34,18 @@ py::dict table_dict(const TuningTable& table) {
     py::dict one;
     one["operation"] = to_string(row.operation);
     one["mode"] = to_string(row.mode);
-    one["ranks"] = row.ranks;
-    one["cpus"] = row.cpus;
-    one["from_bytes"] = row.from;
+    // Of a rule "9-64", "own+parts" and "2*cell".
+    const std::string group = row.group.text(), from = row.in_place ? "in-place" : row.from.text();
+    const std::size_t slash = group.find('/');
+    const auto number_or_text = [](const std::string& text) {
+      const long long number = whole_number(text, std::int64_t{1} << 47);
+      return number < 0 ? py::object(py::cast(text)) : py::object(py::cast(number));
+    };
+    one["ranks"] = number_or_text(group.substr(0, slash));
+    one["cpus"] = number_or_text(group.substr(slash + 1));
+    one["from_bytes"] = number_or_text(from);
     one["spec"] = row.given;
+    one["comment"] = row.why;
     one["line"] = row.line;
     rows.append(one);
   }
@@ -88,6 +98,7 @@ py::dict choice_dict(const AlgorithmChoice& choice, const Shape& shape, const Ca
   for (const auto& value : effective.values) values[py::str(value.first)] = value.second;
   found["parameters"] = values;
   found["why"] = choice.why;
+  found["line"] = choice.line;
   found["numbers"] = choice.numbers;
   found["tuned"] = !choice.given.empty();
   found["from_bytes"] = choice.least;
@@ -197,6 +208,7 @@ void register_tuning(py::module_& module) {
     }
     return numbers_dict(found);
   });
+  module.def("default_rules", [] { return table_dict(default_rules()); });
   module.def(
       "tuning_table", [](const std::string& path) { return table_dict(TuningTable::read(path)); },
       py::arg("path"));

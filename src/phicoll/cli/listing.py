@@ -1,13 +1,15 @@
-"""``phicoll list``: the algorithms and the simulated machines."""
+"""``phicoll list``: the algorithms, the simulated machines and the rules of ``auto``."""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
+from dataclasses import asdict
 
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.registry import Algorithm, algorithm_sets, algorithms
+from phicoll.registry.algorithms import check_operation
 from phicoll.registry.machines import load_machine, machines
 
 __all__ = ["add"]
@@ -19,10 +21,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="barrier",
         metavar="WHAT",
-        help="an operation, machines, or machine NAME",
+        help="an operation, machines, machine NAME, or rules [OPERATION]",
     )
     parser.add_argument(
-        "name", nargs="?", help="after machine: a shipped machine or a file, optionally with changes"
+        "name",
+        nargs="?",
+        help="after machine: a shipped machine or a file, optionally with changes; after rules: an operation",
     )
     parser.add_argument(
         "--origin", choices=("paper", "phicoll", "reference"), help="list only algorithms of this origin"
@@ -34,6 +38,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.operation in ("machine", "machines"):
         return list_machines(arguments)
+    if arguments.operation == "rules":
+        return list_rules(arguments)
     if arguments.name is not None:
         raise ArgumentError("list", f"{arguments.name!r} after {arguments.operation!r}", "one thing to list")
     found = [a for a in algorithms(arguments.operation) if arguments.origin in (None, a.origin)]
@@ -67,6 +73,21 @@ def list_machines(arguments: argparse.Namespace) -> int:
                 f"{m.name:<22} {m.cores:>3} cores, {m.contexts:>3} contexts  {m.summary}" for m in machines()
             )
         )
+    return 0
+
+
+def list_rules(arguments: argparse.Namespace) -> int:
+    """What ``auto`` takes where no table says anything, a row each with its line and reason."""
+    if arguments.origin is not None:
+        raise ArgumentError("origin", repr(arguments.origin), "nothing: rules have none")
+    from phicoll.models.tuning import default_rules
+
+    operation = None if arguments.name is None else check_operation(arguments.name)
+    rules = [row for row in default_rules().rows if operation in (None, row.operation)]
+    if arguments.json:
+        put_json([asdict(row) for row in rules])
+    else:
+        put("\n".join(f"{row.line:>4}  {row}" for row in rules))
     return 0
 
 

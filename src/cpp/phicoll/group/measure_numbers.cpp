@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "phicoll/collectives/choosing/choose.hpp"
-#include "phicoll/collectives/choosing/rules.hpp"
+#include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/calibration.hpp"
@@ -327,7 +327,7 @@ class NumberTrials {
 
   // The best copy in the state in which the CPUs are.
   void copies(bool far) {
-    const std::string middle = exchange(numbers_.cell, numbers_.ring);
+    const std::string middle = way(border(&H::rotate, Operation::allgather).second, numbers_);
     const auto choose_way = [&](std::int64_t H::*number, std::int64_t H::*other) {
       choose_copy(number, {4 * kb, 32 * kb, 256 * kb}, copy_ways(true), [&](std::int64_t way) {
         HostNumbers trial = numbers_;
@@ -347,13 +347,13 @@ class NumberTrials {
     choose_copy(&H::take_copy, {32 * kb, 64 * kb, 256 * kb}, copy_ways(false), [&](std::int64_t way) {
       HostNumbers trial = numbers_;
       trial.take_copy = way;
-      return Trial{Operation::allgather, rules::two_cells(), trial};
+      return Trial{Operation::allgather, swapping(), trial};
     });
     // Each rank's own block, and what it stores where it has read.
     choose_copy(&H::few_copy, {4 * kb, 8 * kb}, copy_ways(false), [&](std::int64_t way) {
       HostNumbers trial = numbers_;
       trial.few_copy = way;
-      return Trial{Operation::allgather, rules::two_cells(), trial};
+      return Trial{Operation::allgather, swapping(), trial};
     });
   }
   /// The ways to copy that this CPU has.
@@ -391,13 +391,15 @@ class NumberTrials {
     return true;
   }
 
+  // A cell's and a ring's sizes decide how exchanges rotate through them.
   void cells() {
     const auto with = [&](std::int64_t H::*number, const Sizes& of, const std::vector<std::int64_t>& values) {
       measure(number, [&] {
         return choose(number, of, values, [&](std::int64_t value) {
           HostNumbers trial = numbers_;
           trial.*number = value;
-          return Trial{Operation::allgather, exchange(trial.cell, trial.ring), numbers_};
+          return Trial{Operation::allgather, way(border(&H::rotate, Operation::allgather).second, trial),
+                       numbers_};
         });
       });
     };
@@ -407,17 +409,12 @@ class NumberTrials {
 
   void sizes() {
     using O = Operation;
-    const std::string middle = exchange(numbers_.cell, numbers_.ring);
-    const std::string wide = exchange(numbers_.wide_cell, numbers_.ring / 2);
-    cut(&H::rotate, O::allgather, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "one-shot", middle);
-    const std::string pass = of(O::broadcast, "ring:cell=", numbers_.cell / 2, numbers_.ring);
-    cut(&H::pass_rotate, O::broadcast, {16 * kb, 32 * kb, 64 * kb, 128 * kb}, "ring", pass);
-    cut(&H::pass_wide, O::broadcast, {256 * kb, 512 * kb, 1024 * kb}, pass,
-        of(O::broadcast, "ring:cell=", numbers_.cell, 2 * numbers_.ring));
-    cut(&H::pair_wide, O::allgather, {128 * kb, 256 * kb, 512 * kb, 1024 * kb}, rules::two_cells(), wide);
+    cut(&H::rotate, O::allgather, {8 * kb, 16 * kb, 32 * kb, 64 * kb});
+    cut(&H::pass_rotate, O::broadcast, {16 * kb, 32 * kb, 64 * kb, 128 * kb});
+    cut(&H::pass_wide, O::broadcast, {256 * kb, 512 * kb, 1024 * kb});
+    cut(&H::pair_wide, O::allgather, {128 * kb, 256 * kb, 512 * kb, 1024 * kb});
     // Not to 1 MB: from there on ranks try both.
-    cut(&H::slice, O::allreduce, {128 * kb, 256 * kb, 512 * kb}, rules::two_cells(),
-        of(O::allreduce, "sliced:chunk=", numbers_.wide_cell, numbers_.ring));
+    cut(&H::slice, O::allreduce, {128 * kb, 256 * kb, 512 * kb});
   }
 
   // Data in the group's heap: copied, or read where it lies.
@@ -425,7 +422,7 @@ class NumberTrials {
     if (over()) return;
     reached_ = static_cast<unsigned char*>(heap(most_reached));
     if (reached_ == nullptr) return;
-    const std::string copied = rules::two_cells();
+    const std::string copied = swapping();
     cut(&H::direct, Operation::allgather, {256 * kb, 512 * kb, 1024 * kb, 2048 * kb}, copied,
         copied + ":direct=1:far=copied");
     ranks_.release(reached_);
@@ -444,40 +441,46 @@ class NumberTrials {
     return nullptr;
   }
 
-  void single_copies() {
-    cut(&H::single, Operation::gather, {2048 * kb, 4096 * kb},
-        of(Operation::gather, "mailbox:cell=", numbers_.cell, numbers_.ring), "single-copy");
-  }
+  void single_copies() { cut(&H::single, Operation::gather, {2048 * kb, 4096 * kb}); }
 
   // What is measured by all ranks, some of which share a CPU. What decides most comes first.
   void shared_sizes() {
     using O = Operation;
-    const auto middle = [&](O operation, const char* beginning) {
-      return of(operation, beginning, numbers_.shared_cell, numbers_.ring / 4);
-    };
-    const std::string combine = middle(O::allreduce, "one-shot:cell=");
-    const std::string slices = of(O::allreduce, "sliced:chunk=", numbers_.shared_wide_cell, numbers_.ring);
-    cut(&H::shared_exchange, O::allgather, {8 * kb, 16 * kb, 32 * kb}, "one-shot",
-        of(O::allgather, "one-shot:cell=", numbers_.shared_wide_cell, numbers_.ring / 4));
+    cut(&H::shared_exchange, O::allgather, {8 * kb, 16 * kb, 32 * kb});
     if (what_.sizes == H::few) {
-      cut(&H::shared_combine, O::allreduce, {4 * kb, 8 * kb, 16 * kb}, "one-shot", combine);
-      cut(&H::shared_slice, O::allreduce, {16 * kb, 32 * kb, 64 * kb}, combine, slices);
+      cut(&H::shared_combine, O::allreduce, {4 * kb, 8 * kb, 16 * kb});
+      cut(&H::shared_slice, O::allreduce, {16 * kb, 32 * kb, 64 * kb});
     } else if (what_.sizes == H::many) {
-      const std::string levels = "hierarchical:group=cpu";
-      const std::string large = "hierarchical:group=cpu:piece=131072:pieces=4";
-      cut(&H::shared_levels, O::allreduce, {1 * kb, 2 * kb, 4 * kb}, "one-shot", levels);
-      cut(&H::shared_levels_wide, O::allreduce, {32 * kb, 64 * kb, 128 * kb}, levels, large);
-      cut(&H::shared_reduce, O::reduce, {256, 1 * kb, 4 * kb}, "mailbox:cell=960:cells=256",
-          "hierarchical:group=cpu:piece=8192:pieces=64");
+      cut(&H::shared_levels, O::allreduce, {1 * kb, 2 * kb, 4 * kb});
+      cut(&H::shared_levels_wide, O::allreduce, {32 * kb, 64 * kb, 128 * kb});
+      cut(&H::shared_reduce, O::reduce, {256, 1 * kb, 4 * kb});
     }
-    cut(&H::shared_pieces, O::alltoall, {1 * kb, 2 * kb, 4 * kb}, "one-shot",
-        middle(O::alltoall, "one-shot:cell="));
-    cut(&H::shared_rotate, O::gather, {16 * kb, 32 * kb, 64 * kb}, "mailbox",
-        middle(O::gather, "mailbox:cell="));
-    cut(&H::shared_pass, O::broadcast, {2 * kb, 4 * kb, 8 * kb}, "ring:cell=960:cells=2048", "ring");
-    cut(&H::shared_send, O::scatter, {4 * kb, 8 * kb, 16 * kb}, "mailbox:cell=4096:cells=1024", "mailbox");
+    cut(&H::shared_pieces, O::alltoall, {1 * kb, 2 * kb, 4 * kb});
+    cut(&H::shared_rotate, O::gather, {16 * kb, 32 * kb, 64 * kb});
+    cut(&H::shared_pass, O::broadcast, {2 * kb, 4 * kb, 8 * kb});
+    cut(&H::shared_send, O::scatter, {4 * kb, 8 * kb, 16 * kb});
   }
 
+  using Border = std::pair<const TuningRow*, const TuningRow*>;
+  /// The rules on both sides of where an operation turns by a number.
+  static Border border(std::int64_t H::*number, Operation operation) {
+    for (const HostNumberField& field : host_number_fields)
+      if (field.value == number) return default_rules().border(operation, field);
+    return {nullptr, nullptr};
+  }
+  /// A rule's algorithm for these ranks by such numbers.
+  std::string way(const TuningRow* row, const H& numbers) const {
+    Shape shape = ranks_.shape();
+    shape.set_host(numbers);
+    return row->expanded(shape);
+  }
+  /// How two ranks exchange blocks below the largest ones.
+  std::string swapping() const { return way(border(&H::pair_wide, Operation::allgather).first, numbers_); }
+  /// Moves the number over those sizes at which the rule on its other side is clearly faster.
+  void cut(std::int64_t H::*number, Operation operation, const Sizes& of) {
+    const Border rules = border(number, operation);
+    cut(number, operation, of, way(rules.first, numbers_), way(rules.second, numbers_));
+  }
   /// Moves the number over those sizes at which the way on the other side is clearly faster.
   void cut(std::int64_t H::*number, Operation operation, const Sizes& of, const std::string& below,
            const std::string& above) {
@@ -519,12 +522,6 @@ class NumberTrials {
     return whole;
   }
 
-  static std::string of(Operation operation, const char* beginning, std::int64_t cell, std::int64_t ring) {
-    return with_cells(operation, beginning, static_cast<std::size_t>(cell), static_cast<std::size_t>(ring));
-  }
-  static std::string exchange(std::int64_t cell, std::int64_t ring) {
-    return of(Operation::allgather, "one-shot:cell=", cell, ring);
-  }
   static std::int64_t thousandths(std::int64_t ns, std::int64_t least) {
     return 1000 * ns / std::max<std::int64_t>(1, least);
   }

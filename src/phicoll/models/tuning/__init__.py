@@ -11,7 +11,7 @@ from phicoll.models.tuning.decision import Decision, Gain
 from phicoll.models.tuning.explain import Choice, why
 from phicoll.models.tuning.quick import Quick, tune_quick
 from phicoll.models.tuning.result import Tuned
-from phicoll.models.tuning.table import Row, Table, load_table
+from phicoll.models.tuning.table import Row, Table, default_rules, load_table
 from phicoll.models.tuning.tune import tune
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Table",
     "Tuned",
     "candidates",
+    "default_rules",
     "load_table",
     "tune",
     "tune_quick",

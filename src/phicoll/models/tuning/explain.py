@@ -21,7 +21,7 @@ from phicoll.measuring.sweeps import (
     refuse,
 )
 from phicoll.models.tuning.prediction import Predicted, model_of, predicted
-from phicoll.models.tuning.table import Table, as_table, tuning_text
+from phicoll.models.tuning.table import RULES, Table, as_table, tuning_text
 from phicoll.registry import REDUCTIONS, moves_data, short_spec
 from phicoll.registry.machines import Machine
 from phicoll.results.subject import size_text
@@ -60,8 +60,8 @@ class Choice:
         The sizes for which the same choice holds; ``to_bytes`` is None if there is no upper end.
     shared_bytes:
         Bytes of the group's shared memory that it uses.
-    rule, rule_reason:
-        What the built-in rules alone would choose, and why.
+    rule, rule_reason, rule_line:
+        What the built-in rules alone would choose, why, and the line that says so (``phicoll list rules``).
     prediction:
         A model's prediction for it; None if it is not modelled. ``no_prediction`` then says why.
     """
@@ -88,6 +88,7 @@ class Choice:
     shared_bytes: int
     rule: str
     rule_reason: str
+    rule_line: int
     table: Table | None
     prediction: Predicted | None
     no_prediction: str
@@ -132,6 +133,9 @@ class Choice:
             lines.append(f"  table       {self.table.name}, digest {self.table.digest}")
         if self.tuned or self.environment:
             lines.append(f"  rule        {short_spec(self.operation, self.rule)}: {self.rule_reason}")
+        lines.append(
+            f"  {'' if self.tuned or self.environment else 'rule':<11} {RULES}, line {self.rule_line}"
+        )
         lines.append(f"  model       {self.prediction or self.no_prediction}")
         return "\n".join(lines)
 
@@ -270,6 +274,7 @@ def why(
         shared_bytes=choice["shared_bytes"],
         rule=rule["spec"],
         rule_reason=rule["why"],
+        rule_line=rule["line"],
         table=None if found["table"] is None else as_table(found["table"]),
         prediction=prediction,
         no_prediction=reason,

@@ -17,23 +17,29 @@ from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import check_text
 from phicoll.foundations.files import replaced
 
-__all__ = ["Group", "Row", "Table", "load_table"]
+__all__ = ["Group", "Row", "Table", "default_rules", "load_table"]
 
 FIRST_LINE = "phicoll tuning 1"
 
+#: The built-in rules' name, which `phicoll list rules` prints.
+RULES = "defaults.tuning"
+
 #: Operation, mode, ranks and CPUs: the rows of one group replace each other.
-Group = tuple[str, str, int, int]
+Group = tuple[str, str, int | str, int | str]
 
 
 @dataclass(frozen=True)
 class Row:
-    """``spec`` applies from ``from_bytes`` of the count argument on. ``auto`` leaves it to the built-in rules."""
+    """``spec`` applies from ``from_bytes`` of the count argument on. ``auto`` leaves it to the built-in rules.
+
+    A rule has texts for numbers: ``"9-64"`` ranks, ``"own+parts"`` CPUs, from ``"2*cell"`` on (docs/tuning.md).
+    """
 
     operation: str
     mode: str
-    ranks: int
-    cpus: int
-    from_bytes: int
+    ranks: int | str
+    cpus: int | str
+    from_bytes: int | str
     spec: str
     comment: str = field(default="", compare=False)
     line: int = field(default=0, compare=False)
@@ -65,6 +71,11 @@ class Table:
 def load_table(path: str | os.PathLike[str]) -> Table:
     """Read a table. Raises an ArgumentError("tuning") that names the file, the line and what is allowed there."""
     return as_table(_core.tuning_table(tuning_text(path)))
+
+
+def default_rules() -> Table:
+    """What ``auto`` takes where no other table says anything, with the reasons."""
+    return as_table(_core.default_rules())
 
 
 def tuning_text(path: Any) -> str:
@@ -152,14 +163,10 @@ class TableFile:
                     raise ArgumentError(
                         "save", f"'{path}', a table of {name} {theirs!r}", f"one of {ours!r}, or a new file"
                     )
-            lines = [line.partition("#") for line in path.read_text().split("\n")]
-            comments = [comment.strip() for _, _, comment in lines]
-            entries = [entry.split() for entry, _, _ in lines]
+            entries = [line.partition("#")[0].split() for line in path.read_text().split("\n")]
             self.costs = {entry[1]: int(entry[2]) for entry in entries if entry[:1] == ["cost"]}
             self.numbers = {entry[1]: int(entry[2]) for entry in entries if entry[:1] == ["number"]}
-            self.kept = [
-                Row(*row.group, row.from_bytes, row.spec, comments[row.line - 1]) for row in known.rows
-            ]
+            self.kept = list(known.rows)
 
     def write(self, rows: Sequence[Row], notes: Sequence[str], costs: dict[str, int]) -> str:
         """Replace the file by one that also has ``rows``. Returns its text."""

@@ -54,8 +54,7 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
     for (const Place& place : shape.places()) used.insert(place.cpu);
     cpus = static_cast<int>(used.size());
   }
-  const TuningTable::Found found =
-      table.find(facts.operation, tuning.mode, shape.size(), cpus, sharing, facts.bytes);
+  const TuningTable::Found found = table.find(shape, facts, tuning.mode, cpus);
   if (found.ranks == 0)
     return rules_within(shape, facts, most, found,
                         "by rule: " + table.name() + " has no row for " + to_string(facts.operation) +
@@ -70,34 +69,36 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
                         "by rule: " + table.name() + " begins above so few bytes" + nearest);
   const TuningRow& row = *found.row;
   const std::string where = table.name() + ", line " + std::to_string(row.line);
-  if (row.spec.name == "auto")
+  if (row.is_auto())
     return rules_within(shape, facts, most, found, "by rule, as " + where + " says" + nearest);
 
   const Family& known = family(facts.operation);
   AlgorithmChoice choice;
-  choice.spec = with_direct(row.spec, shape, facts.operation, row.given);
+  const AlgorithmSpec spec = row.spec(shape);
+  choice.spec = with_direct(spec, shape, facts.operation, row.given);
   choice.given = row.given;
   choice.least = found.least;
   choice.most = found.most;
+  choice.numbers = found.numbers;
   try {
-    known.check_fit(row.spec, shape, facts);
+    known.check_fit(spec, shape, facts);
   } catch (const ArgumentError& error) {
     const std::string text = error.what();
     const std::size_t allowed = text.find("; allowed: ");
     return rules_within(shape, facts, most, found,
-                        "by rule: " + row.spec.name + " of " + where + " cannot serve this: " +
+                        "by rule: " + spec.name + " of " + where + " cannot serve this: " +
                             (allowed == std::string::npos ? text : text.substr(allowed + 11)));
   }
   // The table was tuned with pinned ranks, but here the system places them: a group for each CPU would hold one rank.
-  if (shape.crowded() && !shape.oversubscribed() && groups_by_cpu(row.spec))
+  if (shape.crowded() && !shape.oversubscribed() && groups_by_cpu(spec))
     return rules_within(shape, facts, most, found,
-                        "by rule: " + row.spec.name + " of " + where +
+                        "by rule: " + spec.name + " of " + where +
                             " groups ranks by CPU, and which ranks share one is not known");
   if (most != SIZE_MAX && moves_data(facts.operation)) choice.spec = known.fitting(choice.spec, shape, most);
   if (known.footprint(known.effective(choice.spec, shape), shape) > most)
     return rules_within(shape, facts, most, found,
-                        "by rule: " + row.spec.name + " of " + where + " has no room in " +
-                            std::to_string(most) + " bytes of the group's memory");
+                        "by rule: " + spec.name + " of " + where + " has no room in " + std::to_string(most) +
+                            " bytes of the group's memory");
   choice.why = "tuned: " + where + nearest;
   return choice;
 }

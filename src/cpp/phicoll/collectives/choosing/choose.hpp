@@ -1,6 +1,6 @@
 #pragma once
 
-// What the rules of `auto` choose (rules.hpp); automatic_choice() asks a tuning table first.
+// What the built-in rules choose (defaults.tuning); automatic_choice() asks a group's tuning table first.
 
 #include <cstddef>
 #include <string>
@@ -11,13 +11,10 @@
 
 namespace phicoll {
 
-/// An algorithm's text with a ring of `ring` bytes in cells of `cell` bytes: "ring:cell=65536:cells=32" for "ring:cell=",
-/// 64 KB and 2 MB. The number of cells is the nearest that the algorithm allows.
-std::string with_cells(Operation operation, const std::string& beginning, std::size_t cell, std::size_t ring);
-
+/// The choice by default_rules().
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
 
-/// The algorithm in `text`; if it takes `direct` and `text` does not give it, with the rules' value.
+/// The algorithm in `text`; if it takes `direct` and `text` does not give it, with an in-place row's values.
 AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
                           const std::string& text);
 

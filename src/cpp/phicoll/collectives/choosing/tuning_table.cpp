@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/input_file.hpp"
+#include "phicoll/support/digits.hpp"
 #include "phicoll/support/nearest.hpp"
+#include "phicoll/support/split.hpp"
 #include "phicoll/support/text_hash.hpp"
 #include "phicoll/support/utf8.hpp"
 
@@ -47,17 +48,6 @@ std::string joined(const std::vector<std::string>& words, std::size_t from) {
   return text;
 }
 
-/// Digits only, up to `most`; -1 for anything else.
-long long whole(const std::string& text, long long most) {
-  if (text.empty() || text.size() > 18) return -1;
-  long long value = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return -1;
-    value = value * 10 + (c - '0');
-  }
-  return value <= most ? value : -1;
-}
-
 /// How the errors of a table begin: where it is wrong.
 class Line {
  public:
@@ -81,9 +71,66 @@ Operation operation_of(const std::string& text, const Line& line) {
 }
 
 TuningMode mode_of(const std::string& text, const Line& line) {
-  for (const TuningMode mode : {TuningMode::threads, TuningMode::processes, TuningMode::simulated})
+  for (const TuningMode mode :
+       {TuningMode::threads, TuningMode::processes, TuningMode::simulated, TuningMode::any})
     if (text == to_string(mode)) return mode;
-  line.refuse("mode '" + text + "'", "threads, processes, simulated");
+  line.refuse("mode '" + text + "'", "threads, processes, simulated, any");
+}
+
+/// What `make` makes. Its ArgumentError becomes this line's.
+template <class Make>
+auto read_by(const Line& line, const Make& make) -> decltype(make()) {
+  try {
+    return make();
+  } catch (const ArgumentError& error) {
+    line.refuse(error.argument() + " " + error.got(), error.allowed());
+  }
+}
+
+constexpr const char* in_place_word = "in-place";
+
+/// "name=value" parts of a spec, values as written.
+ParameterValues parts_of(const std::string& given) {
+  ParameterValues parts;
+  for (const std::string& part : split(given, ':')) {
+    const std::size_t equal = std::min(part.find('='), part.size());
+    parts.emplace_back(part.substr(0, equal), part.substr(std::min(equal + 1, part.size())));
+  }
+  return parts;
+}
+
+bool is_expression(const std::string& value) {
+  return value.size() > 2 && value.front() == '{' && value.back() == '}';
+}
+
+/// The value of a parameter of an operation's algorithm, or of any if `algorithm` is empty; null if there is none.
+const ParameterInfo* parameter_of(Operation operation, const std::string& algorithm,
+                                  const std::string& name) {
+  for (const AlgorithmInfo& info : family(operation).algorithms())
+    for (const ParameterInfo& parameter : info.parameters)
+      if ((algorithm.empty() || info.name == algorithm) && parameter.name == name) return &parameter;
+  return nullptr;
+}
+
+/// A value as an algorithm takes it: `{...}` is computed, and kept within the parameter's range.
+std::string value_of(const std::string& value, const ParameterInfo* parameter, const Shape& shape) {
+  if (!is_expression(value)) return value;
+  const Expression expression(value.substr(1, value.size() - 2));
+  auto number =
+      static_cast<long long>(expression.of(shape.host(), shape.size(), Expression::Round::down).value);
+  if (parameter != nullptr)
+    number = std::max<long long>(parameter->least, std::min<long long>(number, parameter->most));
+  return std::to_string(number);
+}
+
+void check_in_place(const TuningRow& row, const Line& line) {
+  for (const auto& part : parts_of(row.given)) {
+    if (parameter_of(row.operation, "", part.first) == nullptr || part.second.empty())
+      line.refuse("'" + row.given + "'", "parameters of algorithms for " +
+                                             std::string(to_string(row.operation)) +
+                                             " such as direct={direct}:far=copied");
+    read_by(line, [&] { return value_of(part.second, nullptr, Shape::unknown(1)); });
+  }
 }
 
 TuningRow row_of(const std::vector<std::string>& words, int number, const Line& line) {
@@ -91,32 +138,28 @@ TuningRow row_of(const std::vector<std::string>& words, int number, const Line& 
   row.operation = operation_of(words[0], line);
   if (words.size() != 5) line.refuse(std::to_string(words.size()) + " words", line_forms);
   row.mode = mode_of(words[1], line);
-  const std::size_t slash = words[2].find('/');
-  const long long ranks = slash == std::string::npos ? -1 : whole(words[2].substr(0, slash), max_ranks);
-  const long long cpus = slash == std::string::npos ? -1 : whole(words[2].substr(slash + 1), 1 << 20);
-  if (ranks < 1 || cpus < 1)
-    line.refuse("'" + words[2] + "'", "ranks/CPUs such as 8/2, of 1 to " + std::to_string(max_ranks) +
-                                          " ranks on 1 to 1048576 CPUs");
-  row.ranks = static_cast<int>(ranks);
-  row.cpus = static_cast<int>(cpus);
-  const long long from = whole(words[3], 1LL << 47);
-  if (from < 0) line.refuse("from '" + words[3] + "' bytes", "a whole number from 0 to 140737488355328");
-  if (row.operation == Operation::barrier && from != 0)
-    line.refuse("from '" + words[3] + "' bytes for a barrier", "0");
-  row.from = static_cast<std::size_t>(from);
+  try {
+    row.group = RowGroup::parse(words[2]);
+  } catch (const ArgumentError& error) {
+    line.refuse(error.got(), error.allowed());
+  }
   row.given = words[4];
   row.line = number;
-  try {
-    row.spec = family(row.operation).parse(row.given);
-  } catch (const ArgumentError& error) {
-    // The spec's "argument: got X; allowed: Y" becomes this line's.
-    const std::string text = error.what();
-    const std::size_t got = text.find("got ");
-    const std::size_t allowed = text.find("; allowed: ");
-    if (got == std::string::npos || allowed == std::string::npos) line.refuse(text, "a spec");
-    line.refuse(error.argument() + " " + text.substr(got + 4, allowed - got - 4), text.substr(allowed + 11));
+  row.in_place = words[3] == in_place_word;
+  if (row.in_place) {
+    if (!row.group.by_rule()) line.refuse("'" + words[2] + "' in place", "a rule such as 2/own or */shared");
+    check_in_place(row, line);
+    return row;
   }
-  if (row.spec.name == "auto" && row.given != "auto")
+  try {
+    row.from = Expression(words[3]);
+  } catch (const ArgumentError& error) {
+    line.refuse("from '" + words[3] + "' bytes", error.allowed());
+  }
+  if (row.operation == Operation::barrier && words[3] != "0")
+    line.refuse("from '" + words[3] + "' bytes for a barrier", "0");
+  const AlgorithmSpec spec = read_by(line, [&] { return row.spec(Shape::unknown(row.group.least)); });
+  if (spec.name == "auto" && row.given != "auto")
     line.refuse("'" + row.given + "'", "auto alone, which leaves it to the built-in rules");
   return row;
 }
@@ -134,7 +177,7 @@ void set_cost(LineCosts* costs, const std::vector<std::string>& words, const Lin
     const std::string name = cost_name(field);
     names += (names.empty() ? "" : ", ") + name;
     if (words.size() != 3 || words[1] != name) continue;
-    const long long value = whole(words[2], most_line_cost);
+    const long long value = whole_number(words[2], most_line_cost);
     if (value < 0)
       line.refuse("cost '" + words[2] + "'",
                   "tenths of a nanosecond, a whole number from 0 to " + std::to_string(most_line_cost));
@@ -150,7 +193,7 @@ std::pair<const HostNumberField*, std::int64_t> number_of(const std::vector<std:
   for (const HostNumberField& field : host_number_fields) {
     names.emplace_back(field.name);
     if (words.size() != 3 || words[1] != field.name) continue;
-    const long long value = whole(words[2], field.most);
+    const long long value = whole_number(words[2], field.most);
     if (value < field.least)
       line.refuse("number '" + words[1] + " " + words[2] + "'",
                   "a whole number from " + std::to_string(field.least) + " to " + std::to_string(field.most));
@@ -168,12 +211,35 @@ bool nearer(int a, int b, int c, int d) {
 }  // namespace
 
 const char* to_string(TuningMode mode) {
-  return mode == TuningMode::threads ? "threads" : mode == TuningMode::processes ? "processes" : "simulated";
+  return mode == TuningMode::threads     ? "threads"
+         : mode == TuningMode::processes ? "processes"
+         : mode == TuningMode::any       ? "any"
+                                         : "simulated";
+}
+
+std::string TuningRow::expanded(const Shape& shape) const {
+  if (given.find('{') == std::string::npos) return given;
+  const auto parts = parts_of(given);
+  std::string text = parts[0].first;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    text += ":" + parts[i].first + "=" +
+            value_of(parts[i].second, parameter_of(operation, parts[0].first, parts[i].first), shape);
+  return text;
+}
+
+AlgorithmSpec TuningRow::spec(const Shape& shape) const {
+  return family(operation).parse(expanded(shape));
+}
+
+ParameterValues TuningRow::values(const Shape& shape) const {
+  ParameterValues values = parts_of(given);
+  for (auto& value : values) value.second = value_of(value.second, nullptr, shape);
+  return values;
 }
 
 std::string TuningRow::text() const {
-  return std::string(to_string(operation)) + " " + to_string(mode) + " " + std::to_string(ranks) + "/" +
-         std::to_string(cpus) + " " + std::to_string(from) + " " + given;
+  return std::string(to_string(operation)) + " " + to_string(mode) + " " + group.text() + " " +
+         (in_place ? in_place_word : from.text()) + " " + given;
 }
 
 TuningTable TuningTable::parse(const std::string& text, const std::string& name) {
@@ -181,7 +247,7 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
   table.name_ = name;
   table.source_ = text;
   // Rows by the calls that they are for.
-  std::map<std::tuple<Operation, TuningMode, int, int, std::size_t>, int> lines;
+  std::map<std::string, int> lines;
   bool begun = false;
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -221,8 +287,10 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
       table.numbers_.push_back(given);
     } else {
       TuningRow row = row_of(words, number, line);
-      const auto first =
-          lines.emplace(std::make_tuple(row.operation, row.mode, row.ranks, row.cpus, row.from), number);
+      const std::size_t comment = whole_line.find("# ");
+      if (comment != std::string::npos) row.why = whole_line.substr(comment + 2);
+      const std::string all = row.text();
+      const auto first = lines.emplace(all.substr(0, all.size() - row.given.size()), number);
       if (!first.second)
         line.refuse("a second row for '" + joined(words, 0) + "'",
                     "one, which line " + std::to_string(first.first->second) + " is");
@@ -273,42 +341,126 @@ std::string TuningTable::digest() const {
   return digits;
 }
 
-TuningTable::Found TuningTable::find(Operation operation, TuningMode mode, int ranks, int cpus, bool sharing,
-                                     std::size_t bytes) const {
+TuningTable::Found TuningTable::find(const Shape& shape, const CallFacts& facts, TuningMode mode,
+                                     int cpus) const {
+  const Found found = measured(shape, facts, mode, cpus);
+  return found.ranks != 0 ? found : by_rule(shape, facts, mode);
+}
+
+TuningTable::Found TuningTable::measured(const Shape& shape, const CallFacts& facts, TuningMode mode,
+                                         int cpus) const {
+  const int ranks = shape.size();
+  const auto sharing = shape.sharing() ? RowGroup::Cpus::shared : RowGroup::Cpus::own;
   const auto applies = [&](const TuningRow& row) {
-    return row.operation == operation && row.mode == mode && row.sharing() == sharing;
+    return row.operation == facts.operation && row.serves(mode) && !row.group.by_rule() &&
+           row.group.sharing == sharing;
   };
   Found found;
   const auto near = [](int a, int b) { return std::make_pair(std::max(a, b), std::min(a, b)); };
   for (const TuningRow& row : rows_) {
     if (!applies(row)) continue;
     if (found.ranks != 0) {
-      const auto best = near(found.ranks, ranks), own = near(row.ranks, ranks);
+      const auto best = near(found.ranks, ranks), own = near(row.group.least, ranks);
       if (nearer(best.first, best.second, own.first, own.second)) continue;
       if (!nearer(own.first, own.second, best.first, best.second)) {
-        if (row.ranks > found.ranks) continue;  // equally near: fewer ranks win
-        const auto best_cpus = near(found.cpus, cpus), own_cpus = near(row.cpus, cpus);
-        if (row.ranks == found.ranks &&
-            (row.cpus == found.cpus ||
+        if (row.group.least > found.ranks) continue;  // equally near: fewer ranks win
+        const auto best_cpus = near(found.cpus, cpus), own_cpus = near(row.group.cpus, cpus);
+        if (row.group.least == found.ranks &&
+            (row.group.cpus == found.cpus ||
              !nearer(own_cpus.first, own_cpus.second, best_cpus.first, best_cpus.second)))
           continue;
       }
     }
-    found.ranks = row.ranks;
-    found.cpus = row.cpus;
+    found.ranks = row.group.least;
+    found.cpus = row.group.cpus;
   }
   if (found.ranks == 0) return found;
   found.exact = found.ranks == ranks && found.cpus == cpus;
   for (const TuningRow& row : rows_) {
-    if (!applies(row) || row.ranks != found.ranks || row.cpus != found.cpus) continue;
-    if (row.from <= bytes) {
-      if (found.row == nullptr || row.from >= found.row->from) found.row = &row;
+    if (!applies(row) || row.group.least != found.ranks || row.group.cpus != found.cpus) continue;
+    const std::size_t from = row.from.of(shape.host(), ranks, Expression::Round::up).value;
+    if (from <= facts.bytes) {
+      if (found.row == nullptr || from >= found.least) {
+        found.row = &row;
+        found.least = from;
+      }
     } else {
-      found.most = std::min(found.most, row.from - 1);
+      found.most = std::min(found.most, from - 1);
     }
   }
-  if (found.row != nullptr) found.least = found.row->from;
   return found;
+}
+
+TuningTable::Found TuningTable::by_rule(const Shape& shape, const CallFacts& facts, TuningMode mode) const {
+  Found found;
+  for (auto from = rows_.begin(), to = from; from != rows_.end(); from = to) {
+    while (to != rows_.end() && to->operation == from->operation && to->mode == from->mode &&
+           to->in_place == from->in_place && to->group == from->group)
+      ++to;
+    if (from->operation != facts.operation || !from->serves(mode) || from->in_place ||
+        !from->group.by_rule() || !from->group.serves(shape, facts))
+      continue;
+    found = of_rules(from, to, shape, facts);
+    if (found.row != nullptr &&
+        (found.row->is_auto() || family(facts.operation).fits(found.row->spec(shape), shape, facts)))
+      break;
+  }
+  return found;
+}
+
+TuningTable::Found TuningTable::of_rules(Rows from, Rows to, const Shape& shape, const CallFacts& facts) {
+  Found found;
+  found.ranks = shape.size();
+  found.exact = true;
+  const auto note = [&](const Expression::Value& size) {
+    if (size.number == nullptr) return;
+    found.numbers += (found.numbers.empty() ? "" : ", ") + std::string(size.number->name) + "=" +
+                     std::to_string(shape.host().*size.number->value);
+  };
+  for (auto row = from; row != to; ++row) {
+    // Numbers are measured one by one, so a later row may seem to begin before an earlier one.
+    Expression::Value begins = row->from.of(shape.host(), shape.size(), Expression::Round::up);
+    begins.value = std::max(begins.value, found.least);
+    if (facts.bytes < begins.value) {
+      found.most = begins.value - 1;
+      note(begins);
+      break;
+    }
+    found.row = &*row;
+    found.least = begins.value;
+    found.numbers.clear();
+    note(begins);
+  }
+  return found;
+}
+
+const TuningRow* TuningTable::in_place(const Shape& shape, Operation operation, TuningMode mode) const {
+  CallFacts facts;
+  facts.operation = operation;
+  for (const TuningRow& row : rows_)
+    if (row.in_place && row.operation == operation && row.serves(mode) && row.group.serves(shape, facts))
+      return &row;
+  return nullptr;
+}
+
+namespace {
+
+bool begins_by(const TuningRow& row, const HostNumberField& number) {
+  const HostNumberField* const named = row.from.of(HostNumbers(), 1, Expression::Round::up).number;
+  return named != nullptr && named->value == number.value;
+}
+
+}  // namespace
+
+std::pair<const TuningRow*, const TuningRow*> TuningTable::border(Operation operation,
+                                                                  const HostNumberField& number) const {
+  for (std::size_t i = 1; i < rows_.size(); ++i) {
+    const TuningRow& row = rows_[i];
+    if (row.operation == operation && !row.in_place && row.group == rows_[i - 1].group &&
+        rows_[i - 1].operation == operation && begins_by(row, number))
+      return {&rows_[i - 1], &row};
+  }
+  return {nullptr, nullptr};
 }
 
 void tune(Shape* shape, const std::shared_ptr<const Tuning>& tuning) {

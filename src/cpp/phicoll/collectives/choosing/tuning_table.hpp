@@ -1,7 +1,7 @@
 #pragma once
 
-// A tuning table: what `auto` takes where it was measured. A small text file, read without floating point; docs/tuning.md
-// describes the format:
+// A tuning table: what `auto` takes. The built-in one (defaults.tuning) has rules for all groups, a user's has mostly what was
+// measured for some. A small text file, read without floating point; docs/tuning.md describes the format:
 //
 //   phicoll tuning 1
 //   machine here
@@ -11,6 +11,8 @@
 //   # operation mode ranks/cpus from-bytes spec
 //   allreduce processes 2/2 0 one-shot      # measured gain 1.21 (1.18 to 1.25)
 //   allreduce processes 2/2 65536 auto      # the built-in rules
+//   gather any 9-/own single single-copy    # a rule: more than eight ranks with a CPU each, by the number `single`
+//   gather any 2/own in-place direct={direct}:far=copied   # parameters of whatever is chosen
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "phicoll/collectives/choosing/expression.hpp"
+#include "phicoll/collectives/choosing/row_group.hpp"
 #include "phicoll/collectives/contract/operation.hpp"
 #include "phicoll/collectives/contract/spec.hpp"
 #include "phicoll/memory/host_numbers.hpp"
@@ -28,21 +32,27 @@
 namespace phicoll {
 
 /// The kind of ranks that a row is for.
-enum class TuningMode : unsigned char { threads, processes, simulated };
+enum class TuningMode : unsigned char { threads, processes, simulated, any };
 const char* to_string(TuningMode mode);
 
 /// One row: from `from` bytes on, this algorithm. `auto` stands for the built-in rules.
 struct TuningRow {
-  Operation operation;
-  TuningMode mode;
-  int ranks;
-  int cpus;          ///< the CPUs that the ranks could use
-  std::size_t from;  ///< bytes of the count argument; 0 for a barrier
-  AlgorithmSpec spec;
-  std::string given;  ///< the spec as it is written
-  int line;
-  /// Whether some of the ranks had to share a CPU.
-  bool sharing() const { return ranks > cpus; }
+  Operation operation = Operation::barrier;
+  TuningMode mode = TuningMode::any;
+  RowGroup group;
+  Expression from;        ///< bytes of the count argument; 0 for a barrier
+  bool in_place = false;  ///< the row has parameters of the algorithm that another row chooses, and no size
+  std::string given;      ///< the spec as it is written
+  std::string why;        ///< the row's comment
+  int line = 0;
+
+  bool serves(TuningMode of) const { return mode == TuningMode::any || mode == of; }
+  bool is_auto() const { return given == "auto"; }
+  /// The spec for these ranks, `{...}` replaced by values within the parameters' ranges.
+  std::string expanded(const Shape& shape) const;
+  AlgorithmSpec spec(const Shape& shape) const;
+  /// The values that an in-place row gives parameters.
+  ParameterValues values(const Shape& shape) const;
   std::string text() const;
 };
 
@@ -82,15 +92,29 @@ class TuningTable {
     std::size_t least = 0;           ///< the fewest bytes for which the row holds
     std::size_t most = SIZE_MAX;     ///< the most bytes for which it holds
     int ranks = 0;                   ///< the number of ranks of the rows considered; 0: there are none
-    int cpus = 0;
+    int cpus = 0;                    ///< 0: the row is a rule
+    std::string numbers =
+        {};  ///< the host's numbers where the row begins and ends, "rotate=24576, wide=131072"
   };
-  /// The row for a call. Of the rows for the operation and mode whose ranks share CPUs, or do not (`sharing`), it takes
-  /// those with the nearest number of ranks (by ratio), of these those with the nearest number of CPUs, and of these the
-  /// last that begins at or below `bytes`.
-  Found find(Operation operation, TuningMode mode, int ranks, int cpus, bool sharing,
-             std::size_t bytes) const;
+  /// The row for a call of ranks that may use so many CPUs. Of the measured rows for the operation and mode whose ranks share
+  /// CPUs, or do not, it takes those with the nearest number of ranks (by ratio), of these those with the nearest number of
+  /// CPUs, and of these the last that begins at or below the call's bytes. If there are none, the first rules that serve such a
+  /// group and whose row can serve the call, or else the last that serve the group.
+  Found find(const Shape& shape, const CallFacts& facts, TuningMode mode, int cpus) const;
+  /// The first in-place row for such a group, or null.
+  const TuningRow* in_place(const Shape& shape, Operation operation, TuningMode mode) const;
+  /// The row from which `number` on an algorithm begins, and the row before it in the same rules. Of an operation, both null if
+  /// there is none.
+  std::pair<const TuningRow*, const TuningRow*> border(Operation operation,
+                                                       const HostNumberField& number) const;
 
  private:
+  using Rows = std::vector<TuningRow>::const_iterator;
+  Found measured(const Shape& shape, const CallFacts& facts, TuningMode mode, int cpus) const;
+  Found by_rule(const Shape& shape, const CallFacts& facts, TuningMode mode) const;
+  /// The row of some rules, from one row to another, for a call.
+  static Found of_rules(Rows from, Rows to, const Shape& shape, const CallFacts& facts);
+
   std::string name_, machine_, host_, source_;
   int host_line_ = 0;
   int machine_line_ = 0;
@@ -99,6 +123,9 @@ class TuningTable {
   std::vector<std::pair<const HostNumberField*, std::int64_t>> numbers_;
   std::vector<TuningRow> rows_;
 };
+
+/// The rules where no other table says anything: defaults.tuning.
+const TuningTable& default_rules();
 
 /// A group's table, the same on every rank.
 struct Tuning {

@@ -53,7 +53,8 @@ struct AlgorithmChoice {
   std::string why;
   std::size_t least = 0;        ///< the fewest bytes for which the choice holds
   std::size_t most = SIZE_MAX;  ///< the most bytes for which it holds
-  std::string given{};          ///< the spec as written in a tuning table; empty if the rules chose
+  std::string given{};          ///< the spec as written in a tuning table; empty if the built-in rules chose
+  int line = 0;                 ///< of the built-in rules, defaults.tuning; 0 if they did not choose
   std::string numbers{};        ///< the host's numbers where it begins and ends, "rotate=24576, wide=131072"
 };
 
