@@ -533,7 +533,7 @@ def test_an_ordinary_program_and_a_script_can_be_preloaded(program: Path, tmp_pa
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    assert preloadable_programs(["-n", "2", str(program), str(script), "no such program"]) == [program]
+    assert preloadable_programs(["-n", "2", str(program), str(script), "no such program"]) == [str(program)]
 
 
 def test_programs_that_cannot_be_read_are_left_to_the_system(program: Path, tmp_path: Path) -> None:
@@ -574,7 +574,7 @@ def test_a_program_with_capabilities_is_named(
     monkeypatch.setattr(os, "getxattr", lambda path, name: b"\1" if name == "security.capability" else b"")
     monkeypatch.setattr(os, "getuid", lambda: user)
     if user == 0:  # whom they give nothing
-        assert preloadable_programs([str(program)]) == [program]
+        assert preloadable_programs([str(program)]) == [str(program)]
     else:
         with pytest.raises(ResourceError, match=f"{program} runs with rights of its own"):
             preloadable_programs([str(program)])
@@ -599,7 +599,7 @@ def test_an_argument_with_the_name_of_such_a_program_is_no_fault(
     shutil.copy(program, other)
     change(other, 18, "<H", 40)  # e_machine: ARM
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert preloadable_programs(["-n", "2", str(program), "--mode", "mount"]) == [program]
+    assert preloadable_programs(["-n", "2", str(program), "--mode", "mount"]) == [str(program)]
 
 
 def test_what_was_preloaded_stays_behind_the_library() -> None:
@@ -776,6 +776,51 @@ def test_a_library_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert log.read_text() == "built\n" * 5
 
 
+def test_what_an_mpicc_shows_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "9"\n')
+    log = tmp_path / "log"
+    script = f"echo asked >> {log}\necho ${{MPICH_CC:-cc}} -I{tmp_path}"
+    fake_mpicc(tmp_path, script)
+
+    def shown() -> str:
+        return mpi.find_mpi(str(tmp_path / "mpicc")).shown
+
+    assert shown() == shown() == f"cc -I{tmp_path}"
+    assert log.read_text() == "asked\n"
+    monkeypatch.setenv("MPICH_CC", "clang")
+    assert shown() == shown() == f"clang -I{tmp_path}"
+    assert log.read_text() == "asked\n" * 2
+    fake_mpicc(tmp_path, f"{script} -O2")
+    assert shown() == f"clang -I{tmp_path} -O2"
+    for kept in (tmp_path / "cache" / "phicoll" / "preload").glob("mpicc-*.txt"):
+        os.truncate(kept, 3)
+    assert shown() == f"clang -I{tmp_path} -O2"
+    assert log.read_text() == "asked\n" * 4
+
+
+@pytest.mark.parametrize(
+    ("beside", "words", "expected"),
+    [
+        (["hydra_pmi_proxy"], ["-n", "2", "p"], ["-genv", "LD_PRELOAD", "/a.so", "-n", "2", "p"]),
+        (["ompi_info"], ["-n", "2", "p"], ["-x", "LD_PRELOAD=/a.so", "-n", "2", "p"]),
+        ([], ["-n", "2", "p"], None),
+        (["hydra_pmi_proxy", "ompi_info"], ["-n", "2", "p"], None),
+        (["ompi_info"], ["-n", "1", "p", ":", "-n", "1", "q"], None),
+        (["hydra_pmi_proxy"], ["-configfile", "f"], None),
+        (["ompi_info"], ["-x", "LD_PRELOAD=/b.so", "p"], None),
+        (["ompi_info"], ["--mca", "mca_base_env_list", "A=1", "p"], None),
+    ],
+)  # fmt: skip
+def test_ranks_alone_get_the_library_where_the_launcher_is_known(
+    launcher: Path, beside: list[str], words: list[str], expected: list[str] | None
+) -> None:
+    for name in beside:
+        (launcher.parent / name).touch()
+    found = mpi.for_ranks([str(launcher), *words], "LD_PRELOAD", "/a.so")
+    assert found == (expected and [str(launcher), *expected])
+
+
 def test_a_program_linked_with_the_standard_abi_wants_its_own_compiler(
     phicoll_command: Command, launcher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -787,8 +832,8 @@ def test_a_program_linked_with_the_standard_abi_wants_its_own_compiler(
         ["-Wl,--no-as-needed", library, f"-Wl,-rpath,{tmp_path}", "-o", program],
     ):
         subprocess.run(["gcc", empty, *words], check=True)
-    assert "libmpi_abi.so.1" in needed_libraries([Path("/bin/true"), program])
-    assert "libmpi_abi.so.1" not in needed_libraries([Path("/bin/true"), empty])
+    assert "libmpi_abi.so.1" in needed_libraries(["/bin/true", str(program)])
+    assert "libmpi_abi.so.1" not in needed_libraries(["/bin/true", str(empty)])
     assert needed_libraries([]) == set()
     fake_mpicc(tmp_path, "echo cc -I/nowhere -lmpi")
     done = phicoll_command("mpi", "--", launcher, program)
@@ -846,7 +891,7 @@ library.phicoll_preload_leave(group)
 
 def test_the_library_s_plain_functions_join_two_processes(tmp_path: Path) -> None:
     """What a preloaded library is built on: attaching, an order of ranks of its own, progress in waits."""
-    library = str(mpi.native_folder() / "libphicoll-preload.so")
+    library = f"{mpi.native_folder()}/libphicoll-preload.so"
     name = f"phicoll-test-{os.getpid()}"
     ranks = [
         subprocess.Popen(
@@ -861,7 +906,7 @@ def test_the_library_s_plain_functions_join_two_processes(tmp_path: Path) -> Non
 
 
 def test_the_library_brings_nothing_but_its_functions_into_a_program() -> None:
-    library = mpi.native_folder() / "libphicoll-preload.so"
+    library = f"{mpi.native_folder()}/libphicoll-preload.so"
     names = subprocess.run(
         ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True
     ).stdout
@@ -870,4 +915,19 @@ def test_the_library_brings_nothing_but_its_functions_into_a_program() -> None:
     } == set()
     needed = subprocess.run(["objdump", "-p", library], capture_output=True, text=True, check=True).stdout
     assert "hwloc" not in needed
-    assert ctypes.CDLL(str(library)).phicoll_preload_check_environment() == 0
+    assert ctypes.CDLL(library).phicoll_preload_check_environment() == 0
+
+
+def test_the_library_registers_its_process_once_it_is_loaded() -> None:
+    """Later, when an MPI has started threads, the kernel would take some 20 ms for it."""
+    number = {"x86_64": 324, "aarch64": 283}[os.uname().machine]  # membarrier(2)
+    private, command = 8, "import ctypes, sys; sys.argv[1:] and ctypes.CDLL(sys.argv[1]); libc = ctypes.CDLL(None);"
+    code = f"{command} print(libc.syscall({number}, {private}, 0, 0))"
+
+    def barrier(*words: str) -> str:
+        return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True).stdout
+
+    if ctypes.CDLL(None).syscall(number, 0, 0, 0) & private == 0:
+        pytest.skip("this kernel has no private expedited membarrier")
+    assert barrier() == "-1\n"
+    assert barrier(f"{mpi.native_folder()}/libphicoll-preload.so") == "0\n"

@@ -311,10 +311,10 @@ def test_two_copies_of_a_library_are_one_line(plain: Compiled, kind: str, tmp_pa
     copies = [tmp_path / name / f"libphicoll-{kind}.so" for name in ("one", "two")]
     for copy in copies:
         copy.parent.mkdir()
-        shutil.copy(native_folder() / copy.name, copy)
+        shutil.copy(f"{native_folder()}/{copy.name}", copy)
     program = compare(plain, kind)
     variables = {"LD_PRELOAD": ":".join(map(str, copies)), f"PHICOLL_{kind.upper()}_REPORT": "1"}
-    done = run(kind, program, 12, plain=True, LD_LIBRARY_PATH=str(native_folder()), **variables)
+    done = run(kind, program, 12, plain=True, LD_LIBRARY_PATH=native_folder(), **variables)
     assert done.stdout == "right\n", done.stderr
     assert done.stderr.startswith(f"phicoll: {kind}: preloaded twice: the first library serves\n")
     assert set(calls(done.stderr)) == set(range(2, 9))
@@ -381,7 +381,7 @@ int main(int count, char** words) {
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])
 def test_a_library_that_is_preloaded_already_is_one_line(kind: str) -> None:
-    done = run(kind, "echo", "done", LD_PRELOAD=str(native_folder() / f"libphicoll-{kind}.so"))
+    done = run(kind, "echo", "done", LD_PRELOAD=f"{native_folder()}/libphicoll-{kind}.so")
     assert done.stdout == "done\n"
     assert done.stderr == f"phicoll: {kind}: the library is preloaded already, and stays\n"
 

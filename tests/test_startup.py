@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,11 +14,16 @@ HEAVY = {
 }  # fmt: skip
 
 
-def imported_by(code: str) -> set[str]:
-    """The packages and modules, without what is in them, that a program has imported at its end."""
+def modules_of(code: str) -> set[str]:
+    """The modules that a program has imported at its end."""
     at_end = "import sys, atexit; atexit.register(lambda: print(*sorted(sys.modules)));"
     done = subprocess.run([sys.executable, "-c", at_end + code], capture_output=True, text=True, check=True)
-    return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def imported_by(code: str) -> set[str]:
+    """The same without what is in packages."""
+    return {name.partition(".")[0] for name in modules_of(code)}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +41,30 @@ def test_importing_and_help_load_what_they_need_alone(code):
 def test_a_command_imports_its_own_module_alone():
     code = "sys.argv[1:] = ['list', '--help']; from phicoll.cli import main; main()"
     assert not imported_by(code) & {"pandas", "pyarrow", "matplotlib", "scipy", "xarray"}
+
+
+#: Has `phicoll` end where it would become the program.
+COMMAND = "import os; os.execve = lambda *_: sys.exit(); from phicoll.cli import main; sys.argv[1:] = {}; main()"
+
+
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_a_program_is_preloaded_by_no_more_than_it_takes(kind: str) -> None:
+    used = modules_of(COMMAND.format([kind, "--report", "--", "true"]))
+    assert "phicoll.preload.threads" in used
+    more = {"phicoll._core", "phicoll.registry", "phicoll.measuring", "pathlib", "hashlib", "difflib"}
+    assert not used & (more | HEAVY) - modules_of("pass")
+
+
+def test_an_mpi_program_is_preloaded_without_the_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    used = modules_of(COMMAND.format(["mpi", "--mpicc", "/no/mpicc", "--", "true"]))
+    assert "phicoll.preload.mpi" in used
+    assert not used & {"numpy", "msgspec", "phicoll._core", "phicoll.registry", "phicoll.measuring"}
+
+
+def test_importing_loads_the_core_once_it_is_used() -> None:
+    assert "phicoll._core" not in modules_of("import phicoll")
+    assert "phicoll._core" in modules_of("import phicoll; phicoll.__version__")
 
 
 def test_collectives_load_no_extra():

@@ -7,8 +7,8 @@
     >>> phicoll.sweep("barrier", ranks=[2, 4], mode=["threads", "processes"], oversubscribe=True).plot()
     >>> phicoll.run(lambda comm: comm.allreduce(comm.rank), ranks=4)  # collectives between processes
 
-Importing phicoll loads the core only; NumPy, and the extras' pandas, Matplotlib and the rest, are loaded when they are
-used.
+Importing phicoll loads next to nothing; the core, NumPy, and the extras' pandas, Matplotlib and the rest are loaded when
+they are used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from phicoll import _core
 from phicoll.errors import (
     ArgumentError,
     BrokenGroupError,
@@ -70,7 +69,7 @@ if TYPE_CHECKING:
         compare_with_baseline as compare_with_baseline,
     )
 
-__version__: str = _core.__version__
+    __version__: str
 
 # The constants of phicoll.comm, loaded at first use.
 # fmt: off
@@ -133,6 +132,7 @@ __all__ = [
 
 # Loaded at first use: the name, and the module that has it.
 _LAZY = {
+    "__version__": "phicoll._core",
     "Algorithm": "phicoll.registry",
     "Comparison": "phicoll.results.compare",
     "Machine": "phicoll.registry",

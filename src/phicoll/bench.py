@@ -60,7 +60,8 @@ def named_or_installed() -> Path | None:
                 f"PHICOLL_BENCH: got {named!r}; allowed: the path of a phicoll-bench that can run"
             )
         return Path(named)
-    return installed("bin", "phicoll-bench")
+    found = installed("bin", "phicoll-bench")
+    return Path(found) if found else None
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ def become(name: str) -> None:
     program = installed("bin", name)
     if program is None:
         sys.exit(f"{name} is not in this package, which was built without it")
-    words = [str(program), *sys.argv[1:]]
+    words = [program, *sys.argv[1:]]
     programs.become(words[0], words, programs.environment_before_python())
 
 

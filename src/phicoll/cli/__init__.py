@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from phicoll import __version__
 from phicoll.errors import (
     ArgumentError,
     BrokenGroupError,
@@ -86,8 +85,18 @@ class CMakeFolder(argparse.Action):
         config = installed("cmake", "phicoll-config.cmake")
         if config is None:
             raise ResourceError("phicoll-config.cmake is not in this package, which was built without it")
-        print(config.parent)
+        print(os.path.dirname(config))  # noqa: PTH120
         raise SystemExit(OK)
+
+
+class Version(argparse.Action):
+    """``--version``, which loads the core that knows it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from phicoll import __version__
+
+        print(f"phicoll {__version__}")
+        parser.exit()
 
 
 def parser(*, whole: bool = False) -> argparse.ArgumentParser:
@@ -97,7 +106,7 @@ def parser(*, whole: bool = False) -> argparse.ArgumentParser:
         description="Collectives between the threads or processes of a machine: measure, simulate, model, tune.",
         epilog=EPILOG,
     )
-    root.add_argument("--version", action="version", version=f"phicoll {__version__}")
+    root.add_argument("--version", action=Version, nargs=0, help="show program's version number and exit")
     root.add_argument(
         "--cmakedir", action=CMakeFolder, help="print the folder for CMake's phicoll_DIR and exit"
     )
@@ -163,7 +172,7 @@ def dispatch(words: list[str]) -> int:
         return launch.main(words[1:], prog="phicoll launch")
     refuse_operation(words)
     arguments = parser().parse_args(words)
-    from phicoll.cli.options import option_names
+    from phicoll.cli.option_names import option_names
 
     with option_names({}):
         return int(arguments.function(arguments))
@@ -171,7 +180,7 @@ def dispatch(words: list[str]) -> int:
 
 def refuse_operation(words: list[str]) -> None:
     """Refuse an operation, or almost one, where a command belongs: `phicoll barrier` names `phicoll run barrier`."""
-    if not words or words[0].startswith("-") or nearest(words[0], COMMANDS):
+    if not words or words[0].startswith("-") or words[0] in COMMANDS or nearest(words[0], COMMANDS):
         return
     from phicoll.registry import CALLS
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from phicoll.cli.options import Knobs, option_names, report_written
+from phicoll.cli.option_names import option_names
+from phicoll.cli.options import Knobs, report_written
 from phicoll.cli.output import put
 from phicoll.models.characterizing import characterize
 

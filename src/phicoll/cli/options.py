@@ -1,16 +1,14 @@
-"""Shared by several commands: options, errors that name options, and files written besides stdout."""
+"""Shared by several commands: options, and files written besides stdout."""
 
 from __future__ import annotations
 
 import argparse
-import re
 import textwrap
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from phicoll.errors import ArgumentError, ResultsFileError
+from phicoll.errors import ArgumentError
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.streams import say
@@ -27,7 +25,6 @@ __all__ = [
     "add_reduction",
     "add_simulated_option",
     "check_figure",
-    "option_names",
     "report_written",
 ]
 
@@ -155,29 +152,6 @@ def add_progress(knobs: Knobs) -> None:
 def add_reduction(parser: argparse.ArgumentParser) -> None:
     for argument in ("type", "op"):
         add_option(parser, argument, OPTIONS[argument])
-
-
-@contextmanager
-def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Iterator[None]:
-    """Rename arguments in the library's errors to their options on the command line. ``switches`` have no value."""
-
-    def as_option(found: re.Match[str]) -> str:
-        return f"--{names.get(found[1], found[1]).replace('_', '-')} {found[2] or ''}".rstrip()
-
-    # Other arguments that the text names: definition='window', oversubscribe=True.
-    def as_options(text: str) -> str:
-        return re.sub(r"\b([a-z_]+)=(?:'([^']*)'|True\b)", as_option, text)
-
-    try:
-        yield
-    except ResultsFileError:  # its argument is a file's name
-        raise
-    except ArgumentError as error:
-        name = names.get(error.argument, error.argument)
-        if name.islower():  # not a variable of the environment
-            name = name.replace("_", "-")
-        got = "a value" if name in switches else as_options(error.got)
-        raise ArgumentError(name, got, as_options(error.allowed)) from error
 
 
 def check_figure(given: str, argument: str = "figure", formats: Sequence[str] = FORMATS) -> Path:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from phicoll.cli.options import Knobs, add_executor, add_option, add_progress, option_names
+from phicoll.cli.option_names import option_names
+from phicoll.cli.options import Knobs, add_executor, add_option, add_progress
 from phicoll.cli.output import add_json, put, put_found, put_json
 from phicoll.errors import ArgumentError
 from phicoll.explaining.one_sided import ACCESSES, one_sided

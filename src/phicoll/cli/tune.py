@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from phicoll.cli.options import Knobs, add_executor, add_model, add_progress, option_names
+from phicoll.cli.option_names import option_names
+from phicoll.cli.options import Knobs, add_executor, add_model, add_progress
 from phicoll.cli.output import add_json, put, put_found
 from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import INTERRUPTED

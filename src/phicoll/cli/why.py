@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from phicoll.cli.options import add_model, add_reduction, option_names
+from phicoll.cli.option_names import option_names
+from phicoll.cli.options import add_model, add_reduction
 from phicoll.cli.output import add_json, put_found
 from phicoll.comm.group_options import MEMORY_LIMIT
 from phicoll.registry import CALLS

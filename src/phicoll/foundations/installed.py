@@ -1,22 +1,25 @@
 """Where the package has what CMake installed in it: programs, libraries, headers."""
 
+# ruff: noqa: PTH  # pathlib would take a sixth of the time of `phicoll omp -- true`
+
 from __future__ import annotations
 
-from pathlib import Path
-
-import phicoll._core as _core
+import os
+from importlib.util import find_spec
+from os.path import dirname
 
 __all__ = ["installed"]
 
 
-def installed(*parts: str) -> Path | None:
+def installed(*parts: str) -> str | None:
     """The path of a file of the package, such as ``installed("bin", "oshrun")``; None where it was built without it.
 
-    It lies beside the extension, which of an editable installation is in another folder than the package's text.
+    It lies beside the extension, which of an editable installation is in another folder than the package's text. The
+    extension need not be loaded.
     """
-    core = getattr(_core, "__file__", None) or __file__
-    for folder in (Path(core).parent, Path(__file__).parent.parent):
-        found = folder.joinpath(*parts)
-        if found.is_file():
+    core = find_spec("phicoll._core")
+    for folder in (dirname(core.origin if core and core.origin else __file__), dirname(dirname(__file__))):
+        found = os.path.join(folder, *parts)
+        if os.path.isfile(found):
             return found
     return None

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shlex
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
-import phicoll._core as _core
 from phicoll.errors import ResourceError
+from phicoll.foundations.programs import finished
 from phicoll.preload.programs import (
     become,
     is_whole,
@@ -38,20 +37,28 @@ FLAGS = ("-std=c++14", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti"
 FLAGS += ("-ftls-model=initial-exec", "-fno-semantic-interposition", "-Wl,-Bsymbolic-functions")
 
 
-@dataclass(frozen=True)
-class Mpi:
+#: What an mpicc may look at before it says which compiler it calls. With PATH, as it may name the compiler alone.
+SETTINGS = re.compile(r"PATH|CC|CXX|MPICC|(I_MPI|MPICH|OMPI|OPAL|PRTE|PMIX)_\w+")
+#: The launchers that are known to give their ranks a variable by an option: their own names, and a program that the kind
+#: alone has, by which `mpiexec` and `mpirun` beside it are known.
+LAUNCHERS = {
+    "hydra": (("mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich"), "hydra_pmi_proxy"),
+    "openmpi": (("orterun", "prterun", "mpiexec.openmpi", "mpirun.openmpi"), "ompi_info"),
+}
+COMMON_NAMES = ("mpiexec", "mpirun")
+#: What may end an option's scope: a further program, and files with options.
+SCOPES = (":", "-configfile", "--configfile", "-app", "--app")
+#: Open MPI refuses it beside -x.
+VARIABLES_OF_OPEN_MPI = "mca_base_env_list"
+
+
+class Mpi(NamedTuple):
     """An MPI that programs can be compiled for."""
 
     mpicc: Path
     shown: str  # mpicc's own command
     version: str  # "mpich-5.0.2", "abi-1.0"
     stamp: str  # changes with the installation
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Environment variables by which mpicc finds an MPI that was moved, as by pip."""
-        root = str(self.mpicc.parent.parent)
-        return {"OPAL_PREFIX": root, "I_MPI_ROOT": root}
 
 
 def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool = False) -> Mpi:
@@ -72,14 +79,7 @@ def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool =
         where = mpicc or "none beside the launcher, in MPICC or on the PATH"
         raise ResourceError(f"no mpicc{suffix}: {where}")
     path = Path(found).absolute()
-    root = str(path.parent.parent)
-    shown = subprocess.run(
-        [path, "-show"],
-        capture_output=True,
-        text=True,
-        timeout=BUILD_TIMEOUT_S,
-        env={**os.environ, "OPAL_PREFIX": root, "I_MPI_ROOT": root},
-    ).stdout.strip()
+    shown = shown_by(path)
     folders = [Path(word[2:]) for word in shlex.split(shown) if word.startswith("-I")]
     names = ["mpi_abi.h", "mpi.h"] if path.name.endswith(ABI_SUFFIX) else ["mpi.h"]
     headers = [folder / name for folder in [*folders, path.parent.parent / "include"] for name in names]
@@ -89,6 +89,39 @@ def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool =
     text = header.read_text(errors="replace")
     facts = header.stat()
     return Mpi(path, shown, version_in(text), f"{header} {facts.st_size} {facts.st_mtime_ns}")
+
+
+def moved(mpicc: Path) -> dict[str, str]:
+    """Environment variables by which mpicc finds an MPI that was moved, as by pip."""
+    root = str(mpicc.parent.parent)
+    return {"OPAL_PREFIX": root, "I_MPI_ROOT": root}
+
+
+def shown_by(mpicc: Path) -> str:
+    """The compiler's command that ``mpicc`` shows.
+
+    Kept in the cache, as some wrappers take tens of ms to say it, until the wrapper or a variable that it may look at
+    changes.
+    """
+    facts = mpicc.stat()
+    settings = [f"{k}={v}" for k, v in sorted(os.environ.items()) if SETTINGS.fullmatch(k)]
+    key = hashed(str(mpicc), str(mpicc.resolve()), str(facts.st_size), str(facts.st_mtime_ns), *settings)
+    kept = cache_folder() / f"mpicc-{key}.txt"
+    with suppress(OSError, ValueError):
+        if (text := kept.read_text()).endswith("\n"):  # whole
+            return text.strip()
+    shown = finished([mpicc, "-show"], BUILD_TIMEOUT_S, {**os.environ, **moved(mpicc)}).stdout.strip()
+    if shown:
+        with suppress(OSError):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            part = kept.with_suffix(f".{os.getpid()}")
+            part.write_text(f"{shown}\n")
+            part.replace(kept)
+    return shown
+
+
+def hashed(*parts: str) -> str:
+    return sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def neighbours(program: str | None) -> list[str]:
@@ -142,16 +175,18 @@ def build(mpi: Mpi) -> Path:
     ResourceError
         It does not compile; the message has the compiler's first error.
     """
-    native = native_folder()
+    native = Path(native_folder())
     sources = sorted((native / "phicoll" / "preload" / "mpi").glob("*"))
-    key = hashlib.sha256()
-    for part in (_core.__version__, str(native), mpi.mpicc, mpi.shown, mpi.stamp, compiler_version(mpi)):
-        key.update(f"{part}\0".encode())
-    for source in [*sources, native / "phicoll" / "preload" / "engine.hpp"]:
-        key.update(source.read_bytes())
-    library = cache_folder() / f"libphicoll-mpi-{mpi.version}-{key.hexdigest()[:16]}.so"
+    texts = [
+        source.read_text(errors="surrogateescape")
+        for source in [*sources, native / "phicoll" / "preload" / "engine.hpp"]
+    ]
+    key = hashed(str(native), str(mpi.mpicc), mpi.shown, mpi.stamp, compiler_version(mpi), *texts)
+    library = cache_folder() / f"libphicoll-mpi-{mpi.version}-{key}.so"
     if is_whole(library):
         return library
+    import tempfile
+
     library.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / library.name
@@ -159,13 +194,7 @@ def build(mpi: Mpi) -> Path:
         command += [str(source) for source in sources if source.suffix == ".cpp"]
         command += ["-x", "none", "-o", str(made), f"-L{native}", "-lphicoll-preload", f"-Wl,-rpath,{native}"]
         command += ["-Wl,-z,nodelete", "-Wl,-z,defs", "-ldl"]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=BUILD_TIMEOUT_S,
-            env={**os.environ, **mpi.environment},
-        )
+        done = finished(command, BUILD_TIMEOUT_S, {**os.environ, **moved(mpi.mpicc)})
         if done.returncode != 0:
             lines = done.stderr.splitlines()
             first = next((line for line in lines if "error" in line.lower()), "".join(lines[-1:]))
@@ -185,10 +214,32 @@ def compiler_version(mpi: Mpi) -> str:
     return f"{compiler} {facts.st_size} {facts.st_mtime_ns}"
 
 
-def loads(program: Path) -> bool:
+def loads(program: str) -> bool:
     """Whether a program names a function that loads libraries or starts programs."""
-    content = program.read_bytes()
+    content = Path(program).read_bytes()
     return any(name in content for name in LOADING)
+
+
+def for_ranks(command: Sequence[str], variable: str, value: str) -> list[str] | None:
+    """The launcher's command that gives a variable to the ranks alone, or None where that is not known.
+
+    In the launcher's own processes the MPI that the library needs would be loaded for nothing, some 45 ms each.
+    """
+    words = list(command)
+    given = (variable, VARIABLES_OF_OPEN_MPI)
+    if any(word in SCOPES or any(name in word for name in given) for word in words[1:]):
+        return None
+    path = Path(shutil.which(words[0]) or words[0]).resolve()
+    kinds = [
+        kind
+        for kind, (names, beside) in LAUNCHERS.items()
+        if path.name in names or (path.name in COMMON_NAMES and (path.parent / beside).exists())
+    ]
+    if kinds == ["hydra"]:
+        return [words[0], "-genv", variable, value, *words[1:]]
+    if kinds == ["openmpi"] and f"OMPI_MCA_{VARIABLES_OF_OPEN_MPI}" not in os.environ:
+        return [words[0], "-x", f"{variable}={value}", *words[1:]]
+    return None
 
 
 def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = False) -> int:
@@ -202,7 +253,7 @@ def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = Fals
         There is no command, or no such program.
     """
 
-    def prepared(environment: dict[str, str]) -> dict[str, str]:
+    def prepared(environment: dict[str, str]) -> tuple[Sequence[str], dict[str, str]]:
         programs = preloadable_programs(command[1:] or command)
         needed = needed_libraries(programs)
         abi = any(re.match(ABI_LIBRARY, name) for name in needed)
@@ -213,7 +264,11 @@ def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = Fals
             and not any(map(loads, programs))
         ):
             raise ResourceError(f"{programs[-1]} uses no MPI")
-        environment = with_preload(environment, library)
-        return {**environment, "PHICOLL_MPI_REPORT": "1"} if report else environment
+        if report:
+            environment = {**environment, "PHICOLL_MPI_REPORT": "1"}
+        preloaded = with_preload(environment, library)
+        if words := for_ranks(command, "LD_PRELOAD", preloaded["LD_PRELOAD"]):
+            return words, environment
+        return command, preloaded
 
     return become("mpi", command, "an MPI's launcher and its arguments: mpiexec -n 2 ./program", prepared)

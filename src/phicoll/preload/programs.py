@@ -1,15 +1,15 @@
 """Running programs with a library preloaded, and recognising programs that nothing can be preloaded under."""
 
+# ruff: noqa: PTH  # pathlib would take a sixth of the time of `phicoll omp -- true`
+
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import stat
 import struct
-import subprocess
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from os.path import basename, dirname
 
 from phicoll.errors import ArgumentError, ResourceError
 from phicoll.foundations import programs
@@ -23,10 +23,10 @@ MACHINES = {"x86_64": 62, "aarch64": 183}
 PT_INTERP = 3
 PROGRAM_HEADER = struct.Struct("<I4xQ16xQ16x")  # its type, where it lies in the file, and its bytes there
 HEADER_BYTES = 4096
-LDD_TIMEOUT_S = 30.0
+LISTING_TIMEOUT_S = 30.0
 
 
-def preloadable_programs(words: Sequence[str]) -> list[Path]:
+def preloadable_programs(words: Sequence[str]) -> list[str]:
     """Those of the words under which something can be preloaded. Not scripts: an ordinary program runs them.
 
     A word may also be an argument that has a program's name, so another is no fault beside one of these.
@@ -36,47 +36,47 @@ def preloadable_programs(words: Sequence[str]) -> list[Path]:
     ResourceError
         All programs among the words are others; the message has the first, and why.
     """
-    programs: list[Path] = []
+    programs: list[str] = []
     refused = ""
     for word in words:
         found = shutil.which(word)
-        header = elf_header(Path(found)) if found else b""
+        header = elf_header(found) if found else b""
         if not found or not header:
             continue
-        if why := reason(Path(found), header):
+        if why := reason(found, header):
             refused = refused or f"{word} {why}"
         else:
-            programs.append(Path(found))
+            programs.append(found)
     if refused and not programs:
         raise ResourceError(refused)
     return programs
 
 
-def elf_header(program: Path) -> bytes:
+def elf_header(program: str | os.PathLike[str]) -> bytes:
     """The file's first page, which has an ELF file's header and program headers, or nothing if it is another."""
     try:
-        with program.open("rb") as file:
+        with open(program, "rb") as file:
             page = file.read(HEADER_BYTES)
     except OSError:
         return b""
     return page if len(page) >= 64 and page[:4] == b"\x7fELF" and page[5] == 1 else b""
 
 
-def is_whole(library: Path) -> bool:
+def is_whole(library: str | os.PathLike[str]) -> bool:
     """Whether an ELF file has all of its bytes: its last part is the table of its sections."""
     page = elf_header(library)
     if not page:
         return False
     offset = struct.unpack_from("<Q", page, 40)[0]
     size, count = struct.unpack_from("<HH", page, 58)
-    return 0 < offset <= offset + size * count <= library.stat().st_size
+    return 0 < offset <= offset + size * count <= os.stat(library).st_size
 
 
-def reason(program: Path, page: bytes) -> str | None:
+def reason(program: str, page: bytes) -> str | None:
     """Why nothing can be preloaded under a program with such a first page, or None."""
-    if page[4] != 2 or struct.unpack_from("<H", page, 18)[0] != MACHINES.get(platform.machine()):
+    if page[4] != 2 or struct.unpack_from("<H", page, 18)[0] != MACHINES.get(os.uname().machine):
         return "is a program of another architecture"
-    facts = program.stat()
+    facts = os.stat(program)
     if (facts.st_mode & stat.S_ISUID and facts.st_uid != os.getuid()) or facts.st_mode & stat.S_ISGID:
         return "runs with another user's rights (setuid or setgid): the system preloads nothing under it"
     if os.getuid() != 0 and has_capabilities(program):
@@ -84,13 +84,13 @@ def reason(program: Path, page: bytes) -> str | None:
     loader = loader_in(page)
     if loader == "":
         return "is statically linked"
-    here = loader_in(elf_header(Path("/proc/self/exe")))
-    if loader and here and Path(loader).name != Path(here).name:
+    here = loader_in(elf_header("/proc/self/exe"))
+    if loader and here and basename(loader) != basename(here):
         return f"is a program of another C library, whose loader is {loader}"
     return None
 
 
-def has_capabilities(program: Path) -> bool:
+def has_capabilities(program: str) -> bool:
     """Whether the file has rights of its own, which count unless the user is root."""
     try:
         return bool(os.getxattr(program, "security.capability"))
@@ -114,18 +114,17 @@ def loader_in(page: bytes) -> str | None:
     return ""
 
 
-def needed_libraries(programs: Sequence[Path]) -> set[str]:
-    """The names of the shared libraries that ``ldd`` lists for the programs."""
-    ldd = shutil.which("ldd")
-    if ldd is None or not programs:
-        return set()
-    listed = subprocess.run(
-        [ldd, *programs], capture_output=True, text=True, errors="replace", timeout=LDD_TIMEOUT_S, check=False
-    )
-    return {line.split()[0] for line in listed.stdout.splitlines() if line.startswith("\t") and line.strip()}
+def needed_libraries(files: Sequence[str]) -> set[str]:
+    """The names of the shared libraries that the programs' own loaders list, as ldd(1) does."""
+    names = set()
+    for program in files:
+        if loader := loader_in(elf_header(program)):
+            listed = programs.finished([loader, "--list", program], LISTING_TIMEOUT_S).stdout
+            names.update(line.split()[0] for line in listed.splitlines() if line.strip())
+    return names
 
 
-def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:
+def with_preload(environment: dict[str, str], library: str | os.PathLike[str]) -> dict[str, str]:
     """The environment with the library before those that are already preloaded.
 
     Raises
@@ -139,18 +138,23 @@ def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:
     return {**environment, "LD_PRELOAD": ":".join([str(library), *filter(None, before)])}
 
 
-def native_folder() -> Path:
-    """Where the package has libphicoll-preload.so and what is built on it."""
+def native_folder() -> str:
+    """The folder where the package has libphicoll-preload.so and what is built on it."""
     library = installed("native", "libphicoll-preload.so")
     if library is None:
         raise ResourceError("libphicoll-preload.so is not in this package, which was built without it")
-    return library.parent
+    return dirname(library)
 
 
 def become(
-    kind: str, command: Sequence[str], example: str, prepared: Callable[[dict[str, str]], dict[str, str]]
+    kind: str,
+    command: Sequence[str],
+    example: str,
+    prepared: Callable[[dict[str, str]], tuple[Sequence[str], dict[str, str]]],
 ) -> int:
-    """Become ``command``, in the environment that ``prepared`` makes of this one: with ``libphicoll-KIND`` preloaded.
+    """Become ``command`` with ``libphicoll-KIND`` preloaded.
+
+    ``prepared`` returns the words and the environment that do so, made from this environment.
 
     If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is. If the
     library is preloaded already, it stays, and a line says so; likewise if ``command`` is ``phicoll KIND`` itself.
@@ -169,12 +173,12 @@ def become(
     said = ""
     if f"libphicoll-{kind}" in environment.get("LD_PRELOAD", ""):
         said = "the library is preloaded already, and stays"
-    elif Path(command[0]).name == "phicoll" and list(command[1:2]) == [kind]:
+    elif basename(command[0]) == "phicoll" and list(command[1:2]) == [kind]:
         said = f"the second 'phicoll {kind}' alone counts"
     else:
         try:
-            environment = prepared(environment)
-        except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
+            command, environment = prepared(environment)
+        except (ResourceError, OSError) as error:
             said = f"the program runs without phicoll: {error}"
     if said:
         say(f"{kind}: {said}")

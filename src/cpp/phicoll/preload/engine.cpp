@@ -17,6 +17,7 @@
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/os/kept_errno.hpp"
 #include "phicoll/os/liveness.hpp"
+#include "phicoll/os/membarrier.hpp"
 #include "phicoll/preload/guarded.hpp"
 #include "phicoll/preload/uncancelled.hpp"
 #include "phicoll/version.hpp"
@@ -65,9 +66,11 @@ thread_local std::string last_error;
 
 bool has_stderr = true;
 
-// Runs when the library is loaded: before those that use it, and before the program's own code.
-__attribute__((constructor)) void look_for_stderr() {
+// Runs when the library is loaded: before those that use it, and before the program's own code. Once a process has threads, as
+// MPIs start in MPI_Init, the kernel takes 10 to 30 ms to register it.
+__attribute__((constructor)) void loaded() {
   has_stderr = fcntl(STDERR_FILENO, F_GETFD) != -1;
+  phicoll::os::register_membarrier();
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/os/cpu_set.hpp"
-#include "phicoll/os/membarrier.hpp"
 #include "phicoll/preload/engine.hpp"
 #include "phicoll/preload/guarded.hpp"
 #include "phicoll/preload/sleeping.hpp"
@@ -117,6 +116,5 @@ int phicoll_preload_most_threads(void) {
 }
 
 int phicoll_preload_begin(void) {
-  phicoll::os::register_membarrier();
   return phicoll::os::allowed_cpu_count();
 }
