@@ -61,13 +61,16 @@ void at_exit(int status, void*) {
   }
 }
 
-// musl has no on_exit, and its atexit tells no status. A PE that fails is then taken for one that ends well: it waits for the
-// others, which do not wait for ever in another call, and its status reaches the launcher after that.
+// musl has no on_exit, and atexit tells no status. A PE that failed would then wait here for others that wait for it, so one that
+// ends without shmem_finalize is taken for one that failed.
 int register_at_exit() {
 #if defined(__GLIBC__)
   if (!os::fallbacks_forced()) return on_exit(at_exit, nullptr);
 #endif
-  return std::atexit([] { at_exit(0, nullptr); });
+  return std::atexit([] {
+    if (the_world != nullptr && the_world->comm().in_own_process())
+      the_world->comm().fail("ended without shmem_finalize, which this system's C library does not allow");
+  });
 }
 
 }  // namespace
