@@ -81,7 +81,15 @@ def signature(app: Sphinx, what: str, name: str, thing: Any, *_: Any) -> tuple[s
     return ("", None) if dataclasses.is_dataclass(thing) else None
 
 
+def leave_out_of_search(app: Sphinx, env: Any) -> None:
+    """A search for an operation leads to its page and method, not to a benchmark's table of the same name."""
+    for page in env.found_docs:
+        if re.fullmatch(r"bench/.+/\w+", page):
+            env.metadata[page]["nosearch"] = "yes"
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("env-updated", leave_out_of_search)
     app.connect("autodoc-process-docstring", sections)
     app.connect("autodoc-process-signature", signature)
 

@@ -1,14 +1,19 @@
-"""Checks the links of a site's pages to each other, to their parts and to their images.
+"""Checks the links of a site's pages to each other, to their parts and to their images, and where its search leads.
 
 usage: scripts/links.py DIRECTORY
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+#: A report of one kind of host, or one of its tables.
+TABLE = re.compile(r"bench/.+/\w+")
 
 
 class Page(HTMLParser):
@@ -47,12 +52,26 @@ def broken(site: Path) -> list[str]:
     return found
 
 
+def tables_in_search(site: Path) -> list[str]:
+    """The pages of benchmarks' tables that the site's search knows by a heading or a word."""
+    index = site / "searchindex.js"
+    if not index.is_file():
+        return []
+    text = index.read_text()
+    known = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+    pages = {page for places in known["alltitles"].values() for page, _ in places}
+    for found in known["terms"].values():
+        pages |= {found} if isinstance(found, int) else set(found)
+    names = sorted(known["docnames"][page] for page in pages)
+    return [f"search: {name}: leads to a benchmark's table" for name in names if TABLE.fullmatch(name)]
+
+
 def main() -> int:
     site = Path(sys.argv[1])
     if not (site / "index.html").is_file():
         print(f"links: {site} has no index.html")
         return 1
-    lines = broken(site)
+    lines = broken(site) + tables_in_search(site)
     print("\n".join(lines) or f"links: all of {site} lead somewhere")
     return 1 if lines else 0
 

@@ -4,6 +4,7 @@ import argparse
 import functools
 import importlib
 import inspect
+import json
 import os
 import re
 import shutil
@@ -347,4 +348,21 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
         "gone.html",
         "gone.png",
         "other.html#none",
+    ]
+
+
+def test_a_search_that_leads_to_a_benchmark_s_table_is_found(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<p>a</p>")
+    index = {
+        "docnames": ["bench/README", "bench/epyc/allreduce", "bench/epyc/scan", "collectives"],
+        "alltitles": {"allreduce": [[1, None], [3, "allreduce"]], "Results": [[0, None]]},
+        "terms": {"word": 3, "other": [0, 2]},
+    }
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})")
+    command = [sys.executable, ROOT / "scripts" / "links.py", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.findall(r"^search: (\S+):", done.stdout, re.MULTILINE) == [
+        "bench/epyc/allreduce",
+        "bench/epyc/scan",
     ]
