@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import phicoll
 from made_up import MadeUp
-from phicoll.plots.live import describe, page
+from phicoll.plots.live import DPI, describe, live, page
 from phicoll.results import from_lines
 
 
@@ -75,7 +76,7 @@ def test_times_of_zero_and_less_are_described(kind, spoiled):
         assert any(str(note.get("name")).startswith(worst) for note in found["layout"]["annotations"])
 
 
-def browse(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+def browse(text: str, tmp_path: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """The page as a browser has it in the end."""
     browser = shutil.which("chromium")
     if browser is None:
@@ -83,7 +84,7 @@ def browse(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     path = tmp_path / "page.html"
     path.write_text(text)
     words = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", f"--user-data-dir={tmp_path}",
-             "--enable-logging=stderr", "--dump-dom", path.as_uri()]  # fmt: skip
+             "--enable-logging=stderr", "--dump-dom", *more, path.as_uri()]  # fmt: skip
     return subprocess.run([browser, *words], capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -132,3 +133,38 @@ def test_the_command_writes_such_a_page(phicoll_command, tmp_path: Path):
     assert "default-src 'none'" in text
     assert '<img src="data:image/png;base64,' in text
     assert len(text) < 3e6, results
+
+
+def test_names_beside_a_panel_are_whole_in_the_picture():
+    """They were laid out at one resolution and drawn at another, at which letters are wider."""
+    figure = Figure(figsize=(10, 2.9), layout="constrained")
+    for ax in figure.subplots(1, 3):
+        ax.plot([1, 2], [1, 2])
+        for place, name in enumerate(
+            ("8 processes", "combining-tree:notify=global", "hybrid-dissemination:store=no-read")
+        ):
+            ax.annotate(
+                name,
+                (2, 2),
+                (1.03, place / 3),
+                textcoords="axes fraction",
+                fontsize=7.5,
+                annotation_clip=False,
+            )
+    live(figure, "names")
+    figure.set_layout_engine("none")
+    figure.set_dpi(DPI)
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        assert max(text.get_window_extent().x1 for text in ax.texts) <= figure.bbox.width
+
+
+def test_a_narrow_window_shows_a_whole_figure(sizes, tmp_path: Path):
+    done = browse(page(sizes.plot(), "narrow"), tmp_path, "--window-size=500,1500")
+    plot = re.search(r'class="plot[^"]*" style="([^"]*)"', done.stdout)
+    assert plot, done.stderr
+    width = re.search(r"width: ([\d.]+)px", plot[1])
+    scale = re.search(r"scale\(([\d.]+)\)", plot[1])
+    assert width
+    assert scale
+    assert 300 < float(width[1]) * float(scale[1]) <= 500

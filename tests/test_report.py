@@ -327,8 +327,8 @@ def test_the_simulated_section_says_what_its_records_say(made_up_evidence, simul
     assert duration(simulated.path.path_ns) in text
     assert text.count("Simulated, not measured") == 2
     assert simulated.results.points[0]["machine_digest"] in text
-    if order[:2] == ["hybrid-dissemination", "dissemination"]:
-        assert "sends 360 messages between cores where that one sends 1,620" in text
+    assert order[0] == "hybrid-dissemination"
+    assert "It wins because it sends 360 messages between cores where dissemination sends 1,620" in text
     made_up_evidence_without = gather(made_up_evidence.results, made_up_evidence.doctor)
     assert simulated_section.body(made_up_evidence_without) == ""
 
@@ -337,10 +337,17 @@ def test_the_report_says_why_the_fastest_barrier_wins_where_counts_tell(made_up_
     def reason(*names):
         return re.sub(r"<[^>]+>", "", simulated_section.reason(*names, 240, made_up_evidence.counts))
 
-    assert reason("hybrid-dissemination", "dissemination") == (
-        " It wins because it has no more rounds than dissemination and sends 360 messages between cores where that one sends 1,620 (counted)."
+    messages = "it sends 360 messages between cores where dissemination sends 1,620"
+    chain = "its longest chain of messages is 10 where that of combining-tree is 16"
+    assert reason("hybrid-dissemination", "dissemination") == f" It wins because {messages} (counted)."
+    assert (
+        reason("hybrid-dissemination", "combining-tree")
+        == f" It wins because {messages}, and {chain} (counted)."
     )
-    assert reason("dissemination", "hybrid-dissemination") == ""
+    assert (
+        reason("dissemination", "hybrid-dissemination")
+        == " It wins because its longest chain of messages is 8 where that of hybrid-dissemination is 10 (counted)."
+    )
     assert reason("combining-tree:notify=global", "dissemination") == ""  # not counted
 
 

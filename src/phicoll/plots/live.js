@@ -49,6 +49,14 @@
     box.append(plot);
     box.parentElement.classList.add("answers");
     narrow(figure.layout, Math.min(figure.layout.width, Math.max(860, box.clientWidth)));
+    const part = box.clientWidth / figure.layout.width;
+    if (part < 1) {  // a narrow window shows all of it, smaller
+      plot.style.width = `${figure.layout.width}px`;
+      plot.style.transform = `scale(${part})`;
+      plot.style.transformOrigin = "0 0";
+      plot.style.marginBottom = `${(part - 1) * figure.layout.height}px`;
+      box.style.overflow = "hidden";
+    }
     if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;  // a finger scrolls the page
     await Plotly.newPlot(plot, structuredClone(figure.data), structuredClone(figure.layout),
       { displaylogo: false, modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]] });

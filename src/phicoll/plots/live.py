@@ -73,6 +73,8 @@ def page(figure: Figure, title: str) -> str:
 
 def live(figure: Figure, alt: str) -> str:
     """The figure in HTML: the picture, and the live figure that replaces it where :func:`scripts` run."""
+    # Laid out once, at the resolution of the picture: at another letters are not as wide, and names would be cut.
+    figure.set_dpi(DPI)
     # In a script "</" would end it.
     data = json.dumps(describe(figure), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     buffer = io.BytesIO()

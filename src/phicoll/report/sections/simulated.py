@@ -81,17 +81,21 @@ def order_sentences(times: Times, counts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def reason(best: str, second: str, ranks: int, counts: Sequence[Mapping[str, Any]]) -> str:
-    """Why the fastest beats the next one, where the counts tell: no more rounds, and fewer messages leave a core."""
+    """Why the fastest beats the next one and dissemination, where the counts tell: fewer messages leave a core, or a shorter chain."""
     rows = {row["name"]: row for row in counts if row["ranks"] == ranks}
-    if best not in rows or second not in rows or rows[best]["rounds"] > rows[second]["rounds"]:
-        return ""
-    few, many = (int(rows[name]["edges_between_cores"]) for name in (best, second))
-    if few >= many:
-        return ""
-    return (
-        f" It wins because it has no more rounds than {code(second)} and sends {few:,} messages between cores where that one sends {many:,} "
-        '(<a href="#counts">counted</a>).'
-    )
+    found = []
+    for other in dict.fromkeys(("dissemination", second)):
+        if best not in rows or other not in rows or other == best:
+            continue
+        few, many = (rows[name]["edges_between_cores"] for name in (best, other))
+        short, long = (rows[name]["longest_chain"] for name in (best, other))
+        if few < many:
+            found.append(f"it sends {few:,} messages between cores where {code(other)} sends {many:,}")
+        elif short < long:
+            found.append(
+                f"its longest chain of messages is {short:,} where that of {code(other)} is {long:,}"
+            )
+    return f' It wins because {", and ".join(found)} (<a href="#counts">counted</a>).' if found else ""
 
 
 def path_sentences(simulated: Simulated) -> str:
