@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     __slots__ = ("_core",)  # where plain calls read it
 
     _core: Any
-    _instead = NOT_OFFERED
+    _instead: ClassVar[dict[str, str]] = NOT_OFFERED
 
     def __new__(
         cls, comm: Any = None
