@@ -14,6 +14,8 @@
 # %% [markdown]
 # # Namashivayam et al. 2014: put and get, load and store, and allreduce by both
 #
+# *It runs for some minutes on two cores.*
+#
 # The paper on OpenSHMEM for the Xeon Phi replaces put and get by loads and stores through `shmem_ptr` (its figure 2), and times pairs of
 # processes (figures 3 to 5), STREAM (figure 6) and four reductions to all (figures 7 to 10: flat tree FT, recursive doubling RD, Bruck
 # BR, Rabenseifner RSAG; 64 processes). Here all of that runs on a simulated machine of its kind, a Xeon Phi SE10P; figures 3 to 6 also on
@@ -24,6 +26,22 @@
 # therefore have several *stated* costs of a call; without one, a put is the copy alone, as it is through `shmem_ptr`, and in phicoll's own
 # library, which inlines it. In figures 7 to 10 calls cost nothing: what is seen there is what the *data's way* costs, so the difference
 # between the two ways must be smaller than the paper's. A *seed* decides where lines lie and when processes start.
+#
+# The four reductions on 8 processes of the simulated machine, before the details:
+
+# %%
+import phicoll
+
+phicoll.sweep(
+    "allreduce",
+    algorithm="flat-tree,recursive-doubling,bruck,rabenseifner",
+    sizes="8,1K,16K",
+    ranks=8,
+    machine="xeon-phi-se10p",
+    rounds=2,
+    budget_s="none",
+    progress=False,
+).plot()
 
 # %%
 import os

@@ -14,6 +14,8 @@
 # %% [markdown]
 # # Panigrahi et al. 2014, simulated: one line read by all, and barriers of 244 processes
 #
+# *It runs for one to two minutes on two cores (115 s of CPU time).*
+#
 # *Optimizing MPI Collectives on Intel MIC Through Effective Use of Cache* measured the memory system of a Xeon Phi SE10P (61
 # cores, 1.1 GHz) with up to 244 processes, four on a core, and built barriers on what it saw. Here its memory experiments
 # (section IV) and its barriers (sections V and VI) run on a simulated machine of that kind. **No number below was measured on
