@@ -46,6 +46,7 @@ void finalize() {
   the_world = nullptr;
 }
 
+#if defined(__GLIBC__)
 // The program ends without shmem_finalize: with it if all is well, as 1.2 wants for start_pes.
 void at_exit(int status, void*) {
   if (the_world == nullptr || !the_world->comm().in_own_process()) return;
@@ -60,6 +61,7 @@ void at_exit(int status, void*) {
     // Only where errors are thrown. Nothing is left to catch this one, and the group is broken for all.
   }
 }
+#endif
 
 // musl has no on_exit, and atexit tells no status. A PE that failed would then wait here for others that wait for it, so one that
 // ends without shmem_finalize is taken for one that failed.
