@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds phicoll-bench, oshrun and libphicoll-shmem through the card's GCC toolchain file with a stand-in for its compiler: the
+# Builds phicoll-bench, oshrun and libphicoll-shmem.a through the card's GCC toolchain file with a stand-in for its compiler: the
 # host's GCC under the cross compiler's name, with its macros, and with no more than C++14, as GCC 5.1 has it.
 #   tests/k1om_stand_in.sh [BUILD_FOLDER]
 # What this shows: the toolchain file works, and nothing that the card gets needs more than C++14 (-pedantic-errors) or
@@ -30,4 +30,4 @@ done
 cmake -S "$source_folder" -B "$build_folder" \
       -DCMAKE_TOOLCHAIN_FILE="$source_folder/cmake/toolchains/k1om-gcc.cmake" -DMPSS_ROOT="$build_folder/mpss" \
       -DPHICOLL_WITH_HWLOC=OFF -DPHICOLL_WITH_BOOST=OFF -DPHICOLL_WARNINGS_AS_ERRORS=ON
-cmake --build "$build_folder" --parallel "$(nproc)" --target phicoll-bench phicoll_shmem oshrun
+cmake --build "$build_folder" --parallel "$(nproc)" --target phicoll-bench phicoll_shmem_static oshrun
