@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/own_threads.hpp"
@@ -13,14 +15,29 @@ namespace {
 
 // Long enough for programs that look for a while and then do something else.
 constexpr std::int64_t looking_ns = 3000 * std::int64_t{1000000};
-// A loop takes some ten ns from one look to the next, and twice the time of a look at the clock. One of Python takes 200 to 700; a
-// system call there takes 1300 more.
-constexpr std::int64_t long_gap_ns = 150;
+// Beside what the clock takes. A loop takes some ten ns from one look to the next, and a look at the clock in it thirty. One of
+// Python takes 200 to 700; a system call there takes 1300 more.
+constexpr std::int64_t long_gap_ns = 120;
 constexpr std::int64_t long_gap_of_interpreter_ns = 1000;
 constexpr std::uint64_t gaps_a_long_one = 64;
 constexpr std::uint64_t gaps_a_count = 16;
 
 thread_local char this_thread;  // its address is no other thread's
+
+/// The least time between two looks at the clock.
+std::int64_t clock_ns() {
+  std::int64_t least = long_gap_of_interpreter_ns;
+  for (int i = 0; i < 32; ++i) {
+    const std::int64_t before = os::now_ns();
+    least = std::min(least, os::now_ns() - before);
+  }
+  return least;
+}
+
+bool is_long(std::int64_t gap_ns) {
+  static const std::int64_t least = clock_ns();
+  return gap_ns > least + (has_interpreter() ? long_gap_of_interpreter_ns : long_gap_ns);
+}
 
 /// Whether this process has threads that the library cannot know. Beside the ranks' there are the main thread and a watcher.
 bool has_unknown_threads(const Control& group) {
@@ -54,8 +71,7 @@ void LookSearch::end_gap() {
   const std::int64_t now = os::now_ns();
   const std::int64_t began = gap_began_ns_.exchange(0, std::memory_order_relaxed);
   const Hold own(*this);
-  if (own && began != 0 && now - began > (has_interpreter() ? long_gap_of_interpreter_ns : long_gap_ns))
-    ++long_gaps_;
+  if (own && began != 0 && is_long(now - began)) ++long_gaps_;
 }
 
 void LookSearch::end_mark() {
