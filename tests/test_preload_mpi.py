@@ -409,6 +409,50 @@ def test_the_number_of_first_calls_can_be_set(installed: Installed) -> None:
         assert ("Barrier" in rows(done.stderr, "in phicoll")) == (first != "100")
 
 
+def test_later_communicators_have_fewer_first_calls_with_threads(installed: Installed) -> None:
+    done = installed.run(2, installed.compile("many"), options=("--report",))
+    if done.stdout == "no threads\n":
+        pytest.skip(f"this {installed.name} has no MPI_THREAD_MULTIPLE")
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    passed = rows(done.stderr, "passed through")["Allreduce"]
+    assert "the communicator's first calls: at most 63 of each" in passed
+    # Of four times 70, the first 63, 31, 15 and 7; all 63 of each had been 504.
+    assert passed.split()[1] == str(2 * (63 + 31 + 15 + 7))
+
+
+@pytest.mark.parametrize("way", ["nothing", "idle", "at once", "closed"])
+def test_a_program_gets_its_line_and_its_report_in_whatever_way_it_ends(
+    installed: Installed, way: str
+) -> None:
+    done = installed.run(2, installed.compile("ends"), way, options=("--report",))
+    said = [line for line in done.stderr.splitlines() if line.startswith("phicoll: ")]
+    assert (
+        said
+        == {
+            "nothing": ["phicoll: mpi: nothing ran in phicoll: the program did not call MPI_Init"],
+            "idle": ["phicoll: mpi: 2 ranks; no collective calls of all ranks together"],
+            "at once": [
+                "phicoll: mpi: 2 ranks; calls, bytes and seconds of rank 0 alone, "
+                "as the program ended without MPI_Finalize"
+            ],
+            "closed": ["phicoll: mpi: 2 ranks; calls, bytes and seconds of all ranks together"],
+        }[way]
+    ), done.stderr
+    if way in ("at once", "closed"):
+        assert rows(done.stderr, "in phicoll")["Barrier"].split()[3] == {"at once": "7", "closed": "14"}[way]
+        assert "first calls: 3 of each" in done.stderr
+
+
+def test_a_mismatch_names_the_communicator_and_whose_numbers_they_are(installed: Installed) -> None:
+    done = installed.run(2, installed.compile("disagree"))
+    assert done.returncode != 0
+    assert "went on" not in done.stdout
+    assert (
+        "on a communicator 'turned' (ranks 1, 0 of MPI_COMM_WORLD; numbers are MPI_COMM_WORLD's): group broken by rank 0: "
+        "rank 0 called allreduce(float64 sum, 16 bytes) as call 6 while rank 1 called broadcast(root 1, 16 bytes)"
+    ) in done.stderr
+
+
 def test_rank_0_decides_about_the_report(installed: Installed) -> None:
     script = installed.folder / "report-of-one"
     script.write_text(
@@ -453,7 +497,10 @@ def test_a_library_for_another_mpi_leaves_the_program_alone(tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     assert "compared" in done.stdout
-    assert "this library was built for libmpi.so.40" in done.stderr
+    mpicc = mpich.root / "bin" / "mpicc"
+    assert (
+        f"this library was built for libmpi.so.40: the program runs without it; phicoll mpi --mpicc {mpicc} builds one for it\n"
+    ) in done.stderr
 
 
 FROM_MPI = """

@@ -73,6 +73,11 @@ def calls(report: str) -> dict[int, int]:
     return {int(line[0]): int(line[1]) for line in lines if len(line) == 2 and all(w.isdigit() for w in line)}
 
 
+def reports_of_pairs(reports: str) -> list[int]:
+    """Of several processes' reports: the barriers of two threads in each."""
+    return [int(number) for number in re.findall(r"^ +2 +([0-9]+)$", reports, re.MULTILINE)]
+
+
 RUNTIMES = {"libgomp": list, "libomp": libomp, "libiomp5": libiomp5}
 
 
@@ -216,7 +221,7 @@ def test_a_child_of_fork_begins_regions_and_counts_its_own(openmp: Compiled) -> 
         pytest.skip("children of LLVM's and Intel's runtimes hang without phicoll, too")
     done = run("omp", openmp.program("openmp/forks.c", *flags_of(openmp)), options=("--report",))
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert calls(done.stderr) == {2: 1}
+    assert reports_of_pairs(done.stderr)[:-1] == 400 * [1]  # the last is the parent's
 
 
 def test_a_program_that_uses_no_openmp_is_told_so() -> None:
@@ -269,7 +274,7 @@ def test_a_wait_in_a_barrier_is_no_point_of_cancellation(
 def test_a_child_of_fork_uses_barriers_and_counts_its_own(plain: Compiled) -> None:
     done = run("pthread", plain.program("pthread/forks.c", openmp=False), options=("--report",))
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert calls(done.stderr) == {2: 3}
+    assert reports_of_pairs(done.stderr) == [*(400 * [3]), 2]
 
 
 def test_a_constructor_waits_for_threads_that_use_a_barrier(plain: Compiled) -> None:
@@ -377,6 +382,52 @@ int main(int count, char** words) {
         assert done.returncode == 0
         assert own.read_text() == ""
         assert "phicoll" in run(kind, program, own, options=("--report",), **variables).stderr
+
+
+NOTHING_USED = {
+    "omp": "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n",
+    "pthread": "phicoll: pthread: the program made no pthread barrier\n",
+}
+NO_BARRIERS = {
+    "omp": "phicoll: omp: 1 parallel regions, no barriers\n",
+    "pthread": "phicoll: pthread: 1 barriers made, no rounds in phicoll\n",
+}
+
+
+@pytest.mark.parametrize("way", ["fclose", "close", "replaced", "_exit", "_Exit", "quick_exit", "handler"])
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_a_program_gets_its_line_and_its_report_in_whatever_way_it_ends(
+    plain: Compiled, kind: str, way: str, tmp_path: Path
+) -> None:
+    program = plain.program("pthread/ends.c", name=f"{kind}-ends", openmp=kind == "omp")
+    own = tmp_path / "own"
+    done = run(kind, program, way)
+    assert (done.returncode, done.stderr) == (0, NOTHING_USED[kind])
+    done = run(kind, program, way, "region", own, options=("--report",))
+    assert (done.returncode, done.stderr) == (0, NO_BARRIERS[kind])
+    done = run(kind, program, way, "barrier", own, options=("--report",))
+    assert (done.returncode, calls(done.stderr)) == (0, {2: 1})
+    assert not own.exists() or own.read_text() == ""
+
+
+def test_a_child_that_ends_at_once_says_nothing_of_its_parent_s(plain: Compiled) -> None:
+    code = "import os\nif os.fork() == 0: os._exit(0)\nos.wait()\nprint('done')"
+    for kind in ("omp", "pthread"):
+        done = run(kind, sys.executable, "-c", code, options=("--report",))
+        assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+def test_the_copy_of_standard_error_does_not_outlive_a_fork(tmp_path: Path) -> None:
+    # A daemon would hold its parent's pipe, and whoever reads that would wait for it.
+    code = (
+        "import os, sys, time\n"
+        "if os.fork() == 0:\n    os.closerange(0, 3)\n"
+        "    while not os.path.exists(sys.argv[1]): time.sleep(0.01)\n    os._exit(0)\n"
+    )
+    flag = tmp_path / "end"
+    done = run("pthread", sys.executable, "-c", code, flag)  # returns when no process has the pipe
+    flag.write_text("")
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])

@@ -179,7 +179,7 @@ def build(mpi: Mpi) -> Path:
     sources = sorted((native / "phicoll" / "preload" / "mpi").glob("*"))
     texts = [
         source.read_text(errors="surrogateescape")
-        for source in [*sources, native / "phicoll" / "preload" / "engine.hpp"]
+        for source in [*sources, *sorted((native / "phicoll" / "preload").glob("*.hpp"))]
     ]
     key = hashed(str(native), str(mpi.mpicc), mpi.shown, mpi.stamp, compiler_version(mpi), *texts)
     library = cache_folder() / f"libphicoll-mpi-{mpi.version}-{key}.so"

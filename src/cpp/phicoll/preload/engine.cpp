@@ -1,6 +1,8 @@
 #include "phicoll/preload/engine.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -64,12 +66,49 @@ PhicollResult called(PhicollComm* comm, Function function) {
 
 thread_local std::string last_error;
 
-bool has_stderr = true;
+/// The file that was standard error when the process started.
+///
+/// A program may close it before its end, or open a file of its own in its place, which nothing must be printed into. So a copy is kept, under
+/// a number that programs hardly use. It goes where a program closes all descriptors, and with a fork, since a daemon must not
+/// hold the terminal or pipe of its parent.
+class Errors {
+ public:
+  void look() {
+    if (fstat(STDERR_FILENO, &file_) != 0) return;
+    copy_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, copy_from);
+    there_ = true;
+  }
+  void forget_copy() {
+    if (is_open(copy_)) close(copy_);
+    copy_ = -1;
+  }
+  /// A descriptor of that file, or -1.
+  int descriptor() const {
+    if (!there_) return -1;
+    return is_open(STDERR_FILENO) ? STDERR_FILENO : is_open(copy_) ? copy_ : -1;
+  }
+
+ private:
+  static constexpr int copy_from = 700;
+
+  bool is_open(int descriptor) const {
+    struct stat now;
+    return descriptor >= 0 && fstat(descriptor, &now) == 0 && now.st_dev == file_.st_dev &&
+           now.st_ino == file_.st_ino && now.st_rdev == file_.st_rdev;
+  }
+
+  struct stat file_ = {};
+  int copy_ = -1;
+  bool there_ = false;
+};
+
+Errors errors;
 
 // Runs when the library is loaded: before those that use it, and before the program's own code. Once a process has threads, as
 // MPIs start in MPI_Init, the kernel takes 10 to 30 ms to register it.
 __attribute__((constructor)) void loaded() {
-  has_stderr = fcntl(STDERR_FILENO, F_GETFD) != -1;
+  errors.look();
+  pthread_atfork(nullptr, nullptr, [] { errors.forget_copy(); });
   phicoll::os::register_membarrier();
 }
 
@@ -89,12 +128,13 @@ const char* phicoll_preload_error(void) {
 }
 
 void phicoll_preload_print(const char* format, ...) {
-  if (!has_stderr) return;
   const phicoll_preload::Uncancelled uncancelled;
   const phicoll::os::KeptErrno kept;
+  const int descriptor = errors.descriptor();
+  if (descriptor < 0) return;
   va_list values;
   va_start(values, format);
-  std::vfprintf(stderr, format, values);
+  vdprintf(descriptor, format, values);
   va_end(values);
 }
 

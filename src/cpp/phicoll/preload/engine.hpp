@@ -35,7 +35,8 @@ typedef enum PhicollResult {
 PHICOLL_PRELOAD_API const char* phicoll_preload_error(void);
 /// phicoll's version, to be compared with the one that the caller was compiled with.
 PHICOLL_PRELOAD_API const char* phicoll_preload_version(void);
-/// Prints on standard error; nothing if the process started without one, as a file with its number is then the program's own.
+/// Prints on what was standard error when the process started, also where the program has closed it; a file that has its number now is the
+/// program's own. Nothing if the process started without one.
 PHICOLL_PRELOAD_API void phicoll_preload_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /// PHICOLL_DONE if the variables that choose algorithms (PHICOLL_BARRIER ...) are right.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_environment(void);

@@ -21,7 +21,9 @@ bool is_first_alive(const Nodes& nodes) {
 /// long as it lives.
 int fail(const Comm& comm, Row row) {
   const bool awaited = comm.nodes != nullptr && !comm.nodes->refused && is_first_alive(*comm.nodes);
-  say("MPI_%s: %s%s", row_names[static_cast<int>(row)], phicoll_preload_error(),
+  char which[512];
+  name_communicator(comm, which, sizeof which);
+  say("MPI_%s on %s: %s%s", row_names[static_cast<int>(row)], which, phicoll_preload_error(),
       awaited ? "; the program ends, as other nodes wait for this one" : "");
   if (awaited) PMPI_Abort(comm.handle, MPI_ERR_OTHER);
   PMPI_Comm_call_errhandler(comm.handle, MPI_ERR_OTHER);

@@ -1,5 +1,6 @@
 // The communicators that have called a collective: a table by handle, which an attribute keeps true when one is freed.
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,8 +143,59 @@ Comm* look_up(MPI_Comm handle) {
   return made;
 }
 
+// With threads a communicator's group takes milliseconds to make. Each that was made halves the number of first calls of those that come
+// after it, but only while there are at least `calls_a_group` calls of all communicators to a group. As ranks may have made different
+// groups, they agree about that, after 4, 8, 16 and 32 calls.
 void count_call(Comm* comm) {
-  if (++comm->calls > world.first_calls) comm->why = decide(comm);
+  constexpr unsigned fewest_first_calls = 7;
+  constexpr unsigned calls_a_group = 32;
+  static unsigned groups = 0;  // of all threads
+  const unsigned calls = ++comm->calls;
+  bool now = calls > world.first_calls;
+  if (!now && world.counts_down && calls >= 4 && (calls & (calls - 1)) == 0) {
+    const unsigned made = __atomic_load_n(&groups, __ATOMIC_RELAXED);
+    const unsigned halved = made < 8 ? world.first_calls >> made : 0;
+    const bool mine = made != 0 && calls >= (halved > fewest_first_calls ? halved : fewest_first_calls) &&
+                      __atomic_load_n(&calls_begun, __ATOMIC_RELAXED) >= calls_a_group * (made + 1);
+    int agrees = mine ? 1 : 0;
+    int all = 0;
+    now = PMPI_Allreduce(&agrees, &all, 1, MPI_INT, MPI_MIN, comm->handle) == MPI_SUCCESS && all != 0;
+  }
+  if (!now) return;
+  comm->why = decide(comm);
+  __atomic_fetch_add(&groups, 1, __ATOMIC_RELAXED);
+}
+
+void name_communicator(const Comm& comm, char* words, size_t bytes) {
+  const bool on_nodes = comm.nodes != nullptr || (!world.threads && !world.one_node);
+  const char* const numbers = on_nodes        ? "those among this node's ranks"
+                              : world.threads ? "this communicator's"
+                                              : "MPI_COMM_WORLD's";
+  int same = MPI_UNEQUAL;
+  if (PMPI_Comm_compare(comm.handle, MPI_COMM_WORLD, &same) == MPI_SUCCESS && same == MPI_IDENT) {
+    snprintf(words, bytes, on_nodes ? "MPI_COMM_WORLD (numbers are %s)" : "MPI_COMM_WORLD", numbers);
+    return;
+  }
+  constexpr int most = 8;
+  int in_comm[most];
+  int in_world[most];
+  const int shown = comm.size < most ? comm.size : most;
+  for (int r = 0; r < shown; ++r) in_comm[r] = r;
+  MPI_Group ranks;
+  PMPI_Comm_group(comm.handle, &ranks);
+  PMPI_Group_translate_ranks(ranks, shown, in_comm, world.ranks, in_world);
+  PMPI_Group_free(&ranks);
+  char list[12 * most] = "";
+  for (int r = 0; r < shown; ++r) {
+    const size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, "%s%d", r == 0 ? "" : ", ", in_world[r]);
+  }
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = 0;
+  PMPI_Comm_get_name(comm.handle, name, &length);
+  const bool named = *name != '\0';
+  snprintf(words, bytes, "a communicator%s%s%s (ranks %s%s of MPI_COMM_WORLD; numbers are %s)",
+           named ? " '" : "", name, named ? "'" : "", list, shown < comm.size ? ", ..." : "", numbers);
 }
 
 void start_communicators() {

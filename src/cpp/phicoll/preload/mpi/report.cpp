@@ -1,5 +1,6 @@
 // The table after the run (PHICOLL_MPI_REPORT=1): what ran in phicoll, with sizes and time, and what passed through and why.
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -37,9 +38,31 @@ int size_class(size_t bytes) {
   return at;
 }
 
-void print(const Table& all) {
-  phicoll_preload_print("phicoll: mpi: %d ranks; calls, bytes and seconds of all ranks together\n",
-                        world.size);
+bool is_empty(const Table& all) {
+  for (int row = 0; row < rows; ++row) {
+    for (int size = 0; size < sizes; ++size)
+      if (all.done[row][size].calls > 0) return false;
+    for (int why = 1; why < whys; ++why)
+      if (all.passed[row][why] > 0) return false;
+  }
+  return true;
+}
+
+/// Why a call passed through, with the number where it is one of a communicator's first.
+const char* why_in_words(int why, char* words, size_t bytes) {
+  if (why != static_cast<int>(Why::early)) return why_words[why];
+  snprintf(words, bytes, "%s: %s%u of each", why_words[why], world.counts_down ? "at most " : "",
+           world.first_calls);
+  return words;
+}
+
+/// `whose`: what the numbers are.
+void print(const Table& all, const char* whose) {
+  if (is_empty(all)) {
+    phicoll_preload_print("phicoll: mpi: %d ranks; no collective calls of %s\n", world.size, whose);
+    return;
+  }
+  phicoll_preload_print("phicoll: mpi: %d ranks; calls, bytes and seconds of %s\n", world.size, whose);
   phicoll_preload_print("%-22s %-11s %12s %16s %12s %12s\n", "in phicoll", "message", "calls", "bytes",
                         "seconds", "us a call");
   for (int row = 0; row < rows; ++row)
@@ -50,11 +73,12 @@ void print(const Table& all) {
                               done.calls, done.bytes, done.seconds, done.seconds / done.calls * 1e6);
     }
   phicoll_preload_print("%-22s %-11s %12s   %s\n", "passed through", "", "calls", "why");
+  char words[80];
   for (int row = 0; row < rows; ++row)
     for (int why = 1; why < whys; ++why)
       if (all.passed[row][why] > 0)
         phicoll_preload_print("%-22s %-11s %12.0f   %s\n", row_names[row], "", all.passed[row][why],
-                              why_words[why]);
+                              why_in_words(why, words, sizeof words));
 }
 
 }  // namespace
@@ -92,8 +116,14 @@ void end_report() {
   memset(all, 0, sizeof *all);
   PMPI_Reduce(&table, all, static_cast<int>(sizeof(Table) / sizeof(double)), MPI_DOUBLE, MPI_SUM, 0,
               MPI_COMM_WORLD);
-  if (world.rank == 0) print(*all);
+  if (world.rank == 0) print(*all, "all ranks together");
   free(all);
+}
+
+void end_report_alone() {
+  if (!reporting) return;
+  reporting = false;
+  if (world.rank == 0) print(table, "rank 0 alone, as the program ended without MPI_Finalize");
 }
 
 }  // namespace phicoll_mpi

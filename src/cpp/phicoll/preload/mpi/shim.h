@@ -98,6 +98,8 @@ struct World {
   int* node_of;          ///< of each rank
   int* place;            ///< of each rank among those of its node
   unsigned first_calls;  ///< how many collectives of each communicator pass through
+  bool counts_down;      ///< they are fewer for communicators that come after others have had theirs
+  bool one_node;
 };
 extern World world;
 
@@ -132,6 +134,8 @@ inline Comm* find(MPI_Comm handle) {
 /// Counts a call of a communicator that has not been settled yet, and settles it at the last of its first calls. All ranks count the
 /// same calls.
 void count_call(Comm* comm);
+/// Which communicator it is, and by what phicoll's errors number its ranks.
+void name_communicator(const Comm& comm, char* words, size_t bytes);
 void start_communicators();
 void end_communicators();
 
@@ -239,6 +243,8 @@ extern bool reporting;
 bool asked_report();
 /// Collective over MPI_COMM_WORLD: gathers all ranks' tables and prints them.
 void end_report();
+/// The same of this rank's table alone, where the program ends without MPI_Finalize.
+void end_report_alone();
 void note_passed(Row row, Why why);
 double now_seconds();
 void note_done(Row row, size_t bytes, double since);

@@ -11,13 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "phicoll/preload/last_word.hpp"
 #include "shim.h"
 
 namespace phicoll_mpi {
 
 unsigned calls_begun = 0;
 
-World world = {nullptr, false, Why::inactive, false, 0, 0, MPI_GROUP_NULL, nullptr, nullptr, 0};
+World world = {nullptr, false, Why::inactive, false, 0, 0, MPI_GROUP_NULL, nullptr, nullptr, 0, false, false};
 
 const char* const why_words[whys] = {"in phicoll",
                                      "phicoll has no group",
@@ -165,6 +166,8 @@ void attach(bool ready) {
   world.first_calls = all[0].first_calls >= 0 ? static_cast<unsigned>(all[0].first_calls)
                       : threads               ? usual_first_calls_with_threads
                                               : usual_first_calls;
+  world.counts_down = threads && all[0].first_calls < 0;
+  world.one_node = here == world.size;
   reporting = all[0].report != 0;
   free(all);
   world.why = Why::inactive;
@@ -223,11 +226,8 @@ const char* own_path() {
                                                                                            : "";
 }
 
-/// The name of the MPI library that this one was linked with.
-const char* linked_mpi() {
-  void* const self = dlopen(own_path(), RTLD_LAZY | RTLD_NOLOAD);
-  link_map* map = nullptr;
-  if (self == nullptr || dlinfo(self, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
+/// The name of the MPI library that an object was linked with, or null.
+const char* mpi_of(const link_map* map) {
   const char* strings = nullptr;
   for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry)
     if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
@@ -235,6 +235,68 @@ const char* linked_mpi() {
     if (entry->d_tag == DT_NEEDED && strncmp(strings + entry->d_un.d_val, "libmpi", 6) == 0)
       return strings + entry->d_un.d_val;
   return nullptr;
+}
+
+const link_map* own_object() {
+  void* const self = dlopen(own_path(), RTLD_LAZY | RTLD_NOLOAD);
+  link_map* map = nullptr;
+  return self != nullptr && dlinfo(self, RTLD_DI_LINKMAP, &map) == 0 ? map : nullptr;
+}
+
+const link_map* own = nullptr;  // of this library; null before it is loaded, and where it is left alone
+pid_t loaded_by = 0;
+
+/// Whether the program, or a library of its own, is linked with an MPI: so a launcher or a shell is none.
+bool program_uses_mpi() {
+  const link_map* object = own;
+  while (object->l_prev != nullptr) object = object->l_prev;
+  for (; object != nullptr; object = object->l_next)
+    if (object != own && object->l_ld != nullptr && strncmp(file_name(object->l_name), "libmpi", 6) != 0 &&
+        mpi_of(object) != nullptr)
+      return true;
+  return false;
+}
+
+/// Whether this process would be rank 0, by the variables of launchers.
+bool is_first_process() {
+  const char* const names[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"};
+  for (const char* const name : names) {
+    const char* const rank = getenv(name);
+    if (rank != nullptr) return strcmp(rank, "0") == 0;
+  }
+  return true;
+}
+
+bool has_joined = false;
+
+/// What is said at the end if the program did not get to MPI_Finalize.
+void say_last() {
+  if (getpid() != loaded_by) return;  // a child is no rank
+  if (world.joined) end_report_alone();
+  if (has_joined || own == nullptr || !is_first_process() || !program_uses_mpi()) return;
+  int begun = 0;
+  PMPI_Initialized(&begun);
+  say("nothing ran in phicoll: the program %s",
+      begun != 0 ? "began with the MPI in a way that this library does not see" : "did not call MPI_Init");
+}
+
+using Last = phicoll_preload::LastWord<say_last>;
+
+/// How to get a library for the program's MPI, whose library has this path.
+void tell_cure(const char* library, char* words, size_t bytes) {
+  char folder[512];
+  snprintf(folder, sizeof folder, "%s", library);
+  for (int up = 0; up < 2; ++up)
+    if (char* const slash = strrchr(folder, '/')) *slash = '\0';
+  char mpicc[600];
+  snprintf(mpicc, sizeof mpicc, "%s/bin/mpicc", folder);
+  if (access(mpicc, X_OK) != 0)
+    snprintf(mpicc, sizeof mpicc, "/usr/bin/mpicc.%s",
+             strstr(library, "mpich") != nullptr ? "mpich" : "openmpi");
+  if (access(mpicc, X_OK) != 0) snprintf(mpicc, sizeof mpicc, "MPICC");
+  snprintf(words, bytes, "phicoll mpi --mpicc %s%s", mpicc,
+           strcmp(mpicc, "MPICC") == 0 ? ", the compiler of the program's MPI, builds one for it"
+                                       : " builds one for it");
 }
 
 /// Of the phicoll libraries that a program was given, the first that was loaded: its functions are the ones called.
@@ -249,16 +311,25 @@ __attribute__((constructor)) void loaded(int, char** arguments, char**) {
     say("preloaded twice: %s is left alone", own_path());
     return;
   }
+  Last::begin();
+  loaded_by = getpid();
+  own = own_object();
   Dl_info found;
-  const char* const wanted = linked_mpi();
+  const char* const wanted = own != nullptr ? mpi_of(own) : nullptr;
   if (wanted == nullptr || dladdr(reinterpret_cast<void*>(&PMPI_Init), &found) == 0) return;
   if (strcmp(file_name(found.dli_fname), wanted) == 0) return;
-  say("the program uses %s, but this library was built for %s: the program runs without it", found.dli_fname,
-      wanted);
+  char cure[700];
+  tell_cure(found.dli_fname, cure, sizeof cure);
+  say("the program uses %s, but this library was built for %s: the program runs without it; %s",
+      found.dli_fname, wanted, cure);
   forget_preload(own_path());
   execv("/proc/self/exe", arguments);
   say("could not start the program again: %s", strerror(errno));
   _exit(127);
+}
+
+__attribute__((destructor)) void unloaded() {
+  Last::say();
 }
 
 void join() {
@@ -276,6 +347,7 @@ void join() {
   start_types();
   start_communicators();
   world.joined = true;
+  has_joined = true;
 }
 
 void leave() {
@@ -320,6 +392,8 @@ PhicollResult attach_as(uint64_t token, int part, int size, int rank, PhicollGro
 }
 
 }  // namespace phicoll_mpi
+
+PHICOLL_LAST_WORD(phicoll_mpi::Last)
 
 extern "C" {
 

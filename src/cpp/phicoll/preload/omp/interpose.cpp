@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "phicoll/preload/last_word.hpp"
 #include "phicoll/preload/omp/runtimes.hpp"
 #include "phicoll/preload/omp/teams.hpp"
 #include "phicoll/preload/process.hpp"
@@ -109,7 +110,19 @@ void count_theirs() {
     counts.theirs.fetch_add(1, std::memory_order_relaxed);
 }
 
+void end() {
+  if (preloaded_twice()) return;
+  const bool used = counts.regions.load(std::memory_order_relaxed) != 0;
+  if (used && reporting) report();
+  if (!used && speaks_for_the_command("PHICOLL_OMP_PROCESS"))
+    phicoll_preload_print(
+        "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n");
+}
+
+using Last = phicoll_preload::LastWord<end>;
+
 __attribute__((constructor)) void begin() {
+  Last::begin();
   reporting = on("PHICOLL_OMP_REPORT");
   if (preloaded_twice()) {
     phicoll_preload_print("phicoll: omp: preloaded twice: the first library serves\n");
@@ -122,13 +135,8 @@ __attribute__((constructor)) void begin() {
     left_alone.set("PHICOLL_OMP_BARRIER: %s", phicoll_preload_error());
 }
 
-__attribute__((destructor)) void end() {
-  if (preloaded_twice()) return;
-  const bool used = counts.regions.load(std::memory_order_relaxed) != 0;
-  if (used && reporting) report();
-  if (!used && speaks_for_the_command("PHICOLL_OMP_PROCESS"))
-    phicoll_preload_print(
-        "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n");
+__attribute__((destructor)) void say_last() {
+  Last::say();
 }
 
 }  // namespace
@@ -141,6 +149,8 @@ using phicoll_omp::Kmp;
 using phicoll_omp::Outlined;
 using phicoll_omp::Place;
 using phicoll_omp::Runtime;
+
+PHICOLL_LAST_WORD(phicoll_omp::Last)
 
 #define PHICOLL_EXPORT extern "C" __attribute__((visibility("default")))
 #define HERE __builtin_return_address(0)

@@ -8,6 +8,7 @@
 
 #include "phicoll/os/kept_errno.hpp"
 #include "phicoll/preload/forks.hpp"
+#include "phicoll/preload/last_word.hpp"
 #include "phicoll/preload/patience.hpp"
 
 namespace phicoll_omp {
@@ -145,18 +146,29 @@ void end_serial() {
 }
 
 void report() {
-  phicoll_preload_print("phicoll: omp: %lu parallel regions\n",
-                        static_cast<unsigned long>(counts.regions.load(std::memory_order_relaxed)));
-  pthread_mutex_lock(&pool_lock);
-  phicoll_preload_print("%-24s%12s%14s\n", "barriers in phicoll", "threads", "calls");
-  for (int size = 2; size <= phicoll_preload_most_threads(); ++size) {
+  const auto regions = static_cast<unsigned long>(counts.regions.load(std::memory_order_relaxed));
+  const uint64_t theirs = counts.theirs.load(std::memory_order_relaxed);
+  bool any = false;
+  const auto tell = [&](int size, uint64_t calls) {
+    if (!any)
+      phicoll_preload_print("phicoll: omp: %lu parallel regions\n%-24s%12s%14s\n", regions,
+                            "barriers in phicoll", "threads", "calls");
+    any = true;
+    phicoll_preload_print("%-24s%12d%14lu\n", "", size, static_cast<unsigned long>(calls));
+  };
+  const bool locked = phicoll_preload::try_to_lock(&pool_lock);
+  for (int size = 2; locked && size <= phicoll_preload_most_threads(); ++size) {
     uint64_t calls = 0;
     for (const Team* team = all_teams; team != nullptr; team = team->all)
       if (team->size == size) calls += team->places[0].passed.load(std::memory_order_relaxed);
-    if (calls != 0) phicoll_preload_print("%-24s%12d%14lu\n", "", size, static_cast<unsigned long>(calls));
+    if (calls != 0) tell(size, calls);
   }
-  pthread_mutex_unlock(&pool_lock);
-  const uint64_t theirs = counts.theirs.load(std::memory_order_relaxed);
+  if (locked) pthread_mutex_unlock(&pool_lock);
+  if (!any)
+    phicoll_preload_print("phicoll: omp: %lu parallel regions, %s\n", regions,
+                          !locked       ? "whose barriers cannot be counted now"
+                          : theirs != 0 ? "no barriers in phicoll"
+                                        : "no barriers");
   if (theirs != 0)
     phicoll_preload_print(
         "%-36s%14lu   %s\n", "barriers of the runtime, by thread", static_cast<unsigned long>(theirs),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "phicoll/preload/last_word.hpp"
 #include "phicoll/preload/process.hpp"
 #include "phicoll/preload/pthread/turns.hpp"
 
@@ -80,8 +81,48 @@ bool preloaded_twice() {
   return dlsym(RTLD_DEFAULT, "phicoll_pthread_library") != &phicoll_pthread_own_mark;
 }
 
+void report(unsigned long made) {
+  bool any = false;
+  struct Table {
+    unsigned long made;
+    bool* any;
+  } table = {made, &any};
+  Elsewhere elsewhere = {0, 0};
+  const bool counted = for_each_size(
+      [](void* context, int threads, uint64_t rounds) {
+        const auto& of = *static_cast<const Table*>(context);
+        if (!*of.any)
+          phicoll_preload_print("phicoll: pthread: %lu barriers made\n%-24s%12s%14s\n", of.made,
+                                "rounds in phicoll", "threads", "rounds");
+        *of.any = true;
+        phicoll_preload_print("%-24s%12d%14lu\n", "", threads, static_cast<unsigned long>(rounds));
+      },
+      &table, &elsewhere);
+  if (!any)
+    phicoll_preload_print("phicoll: pthread: %lu barriers made, %s\n", made,
+                          counted ? "no rounds in phicoll" : "whose rounds cannot be counted now");
+  if (elsewhere.crowded != 0)
+    phicoll_preload_print("%lu barriers went on in glibc: more threads came than they have places\n",
+                          static_cast<unsigned long>(elsewhere.crowded));
+  if (elsewhere.stayed != 0)
+    phicoll_preload_print("%lu barriers stayed with glibc: %s\n",
+                          static_cast<unsigned long>(elsewhere.stayed), left_alone.text());
+}
+
+void end() {
+  if (second) return;
+  const auto made = static_cast<unsigned long>(barriers_made.load(std::memory_order_relaxed));
+  const char* const wanted = getenv("PHICOLL_PTHREAD_REPORT");
+  if (made != 0 && wanted != nullptr && wanted[0] == '1') report(made);
+  if (made == 0 && speaks_for_the_command("PHICOLL_PTHREAD_PROCESS"))
+    phicoll_preload_print("phicoll: pthread: the program made no pthread barrier\n");
+}
+
+using Last = phicoll_preload::LastWord<end>;
+
 __attribute__((constructor)) void begin() {
   pthread_atfork(nullptr, nullptr, [] { barriers_made.store(0, std::memory_order_relaxed); });
+  Last::begin();
   their_init.find();
   their_wait.find();
   their_destroy.find();
@@ -95,34 +136,16 @@ __attribute__((constructor)) void begin() {
     left_alone.set("PHICOLL_PTHREAD_BARRIER: %s", phicoll_preload_error());  // said when there is a barrier
 }
 
-__attribute__((destructor)) void end() {
-  if (second) return;
-  const bool used = barriers_made.load(std::memory_order_relaxed) != 0;
-  const char* const report = getenv("PHICOLL_PTHREAD_REPORT");
-  if (used && report != nullptr && report[0] == '1') {
-    phicoll_preload_print("phicoll: pthread: %lu barriers made\n%-24s%12s%14s\n",
-                          static_cast<unsigned long>(barriers_made.load(std::memory_order_relaxed)),
-                          "rounds in phicoll", "threads", "rounds");
-    const Elsewhere elsewhere = for_each_size(
-        [](void*, int threads, uint64_t rounds) {
-          phicoll_preload_print("%-24s%12d%14lu\n", "", threads, static_cast<unsigned long>(rounds));
-        },
-        nullptr);
-    if (elsewhere.crowded != 0)
-      phicoll_preload_print("%lu barriers went on in glibc: more threads came than they have places\n",
-                            static_cast<unsigned long>(elsewhere.crowded));
-    if (elsewhere.stayed != 0)
-      phicoll_preload_print("%lu barriers stayed with glibc: %s\n",
-                            static_cast<unsigned long>(elsewhere.stayed), left_alone.text());
-  }
-  if (!used && speaks_for_the_command("PHICOLL_PTHREAD_PROCESS"))
-    phicoll_preload_print("phicoll: pthread: the program made no pthread barrier\n");
+__attribute__((destructor)) void say_last() {
+  Last::say();
 }
 
 }  // namespace
 }  // namespace phicoll_pthread
 
 using phicoll_pthread::Turns;
+
+PHICOLL_LAST_WORD(phicoll_pthread::Last)
 
 // No program's symbol version matters here: glibc's versions of these functions are one function each.
 

@@ -7,6 +7,7 @@
 
 #include "phicoll/os/kept_errno.hpp"
 #include "phicoll/preload/forks.hpp"
+#include "phicoll/preload/last_word.hpp"
 #include "phicoll/preload/patience.hpp"
 
 namespace phicoll_pthread {
@@ -346,8 +347,9 @@ void Turns::begin_anew() {
   went_elsewhere = Elsewhere{};
 }
 
-Elsewhere for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context) {
-  const Guard guard(shared_lock);
+bool for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context,
+                   Elsewhere* elsewhere) {
+  if (!phicoll_preload::try_to_lock(&shared_lock)) return false;
   for (int size = 2; size <= phicoll_preload_most_threads(); ++size) {
     uint64_t rounds = 0;
     for (const Places* places = all_places; places != nullptr; places = places->all)
@@ -355,7 +357,9 @@ Elsewhere for_each_size(void (*tell)(void* context, int threads, uint64_t rounds
         rounds += places->rounds + places->first[0].left.load(std::memory_order_relaxed);
     if (rounds != 0) tell(context, size, rounds);
   }
-  return went_elsewhere;
+  *elsewhere = went_elsewhere;
+  pthread_mutex_unlock(&shared_lock);
+  return true;
 }
 
 }  // namespace phicoll_pthread
