@@ -34,7 +34,7 @@ import phicoll
 
 phicoll.sweep(
     "allreduce",
-    algorithm="flat-tree,recursive-doubling,bruck,rabenseifner",
+    algorithm="flat-tree,recursive-doubling,bruck:bit_identical=no,rabenseifner",
     sizes="8,1K,16K",
     ranks=8,
     machine="xeon-phi-se10p",
