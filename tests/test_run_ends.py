@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -323,3 +325,46 @@ def test_a_rank_that_cannot_join_raises_why_and_prints_nothing(monkeypatch, tmp_
     with pytest.raises(phicoll.ArgumentError, match=r"rank: got 7; allowed: 0\.\.1"):
         phicoll.run(print, ranks=2)
     assert capfd.readouterr().err == ""
+
+
+def overwrite(comm, seed):
+    """Rank 1 writes over the group's memory and ends; the others wait for it."""
+    comm.Barrier()
+    if comm.rank == 1:
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        start = int(next(line for line in maps if "phicoll-group" in line).split("-")[0], 16)
+        if seed is None:
+            ctypes.memset(start, 0, 40_000)
+            os._exit(0)
+        draw = random.Random(seed)
+        for _ in range(3000):
+            ctypes.c_uint64.from_address(start + draw.randrange(1 << 13) * 8).value = draw.getrandbits(64)
+        os._exit(3)
+    comm.Barrier()
+    comm.Barrier()
+
+
+OVERWRITTEN = """
+import sys
+sys.path[:0] = [{folder!r}]
+import phicoll
+from phicoll.comm import rank_processes
+from {module} import overwrite
+rank_processes.GRACE_S = 0.3
+for seed in (None, *range(5)):
+    try:
+        phicoll.run(overwrite, ranks=2, args=(seed,))
+    except phicoll.BrokenGroupError as error:
+        assert -1 <= error.rank < 3 and len(str(error)) > 30
+        print("told:", error)
+"""
+
+
+def test_a_rank_that_overwrites_the_groups_memory_does_not_end_the_launcher():
+    here = Path(__file__)
+    code = OVERWRITTEN.format(folder=str(here.parent), module=here.stem)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("told: ") == 6

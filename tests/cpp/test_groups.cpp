@@ -2,6 +2,7 @@
 // not.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -359,6 +360,21 @@ TEST(Attach, SeparateProgramsFindEachOtherByName) {
 
 /// Attaches two programs that may use these CPUs alone, and asks both for something of their communicators.
 template <class Asked>
+// There all users that it does not map have one number.
+TEST(Attach, IsRefusedInAUserNamespaceThatDoesNotMapTheUser) {
+  const int status = status_of(attaching([&] {
+    if (unshare(CLONE_NEWUSER) != 0) return 77;
+    try {
+      ProcessGroup::attach("unmapped-" + std::to_string(getpid()), 1, 0, waiting("adaptive"));
+    } catch (const ResourceError& error) {
+      return std::string(error.what()).find("user namespace") != std::string::npos ? 5 : 6;
+    }
+    return 7;
+  }));
+  if (status == 77) GTEST_SKIP() << "no user namespace can be made";
+  EXPECT_EQ(status, 5);
+}
+
 void attach_two_on(const std::vector<int>& first, const std::vector<int>& second, Asked asked) {
   const std::string name = unique_name("cpus");
   std::vector<pid_t> pids;

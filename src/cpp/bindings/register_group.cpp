@@ -20,6 +20,7 @@
 #include "phicoll/collectives/operators/type_names.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/layout.hpp"
+#include "phicoll/group/outside_view.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/native_port.hpp"
@@ -49,38 +50,34 @@ class LaunchedGroup {
  public:
   LaunchedGroup(int ranks, const std::string& placement, std::size_t memory_limit, std::size_t heap_limit,
                 std::int64_t timeout_ms, std::int64_t attach_timeout_ms, const std::string& tuning,
-                const std::string& tuning_foreign)
-      : ranks_(ranks) {
+                const std::string& tuning_foreign) {
     GroupOptions options =
         make_options("adaptive", placement, memory_limit, heap_limit, timeout_ms, tuning, tuning_foreign);
     options.attach_timeout_ms = attach_timeout_ms;
     memory_ = ProcessGroup::create_memory(ranks, options);
-    header().launcher_pid = static_cast<std::int32_t>(getpid());
+    GroupLayout::header_at(memory_.data())->launcher_pid = static_cast<std::int32_t>(getpid());
+    outside_.reset(new OutsideView(memory_.data(), ranks));
   }
   int descriptor() const { return memory_.descriptor(); }
-  void started(int rank, int pid) {
-    member(rank).started.atomic().store(static_cast<std::uint32_t>(pid), std::memory_order_release);
-  }
-  bool joined(int rank) {
-    return member(rank).state.atomic().load(std::memory_order_acquire) >= ProcessHeader::attached;
-  }
-  void fail(int rank, const std::string& reason) { control().break_group(rank, reason.c_str()); }
+  void started(int rank, int pid) { outside_->note_started(checked(rank), pid); }
+  bool joined(int rank) { return outside_->joined(checked(rank)); }
+  void fail(int rank, const std::string& reason) { outside_->break_group(rank, reason); }
   py::object broken() {
-    if (!control().broken()) return py::none();
-    return py::make_tuple(control().broken_rank(), control().broken_reason());
+    if (!outside_->broken()) return py::none();
+    const OutsideView::Cause cause = outside_->cause();
+    return py::make_tuple(cause.rank, cause.reason);
   }
+  bool overwritten() const { return outside_->overwritten(); }
 
  private:
-  Control& control() { return *static_cast<Control*>(memory_.data()); }
-  ProcessHeader& header() { return *GroupLayout::header_at(memory_.data()); }
-  ProcessHeader::Member& member(int rank) {
-    if (rank < 0 || rank >= ranks_)
-      throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(ranks_ - 1));
-    return header().members[rank];
+  int checked(int rank) const {
+    if (rank < 0 || rank >= outside_->ranks())
+      throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(outside_->ranks() - 1));
+    return rank;
   }
 
-  int ranks_;
   os::SharedMemory memory_;
+  std::unique_ptr<OutsideView> outside_;
 };
 
 std::shared_ptr<CommunicatorHandle> join(int descriptor, int rank, const std::string& wait) {
@@ -181,6 +178,7 @@ void register_group(py::module_& module) {
            py::arg("tuning_foreign") = "")
       .def_property_readonly("descriptor", &LaunchedGroup::descriptor)
       .def_property_readonly("broken", &LaunchedGroup::broken)
+      .def_property_readonly("overwritten", &LaunchedGroup::overwritten)
       .def("started", &LaunchedGroup::started, py::arg("rank"), py::arg("pid"))
       .def("joined", &LaunchedGroup::joined, py::arg("rank"))
       .def("fail", &LaunchedGroup::fail, py::arg("rank"), py::arg("reason"));

@@ -25,12 +25,13 @@ from phicoll.comm.first_cause import ENDED, first_cause
 from phicoll.comm.group_options import GroupOptions
 from phicoll.errors import ArgumentError, BrokenGroupError, ResourceError
 from phicoll.foundations import pickling, programs
+from phicoll.foundations.descriptors import give_limit_back_in, room_for
 
-__all__ = ["GRACE_S", "Output", "ProcessesRun", "RankProcesses"]
+__all__ = ["GRACE_S", "Output", "ProcessesRun", "RankProcesses", "room_for_ranks"]
 
 GRACE_S = 5.0  # time that ranks get to end once their group is broken, if they may not go on for ever
 PATIENCE_S = 3.0  # time that interrupted ranks get to end
-SEEN_BY_A_PEER = "its process died"  # src/cpp/phicoll/group/watcher.cpp
+SEEN_BY_A_PEER = "its process died"  # src/cpp/phicoll/group/outside_view.hpp
 # What a rank's interpreter runs. It drops the current folder, which -c (like -m) puts first on the path unless told not
 # to: a file there may have the name of a standard module.
 START = "import sys; sys.path[:1] = filter(None, sys.path[:1]); from phicoll._rank import main; main()"
@@ -42,6 +43,12 @@ def signal_name(number: int) -> str:
         return f"signal {number} ({signal.Signals(number).name})"
     except ValueError:
         return f"signal {number}"
+
+
+def room_for_ranks(ranks: int, each: int = 0) -> contextlib.AbstractContextManager[bool]:
+    """Room for what :class:`RankProcesses` opens, and ``each`` more for a rank; whether for its process, too."""
+    least = 4 + (2 + each) * ranks
+    return room_for(least + ranks, least, f"{ranks} ranks")
 
 
 class Output:
@@ -84,7 +91,8 @@ class RankProcesses:
     """The processes of one group, from start to end.
 
     ``command(rank)`` returns the rank's command line, and the descriptors that it inherits besides the group's memory.
-    ``stdin`` is rank 0's standard input, as ``subprocess`` takes it; the other ranks' is empty.
+    ``stdin`` is rank 0's standard input, as ``subprocess`` takes it; the other ranks' is empty. ``watched``: there is
+    room for a descriptor of each process (:func:`room_for_ranks`).
     """
 
     def __init__(
@@ -95,7 +103,9 @@ class RankProcesses:
         prepare: Callable[[], None] | None = None,
         finished: Callable[[int], bool] = lambda rank: True,
         stdin: int | None = subprocess.DEVNULL,
+        watched: bool = True,
     ) -> None:
+        self.watched = watched
         self.group = options.launched_group()
         self.broken: tuple[int, str] | None = None  # the first cause, once all have ended
         self.ranks = options.ranks
@@ -127,6 +137,7 @@ class RankProcesses:
                 except OSError as error:
                     raise ResourceError(f"rank {rank} could not be started: {error}") from error
                 self.processes.append(process)
+                give_limit_back_in(process.pid)
                 self.group.started(rank, process.pid)
                 self.watch(rank, process)
         except BaseException:
@@ -140,6 +151,8 @@ class RankProcesses:
             os.set_blocking(pipe.fileno(), False)
             self.outputs[pipe] = Output(rank, stream)
             self.selector.register(pipe, selectors.EVENT_READ)
+        if not self.watched:
+            return
         with contextlib.suppress(AttributeError, OSError):
             self.pidfds[rank] = os.pidfd_open(process.pid)
             self.selector.register(self.pidfds[rank], selectors.EVENT_READ)
@@ -153,10 +166,14 @@ class RankProcesses:
         try:
             while len(self.statuses) < self.ranks:
                 self.step()
-                if grace_s is None or self.group.broken is None:
+                if self.group.broken is None:
+                    continue
+                # Ranks of an overwritten group may wait for ever.
+                grace = GRACE_S if grace_s is None and self.group.overwritten else grace_s
+                if grace is None:
                     continue
                 if deadline is None:
-                    deadline = time.monotonic() + grace_s
+                    deadline = time.monotonic() + grace
                 elif time.monotonic() > deadline:
                     self.overdue = [rank for rank in range(self.ranks) if rank not in self.statuses]
                     self.interrupt(signal.SIGTERM)
@@ -272,6 +289,7 @@ class ProcessesRun:
     def results(self) -> list[Any]:
         __tracebackhide__ = True
         with contextlib.ExitStack() as stack:
+            watched = stack.enter_context(room_for_ranks(self.options.ranks, each=1))
             task = stack.enter_context(closing(_core.unnamed_file("phicoll-task")))
             answers = [
                 stack.enter_context(closing(_core.unnamed_file(f"phicoll-answer-{rank}")))
@@ -292,7 +310,11 @@ class ProcessesRun:
                 return [*words, self.options.wait], (task, answers[rank])
 
             processes = RankProcesses(
-                self.options, command, rank_environment(), finished=lambda rank: has_answer(answers[rank])
+                self.options,
+                command,
+                rank_environment(),
+                finished=lambda rank: has_answer(answers[rank]),
+                watched=watched,
             )
             processes.wait(GRACE_S if self.options.timeout_ms else None)
             returned: dict[int, Any] = {}

@@ -18,6 +18,7 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/descriptor.hpp"
 #include "phicoll/os/liveness.hpp"
+#include "phicoll/os/text_file.hpp"
 
 namespace phicoll {
 
@@ -65,10 +66,20 @@ socklen_t address_of(const std::string& name, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + full.size());
 }
 
+/// Whether a user's number may stand for several users: the one that a user namespace has in place of all that it does not
+/// map. Only the first namespace maps all.
+bool is_ambiguous(uid_t user) {
+  const std::string overflow = os::read_trimmed("/proc/sys/kernel/overflowuid");
+  if (std::to_string(user) != (overflow.empty() ? "65534" : overflow)) return false;
+  const std::vector<std::string> map = os::split_words(os::read_trimmed("/proc/self/uid_map"));
+  return map != std::vector<std::string>{"0", "0", "4294967295"};
+}
+
 bool same_user(int socket) {
   struct ucred peer;
   socklen_t length = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == getuid();
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == getuid() &&
+         !is_ambiguous(peer.uid);
 }
 
 void limit_time(int socket, int seconds) {
@@ -140,6 +151,10 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
                                                          std::unique_ptr<NameServer>& server) {
   sockaddr_un address;
   const socklen_t length = address_of(name, address);
+  if (is_ambiguous(getuid()))
+    throw ResourceError(
+        "name: this process's user, " + std::to_string(getuid()) +
+        ", may be any that its user namespace does not map, so processes of other users could attach");
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
   const std::int64_t deadline = os::now_ns() + options.attach_timeout_ms * 1000000;
   for (;;) {
@@ -165,7 +180,7 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
         GroupLayout::header_at(memory.data())->places_announced = options.placement.empty() ? 1 : 0;
         if (listen(listener.fd, max_ranks) != 0)
           throw ResourceError(std::string("name: could not listen: ") + std::strerror(errno));
-        server.reset(new NameServer(listener.release(), memory));
+        server.reset(new NameServer(listener.release(), memory, size));
         return memory;
       }
     }
@@ -176,7 +191,7 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
   }
 }
 
-ProcessGroup::NameServer::NameServer(int listener, const os::SharedMemory& memory)
+ProcessGroup::NameServer::NameServer(int listener, const os::SharedMemory& memory, int size)
     : listener_(listener), wake_(os::open_wake_fd()) {
   Descriptor owned_listener(listener_);
   Descriptor owned_wake(wake_);
@@ -185,6 +200,7 @@ ProcessGroup::NameServer::NameServer(int listener, const os::SharedMemory& memor
   if (wake_ < 0 || copy < 0)
     throw ResourceError(std::string("name: no descriptor left to serve it: ") + std::strerror(errno));
   memory_ = os::SharedMemory::from_descriptor(copy, 0);
+  group_.reset(new OutsideView(memory_.data(), size));
   try {
     thread_ = start_quiet_thread([this] { serve(); });
   } catch (const std::system_error& error) {
@@ -216,21 +232,19 @@ void ProcessGroup::NameServer::serve() {
   }
 }
 
-void ProcessGroup::NameServer::answer(int connection) const {
+void ProcessGroup::NameServer::answer(int connection) {
   limit_time(connection, 1);
   Request request = {};
   if (!same_user(connection)) return;
   if (recv(connection, &request, sizeof request, 0) != static_cast<ssize_t>(sizeof request)) return;
-  const ProcessHeader& header = *GroupLayout::header_at(memory_.data());
-  Reply reply = {Answer::welcome, header.ranks};
+  Reply reply = {Answer::welcome, group_->ranks()};
   if (request.magic != protocol_magic)
     reply.answer = Answer::other_version;
-  else if (request.size != header.ranks)
+  else if (request.size != group_->ranks())
     reply.answer = Answer::other_size;
-  else if (static_cast<const Control*>(memory_.data())->broken())
+  else if (group_->broken())
     reply.answer = Answer::broken;
-  else if (request.rank < 0 || request.rank >= header.ranks ||
-           header.members[request.rank].pid.atomic().load(std::memory_order_acquire) != 0)
+  else if (request.rank < 0 || request.rank >= group_->ranks() || group_->taken(request.rank))
     reply.answer = Answer::rank_taken;
   send_reply(connection, reply, reply.answer == Answer::welcome ? memory_.descriptor() : -1);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "phicoll/group/outside_view.hpp"
 #include "phicoll/group/process_group.hpp"
 
 namespace phicoll {
@@ -17,19 +18,20 @@ class ProcessGroup::NameServer {
   /// attach().
   static os::SharedMemory find_or_serve(const std::string& name, int size, int rank,
                                         const GroupOptions& options, std::unique_ptr<NameServer>& server);
-  /// Takes over `listener`; answers until it is destroyed.
-  NameServer(int listener, const os::SharedMemory& memory);
+  /// Takes over `listener`; answers until it is destroyed. `size`: the group's ranks.
+  NameServer(int listener, const os::SharedMemory& memory, int size);
   ~NameServer();
   NameServer(const NameServer&) = delete;
   NameServer& operator=(const NameServer&) = delete;
 
  private:
   void serve();
-  void answer(int connection) const;
+  void answer(int connection);
 
   int listener_;
   int wake_;
   os::SharedMemory memory_;  // a mapping of its own: the thread may outlive the group's
+  std::unique_ptr<OutsideView> group_;
   std::thread thread_;
 };
 

@@ -15,10 +15,12 @@
 #include "phicoll/group/cross_copies.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/name_server.hpp"
+#include "phicoll/group/outside_view.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/group/watcher.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/environment.hpp"
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/liveness.hpp"
 #include "phicoll/os/membarrier.hpp"
@@ -29,6 +31,8 @@ namespace {
 
 constexpr const char* descriptor_variable = "PHICOLL_GROUP_FD";
 constexpr const char* rank_variable = "PHICOLL_RANK";
+constexpr const char* never_joined = "ended without joining the group";
+constexpr int overwritten_grace_ms = 300;  // ranks of an overwritten group may wait for ever
 
 GroupMemory memory_of(os::SharedMemory& shared, std::size_t region_bytes, std::size_t heap_bytes) {
   GroupMemory memory = GroupLayout::at(shared.data(), region_bytes, heap_bytes);
@@ -51,10 +55,20 @@ ProcessHeader& header_of(const os::SharedMemory& shared) {
   return *GroupLayout::header_at(shared.data());
 }
 
-/// The launcher's word to the ranks that wait for this one.
-void started(const os::SharedMemory& shared, int rank, pid_t pid) {
-  header_of(shared).members[rank].started.atomic().store(static_cast<std::uint32_t>(pid),
-                                                         std::memory_order_release);
+/// Whether a group's memory begins here and ends within it.
+bool holds_group(const os::SharedMemory& memory) {
+  if (memory.size() < GroupLayout::total(0)) return false;
+  const ProcessHeader& header = header_of(memory);
+  constexpr std::uint64_t most = std::uint64_t{1} << 62;
+  std::uint64_t left = memory.size();
+  for (const std::uint64_t& bytes : {header.region_bytes, header.heap_bytes, header.tuning_bytes}) {
+    const std::uint64_t part = untrusted(bytes).below(most, most);
+    if (part > left) return false;
+    left -= part;
+  }
+  return untrusted(header.magic).is(ProcessHeader::expected_magic) &&
+         untrusted(header.ranks).within(1, max_ranks, 0) != 0 &&
+         GroupLayout::total(header.region_bytes, header.heap_bytes) + header.tuning_bytes <= memory.size();
 }
 
 /// Where the group's tuning table lies, as pack_tuning made it.
@@ -95,11 +109,11 @@ Shape shape_of(const os::SharedMemory& memory, bool crowded) {
   return shape;
 }
 
-std::string missing_ranks(const ProcessHeader& header, int* first) {
+std::string missing_ranks(const OutsideView& group, int* first) {
   std::string missing;
   *first = -1;
-  for (int r = 0; r < header.ranks; ++r) {
-    if (header.members[r].state.atomic().load(std::memory_order_acquire) >= ProcessHeader::attached) continue;
+  for (int r = 0; r < group.ranks(); ++r) {
+    if (group.joined(r)) continue;
     if (*first < 0) *first = r;
     missing += (missing.empty() ? "" : ", ") + std::to_string(r);
   }
@@ -108,22 +122,21 @@ std::string missing_ranks(const ProcessHeader& header, int* first) {
 
 /// Checks whether the launcher's process of a missing rank has ended, for the ranks from `rank` + 1 to the next
 /// one that is taken. So one of the waiting ranks watches each missing rank.
-void look_after_missing(Control& control, const ProcessHeader& header, int rank) {
-  for (int step = 1; step < header.ranks; ++step) {
-    const int r = (rank + step) % header.ranks;
-    const ProcessHeader::Member& member = header.members[r];
-    if (member.pid.atomic().load(std::memory_order_acquire) != 0) return;
-    const std::uint32_t started = member.started.atomic().load(std::memory_order_acquire);
-    if (started == 0 || !os::process_has_ended(static_cast<pid_t>(started))) continue;
+void look_after_missing(OutsideView& group, int rank) {
+  for (int step = 1; step < group.ranks(); ++step) {
+    const int r = (rank + step) % group.ranks();
+    if (group.taken(r)) return;
+    const pid_t started = group.started(r);
+    if (started == 0 || !os::process_has_ended(started)) continue;
     // It may have taken its rank, and even left, since the first look.
-    if (member.pid.atomic().load(std::memory_order_acquire) != 0) return;
-    control.break_group(r, "ended without joining the group");
+    if (group.taken(r)) return;
+    group.break_group(r, never_joined);
     return;
   }
 }
 
 int environment_number(const char* name) {
-  const char* const text = std::getenv(name);
+  const char* const text = os::environment(name);
   char* end = nullptr;
   const long number = text != nullptr ? std::strtol(text, &end, 10) : -1;
   if (text == nullptr || *text == '\0' || *end != '\0' || number < 0 || number > INT_MAX)
@@ -151,10 +164,8 @@ void await_an_end(const std::vector<int>& ends) {
 
 /// Reaps these, and no other child of the program; the first that ended badly, or without ever having joined,
 /// breaks the group.
-int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory, std::vector<int>& statuses,
+int wait_for_all(const std::vector<int>& pids, OutsideView& group, std::vector<int>& statuses,
                  int grace_ms = -1) {
-  Control& control = control_of(memory);
-  const ProcessHeader& header = header_of(memory);
   struct Ends {
     explicit Ends(const std::vector<int>& processes) {
       for (int pid : processes) fds.push_back(os::open_pidfd(pid));
@@ -172,6 +183,7 @@ int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory, std::ve
   int worst = 0;
   for (;;) {
     bool any_ended = false;
+    int gone = -1;
     std::size_t left = 0;
     for (std::size_t r = 0; r < running.size(); ++r) {
       if (running[r] < 0) continue;
@@ -189,19 +201,25 @@ int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory, std::ve
       // ECHILD: the program ignores SIGCHLD, so its children leave no status. The members' states
       // still tell.
       const std::string reason = pid < 0 ? std::string() : ending(status);
-      const auto state = header.members[r].state.atomic().load(std::memory_order_acquire);
+      const int rank = static_cast<int>(r);
       if (!reason.empty())
-        control.break_group(static_cast<int>(r), reason.c_str());
-      else if (state < ProcessHeader::attached)
-        control.break_group(static_cast<int>(r), "ended without joining the group");
+        group.break_group(rank, reason);
+      else if (!group.joined(rank))
+        group.break_group(rank, never_joined);
+      else if (!group.left(rank) && group.pid(rank) == pids[r])
+        gone = rank;
       if (pid >= 0 && WIFEXITED(status) && WEXITSTATUS(status) > worst) worst = WEXITSTATUS(status);
     }
     if (left == 0) return worst;
+    // Its peers find that too, if what they look at is still there.
+    if (gone >= 0) group.break_group(gone, OutsideView::died);
     if (any_ended) continue;
-    if (grace_ms >= 0 && control.broken()) {
+    const bool broken = group.broken();
+    const int grace = grace_ms < 0 && group.overwritten() ? overwritten_grace_ms : grace_ms;
+    if (grace >= 0 && broken) {
       const std::int64_t now = os::now_ns();
       if (broken_since == 0) broken_since = now;
-      if (now - broken_since > static_cast<std::int64_t>(grace_ms) * 1000000)
+      if (now - broken_since > static_cast<std::int64_t>(grace) * 1000000)
         for (const int pid : running)
           if (pid > 0) kill(pid, SIGKILL);
     }
@@ -210,11 +228,6 @@ int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory, std::ve
       if (running[r] >= 0) awaited.push_back(ends.fds[r]);
     await_an_end(awaited);
   }
-}
-
-void throw_if_broken(const os::SharedMemory& memory) {
-  const Control& control = control_of(memory);
-  if (control.broken()) throw BrokenGroupError(control.broken_rank(), control.broken_reason());
 }
 
 }  // namespace
@@ -279,12 +292,13 @@ class ProcessGroup::Pin {
 
 ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& wait)
     : memory_(std::move(memory)), rank_(rank) {
-  ProcessHeader& header = header_of(memory_);
-  if (memory_.size() < GroupLayout::total(0) || header.magic != ProcessHeader::expected_magic)
+  if (!holds_group(memory_))
     throw ArgumentError("descriptor", "memory that is not a group's",
                         "what ProcessGroup::create_memory made");
-  if (rank < 0 || rank >= header.ranks)
-    throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(header.ranks - 1));
+  const int ranks = header_of(memory_).ranks;
+  if (rank < 0 || rank >= ranks)
+    throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(ranks - 1));
+  outside_.reset(new OutsideView(memory_.data(), ranks));
   os::register_membarrier();
   claim();
   try {
@@ -299,7 +313,7 @@ ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& 
 
 void ProcessGroup::watch_and_pin() {
   ProcessHeader& header = header_of(memory_);
-  watcher_.reset(new Watcher(control_of(memory_), header, rank_));  // before pinning: it may run anywhere
+  watcher_.reset(new Watcher(control_of(memory_), *outside_, rank_));  // before pinning: it may run anywhere
   const Place place = header.members[rank_].place;
   if (place.cpu >= 0 && header.places_announced == 0) pin_.reset(new Pin(place.cpu));
 }
@@ -412,7 +426,7 @@ void ProcessGroup::wait_until_complete() {
     if (there >= static_cast<std::uint32_t>(header.ranks)) return;
     if (!control.broken() && os::now_ns() >= deadline) {
       int first = -1;
-      const std::string missing = missing_ranks(header, &first);
+      const std::string missing = missing_ranks(*outside_, &first);
       if (first >= 0) {
         const std::string reason = "did not attach within " + std::to_string(header.attach_timeout_ms) +
                                    " ms; missing ranks: " + missing;
@@ -420,8 +434,7 @@ void ProcessGroup::wait_until_complete() {
       }
     }
     control.check_broken(rank_);
-    if (os::futex_wait(&count, there, 50 * 1000000, true) == ETIMEDOUT)
-      look_after_missing(control, header, rank_);
+    if (os::futex_wait(&count, there, 50 * 1000000, true) == ETIMEDOUT) look_after_missing(*outside_, rank_);
   }
 }
 
@@ -495,13 +508,14 @@ void fork_and_run(int ranks, const GroupOptions& options,
                   const std::function<void(Communicator&)>& function) {
   os::SharedMemory memory = ProcessGroup::create_memory(ranks, options);
   header_of(memory).launcher_pid = static_cast<std::int32_t>(getpid());
+  OutsideView outside(memory.data(), ranks);
   std::vector<int> pids;
   pids.reserve(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
     const pid_t pid = fork();
     if (pid < 0) {
       const std::string reason = "could not start rank " + std::to_string(r) + ": " + std::strerror(errno);
-      control_of(memory).break_group(r, reason.c_str());
+      outside.break_group(r, reason);
       break;
     }
     if (pid == 0) {
@@ -513,22 +527,22 @@ void fork_and_run(int ranks, const GroupOptions& options,
         function(group->communicator());
         group.reset();
       } catch (const std::exception& error) {
-        control_of(memory).break_group(r, error.what());
+        outside.break_group(r, error.what());
         status = 1;
       } catch (...) {
-        control_of(memory).break_group(r, "raised something that is not an exception");
+        outside.break_group(r, "raised something that is not an exception");
         status = 1;
       }
       group.reset();  // ends the watcher where the function failed
       // Not exit(): the parent's buffers and destructors are not this process's to run.
       _exit(status);
     }
-    started(memory, r, pid);
+    outside.note_started(r, pid);
     pids.push_back(static_cast<int>(pid));
   }
   std::vector<int> statuses;
-  wait_for_all(pids, memory, statuses);
-  throw_if_broken(memory);
+  wait_for_all(pids, outside, statuses);
+  outside.throw_if_broken();
 }
 
 Launcher::Launcher(const std::vector<std::string>& command, int ranks, const GroupOptions& options,
@@ -536,6 +550,7 @@ Launcher::Launcher(const std::vector<std::string>& command, int ranks, const Gro
   if (command.empty()) throw ArgumentError("command", "nothing", "a program and its arguments");
   memory_ = ProcessGroup::create_memory(ranks, options);
   header_of(memory_).launcher_pid = static_cast<std::int32_t>(getpid());
+  outside_.reset(new OutsideView(memory_.data(), ranks));
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -569,10 +584,10 @@ Launcher::Launcher(const std::vector<std::string>& command, int ranks, const Gro
       if (in_child) in_child(r);
       execvpe(argv[0], argv.data(), environment.data());
       const std::string reason = std::string("could not start ") + command[0] + ": " + std::strerror(errno);
-      control_of(memory_).break_group(r, reason.c_str());
+      outside_->break_group(r, reason);
       _exit(127);
     }
-    started(memory_, r, pid);
+    outside_->note_started(r, pid);
     pids_.push_back(static_cast<int>(pid));
   }
 }
@@ -590,9 +605,9 @@ Launcher::~Launcher() {
 }
 
 int Launcher::wait(int grace_ms) {
-  const int worst = wait_for_all(pids_, memory_, statuses_, grace_ms);
+  const int worst = wait_for_all(pids_, *outside_, statuses_, grace_ms);
   pids_.clear();
-  throw_if_broken(memory_);
+  outside_->throw_if_broken();
   return worst;
 }
 

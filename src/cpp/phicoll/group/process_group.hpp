@@ -16,6 +16,7 @@
 namespace phicoll {
 
 class CrossCopyTrial;
+class OutsideView;
 
 /// One process's membership. Its thread is pinned if the group is placed; a watcher thread sees the death of
 /// peers.
@@ -74,6 +75,7 @@ class ProcessGroup {
   int rank_;
   os::HomeProcess home_;
   bool claimed_ = false;
+  std::unique_ptr<OutsideView> outside_;
   std::unique_ptr<NameServer> server_;
   std::unique_ptr<Watcher> watcher_;
   std::unique_ptr<Pin> pin_;
@@ -107,6 +109,7 @@ class Launcher {
   void end_all();
 
   os::SharedMemory memory_;
+  std::unique_ptr<OutsideView> outside_;
   std::vector<int> pids_;
   std::vector<int> statuses_;
 };

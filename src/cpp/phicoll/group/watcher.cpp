@@ -22,19 +22,18 @@ namespace {
 constexpr int look_again_ms = 400;
 constexpr int mutex_slice_ms = 100;
 
-constexpr const char* death = "its process died";
 constexpr const char* launcher_death = "the launcher died";
 }  // namespace
 
-ProcessGroup::Watcher::Watcher(Control& control, ProcessHeader& header, int rank)
-    : control_(control), header_(header), rank_(rank), parent_(getppid()), wake_(os::open_wake_fd()) {
+ProcessGroup::Watcher::Watcher(Control& control, const OutsideView& group, int rank)
+    : control_(control), group_(group), rank_(rank), parent_(getppid()), wake_(os::open_wake_fd()) {
   try {
     thread_ = start_quiet_thread([this] {
-      const bool held = header_.members[rank_].life.acquire();
+      const bool held = group_.life(rank_).acquire();
       alive_.store(1, std::memory_order_release);
       os::futex_wake(&alive_, 1, false);
       if (!os::pidfd_available() || wake_ < 0 || !watch_by_descriptor()) watch_by_mutex();
-      if (held) header_.members[rank_].life.release();
+      if (held) group_.life(rank_).release();
     });
   } catch (const std::system_error& error) {
     if (wake_ >= 0) close(wake_);
@@ -58,21 +57,17 @@ ProcessGroup::Watcher::~Watcher() {
 
 /// The next rank that a process has taken and not left; -1 if there is none but this one.
 int ProcessGroup::Watcher::successor() const {
-  for (int step = 1; step < header_.ranks; ++step) {
-    const int r = (rank_ + step) % header_.ranks;
-    const ProcessHeader::Member& member = header_.members[r];
-    if (member.pid.atomic().load(std::memory_order_acquire) != 0 &&
-        member.state.atomic().load(std::memory_order_acquire) != ProcessHeader::left)
-      return r;
+  for (int step = 1; step < group_.ranks(); ++step) {
+    const int r = (rank_ + step) % group_.ranks();
+    if (group_.taken(r) && !group_.left(r)) return r;
   }
   return -1;
 }
 
 /// Breaks the group unless the rank had left in order before its process ended.
 bool ProcessGroup::Watcher::report_death(int rank) {
-  if (header_.members[rank].state.atomic().load(std::memory_order_acquire) == ProcessHeader::left)
-    return false;
-  control_.break_group(rank, death);
+  if (group_.left(rank)) return false;
+  group_.break_group(rank, OutsideView::died);
   return true;
 }
 
@@ -84,25 +79,24 @@ void ProcessGroup::Watcher::serve_if_wanted() {
   } catch (const std::system_error& error) {
     const std::string reason =
         std::string("could start no thread that hands its memory out: ") + error.what();
-    control_.break_group(rank_, reason.c_str());
+    group_.break_group(rank_, reason);
   }
 }
 
 /// Until the end, or false: there are no descriptors left for this process (its limit on open files), so the
 /// deaths must be seen otherwise.
 bool ProcessGroup::Watcher::watch_by_descriptor() {
-  const int launcher = header_.launcher_pid > 0 ? os::open_pidfd(header_.launcher_pid) : -1;
-  if (header_.launcher_pid > 0 && launcher < 0) {
+  const int launcher = group_.launcher() > 0 ? os::open_pidfd(group_.launcher()) : -1;
+  if (group_.launcher() > 0 && launcher < 0) {
     if (errno != ESRCH) return false;
-    control_.break_group(any_rank, launcher_death);
+    group_.break_group(any_rank, launcher_death);
   }
   bool descriptors = true;
-  while (descriptors && !stop_.load(std::memory_order_acquire) && !control_.broken()) {
+  while (descriptors && !stop_.load(std::memory_order_acquire) && !group_.broken()) {
     const int next = successor();
     int peer = -1;
     if (next >= 0) {
-      peer = os::open_pidfd(
-          static_cast<pid_t>(header_.members[next].pid.atomic().load(std::memory_order_acquire)));
+      peer = os::open_pidfd(group_.pid(next));
       if (peer < 0 && errno != ESRCH) {
         descriptors = false;
         break;
@@ -111,15 +105,15 @@ bool ProcessGroup::Watcher::watch_by_descriptor() {
     }
     const int watched[2] = {peer, launcher};
     int which = -1;
-    while (!stop_.load(std::memory_order_acquire) && !control_.broken() && successor() == next) {
+    while (!stop_.load(std::memory_order_acquire) && !group_.broken() && successor() == next) {
       serve_if_wanted();
       if (!os::wait_any_exit(watched, 2, wake_, look_again_ms, &which)) continue;
       if (which == 0) {
         report_death(next);
         // It left in order and its process has ended: look for the next one.
-        while (successor() == next && !control_.broken()) sched_yield();
+        while (successor() == next && !group_.broken()) sched_yield();
       } else {
-        control_.break_group(any_rank, launcher_death);
+        group_.break_group(any_rank, launcher_death);
       }
       break;
     }
@@ -132,16 +126,16 @@ bool ProcessGroup::Watcher::watch_by_descriptor() {
 /// Without pidfds. A child sees its launcher's end by getting another parent; a rank that was started through
 /// some other program (a shell) can only ask whether the launcher's number is still in use.
 bool ProcessGroup::Watcher::launcher_is_gone() const {
-  const int launcher = header_.launcher_pid;
+  const pid_t launcher = group_.launcher();
   if (launcher <= 0) return false;
   if (parent_ == launcher) return getppid() != launcher;
   return kill(launcher, 0) != 0 && errno == ESRCH;
 }
 
 void ProcessGroup::Watcher::watch_by_mutex() {
-  while (!stop_.load(std::memory_order_acquire) && !control_.broken()) {
+  while (!stop_.load(std::memory_order_acquire) && !group_.broken()) {
     if (launcher_is_gone()) {
-      control_.break_group(any_rank, launcher_death);
+      group_.break_group(any_rank, launcher_death);
       break;
     }
     serve_if_wanted();
@@ -150,7 +144,7 @@ void ProcessGroup::Watcher::watch_by_mutex() {
       usleep(mutex_slice_ms * 1000);
       continue;
     }
-    switch (header_.members[next].life.watch(mutex_slice_ms)) {
+    switch (group_.life(next).watch(mutex_slice_ms)) {
       case os::RobustToken::Watch::died:
         report_death(next);
         break;

@@ -8,14 +8,14 @@
 #include <cstdint>
 #include <thread>
 
+#include "phicoll/group/outside_view.hpp"
 #include "phicoll/group/process_group.hpp"
-#include "phicoll/group/process_header.hpp"
 
 namespace phicoll {
 
 class ProcessGroup::Watcher {
  public:
-  Watcher(Control& control, ProcessHeader& header, int rank);
+  Watcher(Control& control, const OutsideView& group, int rank);
   ~Watcher();
 
  private:
@@ -26,8 +26,8 @@ class ProcessGroup::Watcher {
   bool report_death(int rank);
   void serve_if_wanted();
 
-  Control& control_;
-  ProcessHeader& header_;
+  Control& control_;   // for the copy desk
+  OutsideView group_;  // the thread's own
   int rank_;
   int parent_;  // the process that started this one, as it was in the beginning
   int wake_;

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "phicoll/measure/probes.hpp"
+#include "phicoll/measure/worker_set.hpp"
+#include "phicoll/memory/untrusted.hpp"
 #include "phicoll/support/statistics.hpp"
 
 namespace phicoll {
@@ -166,11 +168,13 @@ void take_sample(LiveSet& set, Point& point, const std::string& definition, cons
 
   for (int r = 0; r < point.ranks; ++r) {
     const RankReport& report = set.workers->report(r);
-    if (report.violated == 0 || !point.verified) continue;
+    if (untrusted(report.violated).is(0) || !point.verified) continue;
     point.verified = false;  // the last timed call left a wrong result
-    point.error = report.error;
+    point.error = untrusted_text(report.error);
   }
-  const std::uint64_t calls = set.workers->report(0).calls;
+  const std::uint64_t most = loop ? UINT64_MAX : set.workers->board().most_calls();
+  const std::uint64_t calls = untrusted(set.workers->report(0).calls).within(1, most, 0);
+  if (calls == 0) throw SetFailure("rank 0: reported a number of calls that no step has");
   fields.add("definition", definition)
       .add("calls", calls)
       .add("capped", static_cast<double>(calls) < std::floor(asked));

@@ -20,10 +20,7 @@ struct StepBoard::Header {
       arch::stride_bytes) std::atomic<std::uint32_t> finished;  ///< the last step that all ranks have done
   alignas(arch::stride_bytes) std::atomic<std::uint64_t> last_call;
   alignas(arch::stride_bytes) Step step;
-  alignas(arch::stride_bytes) std::int32_t ranks;
-  std::uint64_t most_calls;
-  std::uint64_t config_bytes;
-  std::uint64_t config, reports, counters, starts, stamps, total;  ///< offsets in the block
+  alignas(arch::stride_bytes) Layout layout;
   StampClock clock;
 };
 
@@ -38,20 +35,24 @@ void set_algorithm(Step& step, const std::string& text) {
 StepBoard::StepBoard(os::SharedMemory memory, bool fresh, int ranks, std::size_t most_calls,
                      const StampClock* clock, const std::string* config)
     : memory_(std::move(memory)) {
-  if (!fresh) return;
+  if (!fresh) {
+    layout_ = header().layout;
+    return;
+  }
   const auto size = static_cast<std::size_t>(ranks);
   Header* h = ::new (memory_.data()) Header();
-  h->ranks = ranks;
-  h->most_calls = most_calls;
   h->clock = *clock;
-  h->config_bytes = config->size();
-  h->config = arch::whole_strides(sizeof(Header));
-  h->reports = arch::whole_strides(h->config + config->size());
-  h->counters = h->reports + size * sizeof(RankReport);
-  h->starts = h->counters + size * arch::stride_bytes;
-  h->stamps = arch::whole_strides(h->starts + most_calls * sizeof(std::uint64_t));
-  h->total = h->stamps + size * 2 * arch::whole_strides(most_calls * sizeof(std::uint64_t));
-  std::memcpy(at(h->config), config->data(), config->size());
+  layout_.ranks = ranks;
+  layout_.most_calls = most_calls;
+  layout_.config_bytes = config->size();
+  layout_.config = arch::whole_strides(sizeof(Header));
+  layout_.reports = arch::whole_strides(layout_.config + config->size());
+  layout_.counters = layout_.reports + size * sizeof(RankReport);
+  layout_.starts = layout_.counters + size * arch::stride_bytes;
+  layout_.stamps = arch::whole_strides(layout_.starts + most_calls * sizeof(std::uint64_t));
+  layout_.total = layout_.stamps + size * 2 * arch::whole_strides(most_calls * sizeof(std::uint64_t));
+  h->layout = layout_;
+  std::memcpy(at(layout_.config), config->data(), config->size());
 }
 
 StepBoard StepBoard::create(int ranks, std::size_t most_calls, const StampClock& clock,
@@ -68,17 +69,11 @@ StepBoard StepBoard::join(int descriptor) {
   return StepBoard(os::SharedMemory::from_descriptor(descriptor, 0), false, 0, 0, nullptr, nullptr);
 }
 
-int StepBoard::ranks() const {
-  return header().ranks;
-}
-std::size_t StepBoard::most_calls() const {
-  return header().most_calls;
-}
 const StampClock& StepBoard::clock() const {
   return header().clock;
 }
 std::string StepBoard::config() const {
-  return std::string(reinterpret_cast<const char*>(at(header().config)), header().config_bytes);
+  return std::string(reinterpret_cast<const char*>(at(layout_.config)), layout_.config_bytes);
 }
 
 void StepBoard::post(const Step& step) {
@@ -87,9 +82,9 @@ void StepBoard::post(const Step& step) {
   h.done.store(0, std::memory_order_relaxed);
   h.last_call.store(0, std::memory_order_relaxed);
   if (step.kind == StepKind::window)
-    for (std::size_t i = 0; i < h.most_calls && i <= step.calls; ++i)
+    for (std::size_t i = 0; i < layout_.most_calls && i <= step.calls; ++i)
       starts()[i].store(0, std::memory_order_relaxed);
-  for (int r = 0; r < h.ranks; ++r) counter(r).store(0, std::memory_order_relaxed);
+  for (int r = 0; r < layout_.ranks; ++r) counter(r).store(0, std::memory_order_relaxed);
   // Release: a rank that sees the new number also sees the step and everything cleared for it.
   h.sequence.fetch_add(1, std::memory_order_release);
   os::futex_wake(&h.sequence, INT_MAX, true);
@@ -122,33 +117,33 @@ void StepBoard::done() {
   Header& h = header();
   // acq_rel: the store of `finished` by the last rank also publishes what all other ranks have written.
   const std::uint32_t before = h.done.fetch_add(1, std::memory_order_acq_rel);
-  if (before + 1 != static_cast<std::uint32_t>(h.ranks)) return;
+  if (before + 1 != static_cast<std::uint32_t>(layout_.ranks)) return;
   h.finished.store(h.sequence.load(std::memory_order_relaxed), std::memory_order_release);
   os::futex_wake(&h.finished, 1, true);
 }
 
 RankReport& StepBoard::report(int rank) {
-  return reinterpret_cast<RankReport*>(at(header().reports))[rank];
+  return reinterpret_cast<RankReport*>(at(layout_.reports))[rank];
 }
 
 std::uint64_t* StepBoard::entries(int rank) {
-  const std::size_t area = arch::whole_strides(header().most_calls * sizeof(std::uint64_t));
-  return reinterpret_cast<std::uint64_t*>(at(header().stamps + 2 * static_cast<std::size_t>(rank) * area));
+  const std::size_t area = arch::whole_strides(layout_.most_calls * sizeof(std::uint64_t));
+  return reinterpret_cast<std::uint64_t*>(at(layout_.stamps + 2 * static_cast<std::size_t>(rank) * area));
 }
 
 std::uint64_t* StepBoard::exits(int rank) {
-  const std::size_t area = arch::whole_strides(header().most_calls * sizeof(std::uint64_t));
+  const std::size_t area = arch::whole_strides(layout_.most_calls * sizeof(std::uint64_t));
   return reinterpret_cast<std::uint64_t*>(
-      at(header().stamps + (2 * static_cast<std::size_t>(rank) + 1) * area));
+      at(layout_.stamps + (2 * static_cast<std::size_t>(rank) + 1) * area));
 }
 
 std::atomic<std::uint64_t>* StepBoard::starts() {
-  return reinterpret_cast<std::atomic<std::uint64_t>*>(at(header().starts));
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(at(layout_.starts));
 }
 
 std::atomic<std::uint64_t>& StepBoard::counter(int rank) {
   return *reinterpret_cast<std::atomic<std::uint64_t>*>(
-      at(header().counters + static_cast<std::size_t>(rank) * arch::stride_bytes));
+      at(layout_.counters + static_cast<std::size_t>(rank) * arch::stride_bytes));
 }
 
 std::atomic<std::uint64_t>& StepBoard::last_call() {

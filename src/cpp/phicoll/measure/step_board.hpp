@@ -82,8 +82,8 @@ class StepBoard {
   static StepBoard join(int descriptor);
 
   int descriptor() const { return memory_.descriptor(); }
-  int ranks() const;
-  std::size_t most_calls() const;
+  int ranks() const { return layout_.ranks; }
+  std::size_t most_calls() const { return static_cast<std::size_t>(layout_.most_calls); }
   const StampClock& clock() const;
   std::string config() const;
 
@@ -119,7 +119,16 @@ class StepBoard {
   Header& header() const { return *static_cast<Header*>(memory_.data()); }
   unsigned char* at(std::size_t offset) const { return static_cast<unsigned char*>(memory_.data()) + offset; }
 
+  /// Where the block holds what. Each process has a copy of its own, since a rank may overwrite the block.
+  struct Layout {
+    std::int32_t ranks;
+    std::uint64_t most_calls;
+    std::uint64_t config_bytes;
+    std::uint64_t config, reports, counters, starts, stamps, total;  ///< offsets in the block
+  };
+
   os::SharedMemory memory_;
+  Layout layout_;
 };
 
 }  // namespace measure

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "phicoll/memory/untrusted.hpp"
+
 namespace phicoll {
 namespace measure {
 
@@ -49,9 +51,9 @@ void verify_point(LiveSet& set, Point& point, std::size_t place, std::uint64_t s
     point.write_ns = std::max(point.write_ns, report.write_ns);
     if (report.violated != 0 && point.error.empty()) {
       point.verified = false;
-      point.error = report.error;
+      point.error = untrusted_text(report.error);
     }
-    if (set.openmp) point.library = report.note;
+    if (set.openmp) point.library = untrusted_text(report.note);
   }
 }
 

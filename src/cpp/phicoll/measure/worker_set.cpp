@@ -12,6 +12,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
+#include "phicoll/memory/untrusted.hpp"
 #include "phicoll/os/clock.hpp"
 
 extern char** environ;
@@ -126,9 +127,12 @@ void WorkerSet::run(const Step& step, double timeout_s) {
     }
   }
   // The error of the rank that failed first says more than those of the ranks that found the group broken.
-  for (int r = 0; r < board_->ranks(); ++r)
-    if (report(r).failed != 0 && (cause.empty() || std::strncmp(report(r).error, "group broken", 12) != 0))
-      cause = "rank " + std::to_string(r) + ": " + report(r).error;
+  for (int r = 0; r < board_->ranks(); ++r) {
+    if (untrusted(report(r).failed).is(0)) continue;
+    const std::string error = untrusted_text(report(r).error);
+    if (cause.empty() || error.compare(0, 12, "group broken") != 0)
+      cause = "rank " + std::to_string(r) + ": " + error;
+  }
   if (cause.empty()) return;
   intact_ = false;
   throw SetFailure(cause, killed_);

@@ -20,9 +20,9 @@ void Control::configure(int ranks, bool shared, int cpus, std::int64_t timeout_n
   usable_cpus_ = cpus == 0 ? ranks : cpus;
   crowded_ = ranks > usable_cpus_ ? 1 : 0;
   timeout_ns_ = timeout_ns;
-  for (int r = 0; r < max_ranks; ++r) {
-    cpus_[r] = -1;
-    shares_[r] = 0;
+  for (int r = 0; r < ranks; ++r) {
+    members_[r].cpu = -1;
+    members_[r].shares = 0;
   }
 }
 
@@ -34,19 +34,19 @@ void Control::configure_child(Control& parent, const std::vector<int>& members) 
   memory_bytes_ = parent.memory_bytes_;
   cross_copies_ = parent.cross_copies_;
   for (std::size_t r = 0; r < members.size(); ++r) {
-    const int member = members[r];
-    root_ranks_[r] = static_cast<std::int16_t>(parent.root_rank(member));
-    pids_[r] = parent.pids_[member];
-    cpus_[r] = parent.cpus_[member];
+    const Member& of_parent = parent.members_[members[r]];
+    members_[r].root_rank = static_cast<std::int16_t>(parent.root_rank(members[r]));
+    members_[r].pid = of_parent.pid;
+    members_[r].cpu = of_parent.cpu;
     // The CPU may also be shared with ranks outside this group, which need it no less.
-    shares_[r] = parent.shares_[member];
+    members_[r].shares = of_parent.shares;
   }
 }
 
 void Control::set_cpu(int rank, int cpu) {
-  cpus_[rank] = static_cast<std::int16_t>(cpu > INT16_MAX ? -1 : cpu);
+  members_[rank].cpu = static_cast<std::int16_t>(cpu > INT16_MAX ? -1 : cpu);
   for (int other = 0; other < ranks_; ++other)
-    if (other != rank && same_cpu(rank, other)) shares_[rank] = shares_[other] = 1;
+    if (other != rank && same_cpu(rank, other)) members_[rank].shares = members_[other].shares = 1;
 }
 
 // Relaxed: an old note costs a yield or some looks.
@@ -85,11 +85,15 @@ std::vector<int> Control::emptier_cpus(int rank) const {
 }
 
 void Control::break_group(int rank, const char* reason, bool timed_out) {
-  if (!is_root()) {
-    root().break_group(root_rank(rank), reason, timed_out);
-    wake_everyone();
-    return;
-  }
+  root().break_whole(root_rank(rank), reason, timed_out, shared());
+  if (!is_root()) wake_everyone(shared());
+}
+
+void Control::break_from_outside(int rank, const char* reason) {
+  break_whole(rank, reason, false, true);
+}
+
+void Control::break_whole(int rank, const char* reason, bool timed_out, bool shared) {
   std::uint32_t whole = 0;
   // acq_rel: only the first cause writes the text. The release of 2 below makes the text visible to every
   // rank that sees 2.
@@ -108,20 +112,21 @@ void Control::break_group(int rank, const char* reason, bool timed_out) {
   timed_out_ = timed_out ? 1 : 0;
   std::strncpy(broken_reason_, reason, sizeof broken_reason_ - 1);
   broken_.atomic().store(2, std::memory_order_release);
-  wake_everyone();
+  wake_everyone(shared);
 }
 
 void Control::check_broken(int self) const {
-  if (!is_root()) return root().check_broken(root_rank(self));
   if (!broken()) return;
-  if (timed_out_ && broken_rank_ == self) throw TimeoutError(broken_reason_);
-  throw BrokenGroupError(broken_rank_, broken_reason_);
+  const Control& whole = root();
+  if (whole.timed_out_ != 0 && whole.broken_rank_ == root_rank(self)) throw TimeoutError(broken_reason());
+  throw BrokenGroupError(whole.broken_rank_, broken_reason());
 }
 
 bool Control::leave(int rank, const CallHistory& calls, bool unwinding) {
   if (is_root()) noted(rank).store(0, std::memory_order_relaxed);  // in no one's way any more
-  left_chain_[rank] = calls.chain();
-  left_after_[rank].atomic().store(2 * (calls.begun() + 1) + (unwinding ? 1 : 0), std::memory_order_release);
+  members_[rank].left_chain = calls.chain();
+  members_[rank].left_after.atomic().store(2 * (calls.begun() + 1) + (unwinding ? 1 : 0),
+                                           std::memory_order_release);
   // acq_rel: the last rank sees all that the others did before they left.
   if (left_.atomic().fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<std::uint32_t>(ranks_))
     return false;
@@ -132,8 +137,12 @@ bool Control::leave(int rank, const CallHistory& calls, bool unwinding) {
 // Finds, at the latest here, a mismatch that no rank waited for and that no data followed.
 void Control::compare_calls_of_all(int rank, const CallHistory& calls) {
   if (broken()) return;
-  const auto after = [this](int r) { return left_after_[r].atomic().load(std::memory_order_relaxed); };
-  const auto alike = [&](int a, int b) { return after(a) == after(b) && left_chain_[a] == left_chain_[b]; };
+  const auto after = [this](int r) {
+    return members_[r].left_after.atomic().load(std::memory_order_relaxed);
+  };
+  const auto alike = [&](int a, int b) {
+    return after(a) == after(b) && members_[a].left_chain == members_[b].left_chain;
+  };
   int odd = 0;
   for (int r = 0; r < ranks_; ++r) {
     if ((after(r) & 1) != 0) return;  // left by an exception, which says why by itself
@@ -164,7 +173,7 @@ std::string Control::left_after(std::uint64_t calls) const {
 void Control::check_left(std::uint64_t call, bool waited_long) {
   if (left_.atomic().load(std::memory_order_acquire) == 0) return;
   for (int r = 0; r < ranks_; ++r) {
-    const std::uint64_t word = left_after_[r].atomic().load(std::memory_order_acquire);
+    const std::uint64_t word = members_[r].left_after.atomic().load(std::memory_order_acquire);
     const bool unwinding = (word & 1) != 0;
     const std::uint64_t left = word / 2;
     if (left == 0 || left - 1 >= call || (unwinding && !waited_long)) continue;
@@ -188,10 +197,10 @@ void Control::break_by(const CallMismatch& mismatch) {
   break_group(mismatch.rank, reason.c_str());
 }
 
-void Control::wake_everyone() {
+void Control::wake_everyone(bool shared) {
   for (ParkingSlot& slot : slots_) {
     slot.sequence.atomic().fetch_add(1, std::memory_order_acq_rel);
-    os::futex_wake(&slot.sequence.atomic(), INT_MAX, shared());
+    os::futex_wake(&slot.sequence.atomic(), INT_MAX, shared);
   }
 }
 

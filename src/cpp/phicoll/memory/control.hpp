@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "phicoll/memory/call_board.hpp"
+#include "phicoll/memory/untrusted.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/memory/word.hpp"
 
@@ -60,6 +61,12 @@ class alignas(arch::stride_bytes) Control {
  public:
   static constexpr unsigned slots = 64;
 
+  /// Bytes of a child's control.
+  static std::size_t child_bytes(int ranks) {
+    return arch::whole_strides(sizeof(Control) - sizeof(OfRoot) -
+                               static_cast<std::size_t>(max_ranks - ranks) * sizeof(Member));
+  }
+
   /// Sets what must be known before any rank waits. `shared`: the ranks are processes. `cpus`: how many CPUs they may use; 0:
   /// enough. `timeout_ns` bounds every single wait; 0: no bound.
   void configure(int ranks, bool shared, int cpus, std::int64_t timeout_ns);
@@ -77,14 +84,14 @@ class alignas(arch::stride_bytes) Control {
   }
   bool is_root() const { return behind_root_ == 0; }
   /// A rank's number in the whole group, which messages and errors use.
-  int root_rank(int rank) const { return is_root() || rank < 0 ? rank : root_ranks_[rank]; }
+  int root_rank(int rank) const { return is_root() || rank < 0 ? rank : members_[rank].root_rank; }
   /// Sets the CPU that `rank` is pinned to; -1 if unknown. Called once per rank, before the ranks start to
   /// wait.
   void set_cpu(int rank, int cpu);
-  int cpu(int rank) const { return cpus_[rank]; }
-  bool same_cpu(int a, int b) const { return cpus_[a] >= 0 && cpus_[a] == cpus_[b]; }
+  int cpu(int rank) const { return members_[rank].cpu; }
+  bool same_cpu(int a, int b) const { return cpu(a) >= 0 && cpu(a) == cpu(b); }
   /// Whether another rank is pinned to `rank`'s CPU.
-  bool shares_cpu(int rank) const { return shares_[rank] != 0; }
+  bool shares_cpu(int rank) const { return members_[rank].shares != 0; }
   /// Notes that `rank`, which is not pinned, is on `cpu` now.
   void note_cpu(int rank, int cpu) {
     const auto here = static_cast<std::uint16_t>((cpu + 1) & ~asleep);
@@ -138,8 +145,8 @@ class alignas(arch::stride_bytes) Control {
   void check_calls(int rank, const CallHistory& calls, bool compare);
 
   /// Sets the process of a rank, for copies between processes.
-  void set_pid(int rank, std::int32_t pid) { pids_[rank] = pid; }
-  std::int32_t pid(int rank) const { return pids_[rank]; }
+  void set_pid(int rank, std::int32_t pid) { members_[rank].pid = pid; }
+  std::int32_t pid(int rank) const { return members_[rank].pid; }
   /// Whether every rank can read and write every other rank's memory with the kernel's help. Each ordered
   /// pair tried it when the group came together. What the kernel refuses later is copied at the desk.
   void set_cross_copies(bool allowed) { cross_copies_ = allowed ? 1 : 0; }
@@ -175,6 +182,27 @@ class alignas(arch::stride_bytes) Control {
   /// copy of the text.
   void break_group(int rank, const char* reason, bool timed_out = false);
   bool broken() const { return root().broken_.atomic().load(std::memory_order_acquire) == 2; }
+
+  // The same for the control of a whole group, by those who are none of its ranks and outlive what the ranks write there
+  // (group/outside_view.hpp). Nothing that lies in it leads elsewhere.
+  void break_from_outside(int rank, const char* reason);
+  bool broken_from_outside() const { return untrusted(broken_).is(2); }
+  int broken_rank_from_outside(int ranks) const {
+    return untrusted(broken_rank_).within(0, ranks - 1, any_rank);
+  }
+  std::string broken_reason_from_outside() const { return untrusted_text(broken_reason_); }
+  /// What the group's maker has set for good.
+  struct Constants {
+    std::int32_t ranks, shared;
+    std::uint64_t memory_bytes, behind_root, board;
+  };
+  bool has(const Constants& constants) const {
+    return untrusted(ranks_).is(constants.ranks) && untrusted(shared_).is(constants.shared) &&
+           untrusted(memory_bytes_).is(constants.memory_bytes) &&
+           untrusted(behind_root_).is(constants.behind_root) && untrusted(board_).is(constants.board);
+  }
+  Constants constants() const { return {ranks_, shared_, memory_bytes_, behind_root_, board_}; }
+
   /// Throws BrokenGroupError (or TimeoutError on the rank that timed out) if the group is broken. The error
   /// names the rank by its number in the whole group.
   void check_broken(int self) const;
@@ -191,19 +219,21 @@ class alignas(arch::stride_bytes) Control {
     return ranks_ > 1 &&
            left_.atomic().load(std::memory_order_acquire) == static_cast<std::uint32_t>(ranks_ - 1);
   }
-  bool has_left(int rank) const { return left_after_[rank].atomic().load(std::memory_order_acquire) != 0; }
+  bool has_left(int rank) const {
+    return members_[rank].left_after.atomic().load(std::memory_order_acquire) != 0;
+  }
   /// Breaks the group if a rank left before call number `call`, in which another rank waits: that wait would
   /// never end. `waited_long`: a rank that left by an exception counts too.
   void check_left(std::uint64_t call, bool waited_long = true);
   /// Where a rank notes long waits. Only the root's marks are used.
-  WaitMark& wait_mark(int rank) { return wait_marks_[rank]; }
-  const WaitMark& wait_mark(int rank) const { return wait_marks_[rank]; }
+  WaitMark& wait_mark(int rank) { return of_root_.wait_marks[rank]; }
+  const WaitMark& wait_mark(int rank) const { return of_root_.wait_marks[rank]; }
   /// Offset in the group's memory of the table for this group's messages; 0 until a rank has made it.
   Word<std::uint64_t>& messages() { return messages_; }
   /// Likewise for the communicator of its nonblocking calls.
   Word<std::uint64_t>& nonblocking() { return nonblocking_; }
   int broken_rank() const { return root().broken_rank_; }
-  std::string broken_reason() const { return std::string(root().broken_reason_); }
+  std::string broken_reason() const { return untrusted_text(root().broken_reason_); }
 
   /// Whether any rank is asleep or about to sleep. Read after every signal: one line, written only when a
   /// rank goes to sleep.
@@ -216,17 +246,18 @@ class alignas(arch::stride_bytes) Control {
   }
   ParkingSlot& slot_of(std::uint64_t line) { return slots_[(line ^ (line >> 6)) % slots]; }
   Word<std::uint32_t>& parked() { return parked_; }
-  void wake_everyone();
+  void wake_everyone(bool shared);
 
  private:
   static constexpr std::uint16_t asleep = 1 << 15;
   bool noted_asleep(int rank) const { return (noted(rank).load(std::memory_order_relaxed) & asleep) != 0; }
-  std::atomic<std::uint16_t>& noted(int rank) { return root().noted_cpus_[root_rank(rank)].atomic(); }
+  std::atomic<std::uint16_t>& noted(int rank) { return root().of_root_.noted_cpus[root_rank(rank)].atomic(); }
   const std::atomic<std::uint16_t>& noted(int rank) const {
-    return root().noted_cpus_[root_rank(rank)].atomic();
+    return root().of_root_.noted_cpus[root_rank(rank)].atomic();
   }
 
   std::string left_after(std::uint64_t calls) const;
+  void break_whole(int rank, const char* reason, bool timed_out, bool shared);
   void break_by(const CallMismatch& mismatch);
   void compare_calls_of_all(int rank, const CallHistory& calls);
 
@@ -246,9 +277,6 @@ class alignas(arch::stride_bytes) Control {
   Word<std::uint64_t> far_ns_;
   std::int64_t timeout_ns_;
   Word<std::uint32_t> left_;  // how many ranks have left
-  // For a rank that left: 2 * (calls made + 1), plus 1 if it left by an exception. 0 while it is there.
-  Word<std::uint64_t> left_after_[max_ranks];
-  std::uint64_t left_chain_[max_ranks];  // a hash of its calls, written before the line above
   std::uint64_t memory_bytes_;
   std::uint64_t behind_root_;  // bytes from the root's control to this one
   std::uint64_t board_;
@@ -256,13 +284,24 @@ class alignas(arch::stride_bytes) Control {
   Word<std::uint64_t> messages_;
   Word<std::uint64_t> nonblocking_;
   std::int32_t cross_copies_;
-  std::int32_t pids_[max_ranks];
-  std::int16_t cpus_[max_ranks];
-  std::int16_t root_ranks_[max_ranks];  // of a child's ranks
-  std::uint8_t shares_[max_ranks];
-  Word<std::uint16_t> noted_cpus_[max_ranks];  // plus one, and perhaps `asleep`; only the root's are used
   ParkingSlot slots_[slots];
-  WaitMark wait_marks_[max_ranks];
+
+  struct Member {
+    // Once the rank has left: 2 * (calls made + 1), plus 1 if it left by an exception. 0 while it is there.
+    Word<std::uint64_t> left_after;
+    std::uint64_t left_chain;  // a hash of its calls, written before the line above
+    std::int32_t pid;
+    std::int16_t cpu;
+    std::int16_t root_rank;  // of a child's rank
+    std::uint8_t shares;
+  };
+  // A child's memory ends with its last rank's.
+  Member members_[max_ranks];
+  struct OfRoot {
+    Word<std::uint16_t> noted_cpus[max_ranks];  // plus one, and perhaps `asleep`
+    WaitMark wait_marks[max_ranks];
+  };
+  OfRoot of_root_;
 };
 
 }  // namespace phicoll

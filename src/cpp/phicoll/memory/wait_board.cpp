@@ -1,5 +1,6 @@
 #include "phicoll/memory/wait_board.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "phicoll/memory/control.hpp"
@@ -63,7 +64,7 @@ std::string WaitMark::in_words() const {
     case WaitNote::Kind::requests:
       break;
   }
-  const std::size_t count = kinds >> count_at & four_bits;
+  const std::size_t count = std::min<std::size_t>(kinds >> count_at & four_bits, WaitedRequests::told);
   std::string words;
   for (std::size_t i = 0; i < count; ++i) words += (i == 0 ? "" : " or ") + request_in_words(i);
   return "waits for " + words + ((kinds >> more_at & 1) != 0 ? " or others" : "");

@@ -36,7 +36,7 @@ SignatureWord size_of_counts(const Call& call, int ranks) {
 }
 
 RootOfCall root_of(SignatureWord word) {
-  if (operation.of(word) == split) return RootOfCall();
+  if (operation.of(word) >= operations) return RootOfCall();  // a split, or overwritten
   const OperationRow& row = row_of(static_cast<Operation>(operation.of(word)));
   if (!row.rooted) return RootOfCall();
   return RootOfCall{static_cast<int>(root.of(word)) - 1,
@@ -45,6 +45,7 @@ RootOfCall root_of(SignatureWord word) {
 
 std::string in_words(SignatureWord word, SignatureWord other) {
   if (operation.of(word) == split) return "split";
+  if (operation.of(word) >= operations) return "no call that there is (the group's shared memory was overwritten)";
   const auto called = static_cast<Operation>(operation.of(word));
   const bool counts = vector.of(word) != 0;
   const SignatureWord from = root.of(word);
