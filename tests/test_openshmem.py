@@ -148,6 +148,23 @@ def test_pe_0_alone_has_the_standard_input(program):
     assert oshrun("-n", 2, program, "read", given="word\n").stdout == "0 word\n"
 
 
+def limited(soft, hard, *words):
+    command = ["bash", "-c", f'ulimit -Sn {soft}; ulimit -Hn {hard}; exec "$@"', "bash", BIN / "oshrun", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_limit_on_descriptors_is_raised_for_labels_or_told_at_once(program):
+    """Pipes for 12 PEs have 48 ends."""
+    told = ["-n", "12", "--label", "sh", "-c", f"ulimit -Sn; exec {program} hello"]
+    raised = limited(40, 200, *told)
+    lines = [f"[{pe}] {text}" for pe in range(12) for text in ("40", f"PE {pe} of 12")]
+    assert sorted(raised.stdout.splitlines()) == sorted(lines)
+    refused = limited(40, 50, *told)
+    assert "12 PEs need" in refused.stderr
+    assert "this process may have 50" in refused.stderr
+    assert refused.stdout == ""
+
+
 def test_a_program_that_was_not_started_by_oshrun_is_one_pe(program):
     result = subprocess.run([program, "hello"], capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout) == (0, "PE 0 of 1\n")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from phicoll.errors import ResourceError
+from phicoll.foundations import descriptors
 from phicoll.foundations.programs import environment_before_python
 
 LONG_S = 60  # no test waits so long for anything that works
@@ -264,3 +266,62 @@ def test_a_worker_of_multiprocessing_runs_ranks(method, tmp_path):
     """
     done = python(code, tmp_path)
     assert (done.stdout, done.stderr) == ("[[6, 6]]\n", "")
+
+
+FEW_DESCRIPTORS = """
+    import resource
+    import sys
+    import phicoll
+    from phicoll.comm import rank_processes
+    from phicoll.foundations import descriptors
+
+    descriptors.SPARE = 8
+    LEAST, WATCHED = 4 + 3 * 4, 4 + 4 * 4  # of four ranks
+    there = descriptors.open_now() + descriptors.SPARE
+
+    def limits(comm):
+        return resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def told(hard):
+        before = (24, there + hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        try:
+            assert phicoll.run(limits, ranks=4) == [before] * 4
+            return "ran"
+        except phicoll.ResourceError as error:
+            return str(error)
+        finally:
+            assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
+
+    print(told(WATCHED))
+    print(told(LEAST))  # without descriptors of the processes
+    words = told(LEAST - 1)
+    assert words.startswith(f"4 ranks need {there + LEAST} open descriptors"), words
+    assert f"may have {there + LEAST - 1}:" in words, words
+"""
+
+
+def test_the_limit_on_descriptors_is_raised_for_the_time_of_a_run_or_told_at_once(tmp_path):
+    """256 ranks need more than the usual soft limit of 1024."""
+    done = python(FEW_DESCRIPTORS, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["ran", "ran"]
+
+
+def test_limits_of_runs_at_the_same_time_add_up(monkeypatch):
+    monkeypatch.setattr(descriptors, "open_now", lambda: 10)
+    monkeypatch.setattr(descriptors, "SPARE", 6)
+    set_to = []
+    monkeypatch.setattr(descriptors.resource, "getrlimit", lambda _: set_to[-1] if set_to else (100, 1000))
+    monkeypatch.setattr(descriptors.resource, "setrlimit", lambda _, limit: set_to.append(limit))
+    with descriptors.room_for(200, 150, "these") as first:
+        with descriptors.room_for(300, 200, "those") as second:
+            assert set_to == [(216, 1000), (516, 1000)]
+        with descriptors.room_for(900, 700, "these") as third:
+            assert set_to[-1] == (1000, 1000)
+        assert (first, second, third) == (True, True, False)
+        with pytest.raises(
+            ResourceError, match="those need 1016 open descriptors, and this process may have 1000"
+        ):
+            descriptors.room_for(900, 800, "those").__enter__()
+    assert set_to[-1] == (100, 1000)

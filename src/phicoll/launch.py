@@ -31,7 +31,13 @@ from phicoll.comm.group_options import (
     whole_number,
 )
 from phicoll.comm.program import Program
-from phicoll.comm.rank_processes import GRACE_S, RankProcesses, end_with_launcher, one_blas_thread
+from phicoll.comm.rank_processes import (
+    GRACE_S,
+    RankProcesses,
+    end_with_launcher,
+    one_blas_thread,
+    room_for_ranks,
+)
 from phicoll.comm.running import ThreadedRun
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.arguments import Parser
@@ -157,17 +163,19 @@ def launch_processes(options: GroupOptions, program: Program, path: list[str]) -
         environment["PYTHONPATH"] = os.pathsep.join([*path, *([before] if before else [])])
     environment.setdefault("PYTHONUNBUFFERED", "1")
     one_blas_thread(environment)
-    processes = RankProcesses(
-        options,
-        lambda rank: (command, ()),
-        environment,
-        prepare=end_with_launcher(),
-        stdin=None,
-    )
-    processes.wait(GRACE_S)
+    with room_for_ranks(options.ranks) as watched:
+        processes = RankProcesses(
+            options,
+            lambda rank: (command, ()),
+            environment,
+            prepare=end_with_launcher(),
+            stdin=None,
+            watched=watched,
+        )
+        processes.wait(GRACE_S)
     if processes.broken is not None:
         rank, reason = processes.broken
-        if reason.startswith(CALLED_GLOBAL_EXIT):  # an end that a rank asked for
+        if reason.startswith(CALLED_GLOBAL_EXIT) and rank >= 0:  # an end that a rank asked for
             return exit_status(processes.statuses[rank])
         say(f"group broken by rank {rank}: {reason}")
     for rank in processes.overdue:

@@ -24,6 +24,7 @@
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/descriptor.hpp"
 #include "phicoll/shmem/settings.hpp"
 
 namespace {
@@ -248,6 +249,10 @@ int run(const Given& given) {
   phicoll::GroupOptions options = given.options;
   options.heap_limit = group_heap(given);
   setenv("PHICOLL_WAIT", phicoll::to_string(options.wait).c_str(), 1);
+  // Both ends of two pipes, and a descriptor of each process, without which the launcher looks every few milliseconds.
+  const auto pes = static_cast<std::size_t>(given.pes);
+  const std::size_t pipes = given.label ? 4 * pes : 0;
+  const phicoll::os::RaisedDescriptorLimit limit(pipes + pes, pipes, std::to_string(pes) + " PEs");
   std::unique_ptr<Labels> labels(given.label ? new Labels(given.pes) : nullptr);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const pid_t self = getpid();
@@ -261,6 +266,7 @@ int run(const Given& given) {
     if (getppid() != self) _exit(1);
     if (pe != 0 && nothing >= 0) dup2(nothing, STDIN_FILENO);
     if (labels) labels->in_child(pe);
+    limit.restore();
   });
   started.store(&launcher.pids());
   struct Stopped {  // before the launcher, whose numbers they are
@@ -275,9 +281,10 @@ int run(const Given& given) {
   try {
     return finish(launcher.wait(grace_ms));
   } catch (const phicoll::BrokenGroupError& error) {
-    const int ended = launcher.statuses()[static_cast<std::size_t>(error.rank())];
+    // No single rank may be to blame.
+    const int ended = error.rank() < 0 ? 0 : launcher.statuses()[static_cast<std::size_t>(error.rank())];
     const int status = exit_status(ended);
-    const bool asked = std::strstr(error.what(), "called shmem_global_exit") != nullptr;
+    const bool asked = error.rank() >= 0 && std::strstr(error.what(), "called shmem_global_exit") != nullptr;
     const int result = finish(asked || status != 0 ? status : broken);
     if (!asked && caught.load() == 0) std::fprintf(stderr, "oshrun: %s\n", told(error.what(), ended).c_str());
     return result;
