@@ -3,14 +3,17 @@
 // around every buffer. PHICOLL_TEST_SEED repeats a run; every failure prints its seed and its Program.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/run_program.hpp"
 #include "phicoll/sim/running/sim_program.hpp"
+#include "random_tables.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -22,6 +25,7 @@ struct Limits {
   int calls = 8;
   std::size_t bytes = 30000;  // of a block or message
   bool vectors = true;
+  bool automatic = false;  // no algorithm is named
 };
 
 class Drawer {
@@ -88,7 +92,7 @@ class Drawer {
     if (call.operation == Operation::barrier) return call;
     const auto& known = family(call.operation).algorithms();
     const auto& info = known[static_cast<std::size_t>(upto(static_cast<int>(known.size()) - 1))];
-    call.algorithm = upto(3) == 0 ? "auto" : with_parameters(info);
+    call.algorithm = limits_.automatic || upto(3) == 0 ? "auto" : with_parameters(info);
     call.exclusive = call.operation == Operation::scan && upto(1) == 0;
     const auto& pairing = pairings[static_cast<std::size_t>(upto(static_cast<int>(pairings.size()) - 1))];
     call.type = pairing.first;
@@ -215,6 +219,47 @@ TEST(Programs, ByProcessesWithBuffersInTheHeap) {
 TEST(Programs, ByThreads) {
   drawn_programs(2, sim::testing::draws(25), Limits(),
                  [](const Program& program) { return run_program_by_threads(program, bounded()); });
+}
+
+/// Options with a drawn table in a file, which goes with its scope.
+class DrawnTable {
+ public:
+  explicit DrawnTable(std::uint64_t seed) : text_(random_table(seed)) {
+    path_ = "/tmp/phicoll-drawn-" + std::to_string(getpid());
+    std::ofstream(path_) << text_;
+  }
+  ~DrawnTable() { unlink(path_.c_str()); }
+  DrawnTable(const DrawnTable&) = delete;
+  DrawnTable& operator=(const DrawnTable&) = delete;
+  const std::string& text() const { return text_; }
+  GroupOptions options() const {
+    GroupOptions options = bounded();
+    options.memory_limit = std::size_t{8} << 20;
+    options.tuning = path_;
+    return options;
+  }
+
+ private:
+  std::string text_;
+  std::string path_;
+};
+
+// Any table that is read is usable, by each mode, with buffers that all reach and with others.
+TEST(Programs, UnderTablesOfAnyNumbersAndRows) {
+  Limits limits;
+  limits.ranks = 4;
+  limits.bytes = 100000;
+  limits.automatic = true;
+  drawn_programs(7, sim::testing::draws(25), limits, [](const Program& program) {
+    const DrawnTable table(program.seed);
+    try {
+      if (program.seed % 2 == 0) return run_program_by_threads(program, table.options());
+      return run_program_by_processes(program, table.options(),
+                                      program.seed % 3 == 0 ? ~std::uint64_t{0} : 0);
+    } catch (const Error& error) {
+      throw Error(error.what() + ("\n" + table.text()));
+    }
+  });
 }
 
 TEST(Programs, OnASimulatedMachine) {

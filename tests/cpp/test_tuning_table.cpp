@@ -29,6 +29,7 @@
 #include "phicoll/sim/running/sim_program.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
+#include "random_tables.hpp"
 
 namespace phicoll {
 namespace {
@@ -415,6 +416,44 @@ TEST(Automatic, AnyNumbersGiveAlgorithmsThatCanBeMade) {
           }
       }
   EXPECT_EQ(chosen, 3u * 3 * 3 * 6 * 2 * 9 * 8);
+}
+
+// Whatever the reader accepts can be used: a spec that does not parse would end a call in the middle.
+TEST(Automatic, AnyTableThatIsReadGivesAlgorithmsThatCanBeMade) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const std::string table = random_table(seed);
+    SCOPED_TRACE(table);
+    for (const int ranks : {2, 3, 4, 16})
+      for (const bool crowded : {false, true}) {
+        const Shape shape = tuned(Shape::unknown(ranks, crowded), table);
+        for (int o = 1; o < operations; ++o)
+          for (std::size_t bytes = 8; bytes <= std::size_t{1} << 31; bytes *= 64) {
+            CallFacts facts = allreduce(bytes);
+            facts.operation = static_cast<Operation>(o);
+            const Family& known = family(facts.operation);
+            const AlgorithmChoice choice = automatic_choice(shape, facts, std::size_t{16} << 20);
+            ASSERT_NO_THROW(known.parse(choice.spec.text())) << choice.spec.text();
+            ASSERT_TRUE(known.fits(known.effective(choice.spec, shape), shape, facts)) << choice.spec.text();
+            ASSERT_LE(choice.least, bytes) << choice.spec.text();
+            ASSERT_GE(choice.most, bytes) << choice.spec.text();
+          }
+      }
+  }
+}
+
+TEST(Automatic, WhatIsReadWhereItLiesFromMoreThanAGigabyteOnNeverIs) {
+  const auto direct_of = [](const std::string& number) {
+    const Shape shape = tuned(Shape::unknown(4, false), head + "number direct " + number + "\n");
+    CallFacts facts = allreduce(std::size_t{1} << 20);
+    facts.operation = Operation::broadcast;  // among more than two ranks from twice the number on
+    for (const auto& value : automatic_choice(shape, facts).spec.values)
+      if (value.first == "direct") return value.second;
+    return std::string("none");
+  };
+  EXPECT_EQ(direct_of("536870912"), "1073741824");
+  EXPECT_EQ(direct_of("536870913"), "0");
+  EXPECT_EQ(direct_of("1073741825"), "0");
+  EXPECT_EQ(direct_of("1099511627776"), "0");
 }
 
 TEST(Automatic, ASizeBelongsToOneRuleWhereALaterNumberIsSmaller) {

@@ -26,7 +26,7 @@ constexpr const char* launcher_death = "the launcher died";
 }  // namespace
 
 ProcessGroup::Watcher::Watcher(Control& control, const OutsideView& group, int rank)
-    : control_(control), group_(group), rank_(rank), parent_(getppid()), wake_(os::open_wake_fd()) {
+    : desk_(control.desk()), group_(group), rank_(rank), parent_(getppid()), wake_(os::open_wake_fd()) {
   try {
     thread_ = start_quiet_thread([this] {
       const bool held = group_.life(rank_).acquire();
@@ -49,7 +49,7 @@ ProcessGroup::Watcher::~Watcher() {
   if (wake_ >= 0) os::signal_wake_fd(wake_);
   thread_.join();
   if (server_.joinable()) {
-    control_.desk().ring(rank_);
+    desk_.ring(rank_);
     server_.join();
   }
   if (wake_ >= 0) close(wake_);
@@ -73,9 +73,9 @@ bool ProcessGroup::Watcher::report_death(int rank) {
 
 /// Called every look_again_ms: the first copy that the kernel refuses waits for that long.
 void ProcessGroup::Watcher::serve_if_wanted() {
-  if (server_.joinable() || !control_.desk().wanted()) return;
+  if (server_.joinable() || !desk_.wanted()) return;
   try {
-    server_ = start_quiet_thread([this] { control_.desk().serve(rank_, stop_); });
+    server_ = start_quiet_thread([this] { desk_.serve(rank_, stop_); });
   } catch (const std::system_error& error) {
     const std::string reason =
         std::string("could start no thread that hands its memory out: ") + error.what();

@@ -13,6 +13,8 @@
 
 namespace phicoll {
 
+class CopyDesk;
+
 class ProcessGroup::Watcher {
  public:
   Watcher(Control& control, const OutsideView& group, int rank);
@@ -26,7 +28,7 @@ class ProcessGroup::Watcher {
   bool report_death(int rank);
   void serve_if_wanted();
 
-  Control& control_;   // for the copy desk
+  CopyDesk& desk_;
   OutsideView group_;  // the thread's own
   int rank_;
   int parent_;  // the process that started this one, as it was in the beginning

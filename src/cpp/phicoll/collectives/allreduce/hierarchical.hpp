@@ -59,7 +59,7 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
     visitor.integer("piece", p.piece, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("pieces", p.pieces, 2, 4096, "pieces that a rank may be ahead");
     visitor.integer(
-        "direct", p.direct.from, 0, 1 << 30,
+        "direct", p.direct.from, 0, most_direct,
         "bytes from which data that all ranks reach is combined, and copied, where it lies; 0: never");
   }
 

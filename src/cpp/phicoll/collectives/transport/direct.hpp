@@ -23,6 +23,9 @@ namespace phicoll {
 /// Set in the tag of a piece that is read in place.
 constexpr std::uint64_t direct_bit = std::uint64_t{1} << 63;
 
+/// The largest size from which data may be read in place, or blocks put.
+constexpr int most_direct = 1 << 30;
+
 /// What an owner does if its CPU and a peer's share no cache.
 enum class Far : unsigned char { direct, copied };
 
@@ -33,7 +36,7 @@ struct DirectParameters {
 };
 template <class Visitor>
 void describe_direct(Visitor& visitor, DirectParameters& direct) {
-  visitor.integer("direct", direct.from, 0, 1 << 30,
+  visitor.integer("direct", direct.from, 0, most_direct,
                   "bytes from which data that all ranks reach is read where it lies; 0: never");
   visitor.choice("far", direct.far, {"direct", "copied"},
                  "whether that is so, too, where CPUs share no cache, as far as a rank knows");
@@ -42,7 +45,7 @@ void describe_direct(Visitor& visitor, DirectParameters& direct) {
 /// The parameter of exchanges in which ranks may put their blocks where they go.
 template <class Visitor>
 void describe_put(Visitor& visitor, int& put) {
-  visitor.integer("put", put, 0, 1 << 30,
+  visitor.integer("put", put, 0, most_direct,
                   "bytes from which a block goes into its reader's buffer at once, if all ranks reach both "
                   "ranks' buffers; 0: never");
 }
