@@ -71,7 +71,8 @@ class Derived(HasErrhandler):
             Sorts the ranks of the new communicator.
         memory_limit:
             Bytes of the group's heap that its collectives may take, allocated as they are used. 0 means up to 32 MB, up
-            to 4 MB once such communicators have half of the heap; less if there are many parts, and for a rank alone.
+            to 4 MB once such communicators have half of the heap, and then less and less, so that two ranks may hold
+            several thousand; less if there are many parts, and for a rank alone.
 
         Raises
         ------

@@ -44,7 +44,7 @@ WIN_FLAVOR_CREATE, WIN_FLAVOR_ALLOCATE, WIN_FLAVOR_DYNAMIC, WIN_FLAVOR_SHARED = 
 WIN_SEPARATE, WIN_UNIFIED = 1, 2
 
 LINE = 128  # bytes from one rank's lock to the next, and the alignment of what follows them
-PART_MEMORY = 1 << 20  # bytes for the window's own barriers
+PART_MEMORY = 16 << 10  # bytes a rank for the window's own barriers, and for telling its sizes
 
 
 # The beginnings of names of mpi4py's that are not offered, and what to use.
@@ -103,7 +103,8 @@ class Win(HasErrhandler):
         ResourceError
             The group's heap has no room for it.
         """
-        own = checked_comm(comm).Dup(checked_info(info), memory_limit=PART_MEMORY)
+        whole = checked_comm(comm)
+        own = whole.Dup(checked_info(info), memory_limit=PART_MEMORY * max(2, min(whole.size, 64)))
         core = own._whole
         with own._alone():
             mine = whole_count(size, "size"), whole_count(disp_unit, "disp_unit")

@@ -282,8 +282,9 @@ class alignas(arch::stride_bytes) Communicator {
   /// rank here. Returns null to a rank whose color is negative. Memory comes from the group's heap: `memory_limit`
   /// bytes for its collectives, as its first rank says. 0 means 32 MB, or less: as much as this communicator has, a
   /// fifteenth of the heap, or a seventh of it for all parts together. But it is at least 4 MB, if all parts together then
-  /// take no more than a quarter of the heap; once parts have half of the heap, or a sixteenth of it is left, it is no more
-  /// than that. A rank alone gets 4 MB, then 256 KB. Collective.
+  /// take no more than a quarter of the heap. It is no more than that once parts have half of the heap, 512 KB once they have
+  /// 19/32, and once they have 20/32, or a sixteenth of the heap is left, 32 KB for two ranks and 16 KB more for each further
+  /// one up to sixteen. Collective.
   /// Destroying the result is collective too, and must happen before this rank's group ends; it does not wait, and the
   /// last rank gives the memory back. Whatever breaks the result breaks the whole group, and errors name ranks by their
   /// number there. Throws ResourceError, on all ranks of one color alike and without effect, if the heap has no room.
@@ -411,8 +412,8 @@ class alignas(arch::stride_bytes) Communicator {
   void sync();
   Messages& messages();
   [[gnu::noinline, gnu::cold]] Messages* make_messages();
-  bool has_room_for_large_parts() const;
-  std::size_t region_for(std::size_t members, std::size_t parts, bool roomy) const;
+  PartRoom room_for_parts() const;
+  std::size_t region_for(std::size_t members, std::size_t parts, PartRoom room) const;
   std::size_t default_region(std::size_t members) const;
   HostNumbers numbers_for(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes, const HostNumbers& host,

@@ -31,6 +31,13 @@ std::size_t ring_bytes_for(int ranks) {
   return std::max(least, all / static_cast<std::size_t>(std::max(ranks, 2)) / least * least);
 }
 
+/// Half of the heap that is free has room for a pool beside each ring.
+std::size_t ring_bytes_in(const Heap& heap, int ranks) {
+  const std::size_t free = heap.free_bytes();
+  const std::size_t shorter = free >= heap.bytes() / 4 ? 1 : free >= heap.bytes() / 8 ? 16 : 128;
+  return std::max<std::size_t>(4096, ring_bytes_for(ranks) / shorter / 4096 * 4096);
+}
+
 unsigned char* zeroed(Heap& heap, std::size_t bytes) {
   const Heap::Block block = heap.take(bytes);
   std::memset(block.at, 0, std::min(bytes, block.used_before));
@@ -39,23 +46,29 @@ unsigned char* zeroed(Heap& heap, std::size_t bytes) {
 
 }  // namespace
 
-GroupChannels::GroupChannels(Control& control, Heap& heap)
-    : control_(control), heap_(heap), ring_bytes_(ring_bytes_for(control.ranks())) {
+GroupChannels::GroupChannels(Control& control, Heap& heap) : control_(control), heap_(heap) {
   if (heap.bytes() == 0)
     throw ResourceError(
         "heap_limit: messages between ranks need the group's shared heap, and this group has none");
   std::atomic<std::uint64_t>& made = control.messages().atomic();
   std::uint64_t place = made.load(std::memory_order_acquire);
   if (place == 0) {
-    const auto ranks = static_cast<std::size_t>(control.ranks());
-    unsigned char* const table = zeroed(heap, ranks * ranks * sizeof(std::uint64_t));
-    // acq_rel: whoever sees the table's place sees it zeroed. Of several ranks, the first one's is taken.
+    unsigned char* const table = zeroed(heap, Table::bytes(control.ranks()));
+    reinterpret_cast<Table*>(table)->ring_bytes = ring_bytes_in(heap, control.ranks());
+    // acq_rel: whoever sees the table's place sees what is in it. Of several ranks, the first one's is taken.
     if (made.compare_exchange_strong(place, control.offset_of(table), std::memory_order_acq_rel))
       place = control.offset_of(table);
     else
       heap.give_back(table);
   }
-  table_ = reinterpret_cast<Word<std::uint64_t>*>(control.at(place));
+  auto* const table = reinterpret_cast<Table*>(control.at(place));
+  ring_bytes_ = static_cast<std::size_t>(table->ring_bytes);
+  table_ = table->place;
+}
+
+std::size_t GroupChannels::Table::bytes(int ranks) {
+  const auto n = static_cast<std::size_t>(ranks);
+  return sizeof(Table) + (n * n - 1) * sizeof(Word<std::uint64_t>);
 }
 
 Word<std::uint64_t>& GroupChannels::place(int from, int to) {
@@ -97,10 +110,11 @@ bool GroupChannels::has_ended(int rank) const {
 void GroupChannels::give_back(Control& control, Heap& heap) {
   const std::uint64_t place = control.messages().atomic().load(std::memory_order_acquire);
   if (place == 0) return;
-  auto* const table = reinterpret_cast<Word<std::uint64_t>*>(control.at(place));
+  auto* const table = reinterpret_cast<Table*>(control.at(place));
+  Word<std::uint64_t>* const places = table->place;
   const auto ranks = static_cast<std::size_t>(control.ranks());
   for (std::size_t i = 0; i < ranks * ranks; ++i) {
-    const std::uint64_t channel = table[i].atomic().load(std::memory_order_relaxed);
+    const std::uint64_t channel = places[i].atomic().load(std::memory_order_relaxed);
     if (channel == 0) continue;
     auto* const one = reinterpret_cast<Channel*>(control.at(channel));
     for (const Word<std::uint64_t>* const made : {&one->ring.place, &one->ring.pool}) {

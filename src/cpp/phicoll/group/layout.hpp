@@ -68,8 +68,8 @@ struct GroupLayout {
 
 /// The part of a sub-communicator's block in front of its region, where pages are taken at once.
 struct ChildLayout {
-  static std::size_t board_offset() { return sizeof(Control); }
-  static std::size_t slots_offset(int ranks) { return board_offset() + CallBoard::footprint(ranks); }
+  static std::size_t board_offset(int ranks) { return Control::child_bytes(ranks); }
+  static std::size_t slots_offset(int ranks) { return board_offset(ranks) + CallBoard::footprint(ranks); }
   static std::size_t sync_offset(int ranks) {
     return slots_offset(ranks) + static_cast<std::size_t>(ranks) * sizeof(SplitSlot);
   }

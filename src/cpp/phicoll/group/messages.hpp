@@ -20,7 +20,8 @@ namespace phicoll {
 
 class Communicator;
 
-/// Channels in the group's heap, found by a table whose place is in the group's control.
+/// Channels in the group's heap, found by a table whose place is in the group's control. Rings are shorter in a communicator whose
+/// messages begin when little of the heap is left: there may be thousands.
 class GroupChannels final : public Channels {
  public:
   GroupChannels(Control& control, Heap& heap);
@@ -40,6 +41,12 @@ class GroupChannels final : public Channels {
   static void give_back(Control& control, Heap& heap);
 
  private:
+  struct Table {
+    std::uint64_t ring_bytes;
+    Word<std::uint64_t> place[1];  // one for each pair of ranks
+    static std::size_t bytes(int ranks);
+  };
+
   Control& control_;
   Heap& heap_;
   std::size_t ring_bytes_;

@@ -21,8 +21,13 @@ namespace {
 
 // `auto` is made to fit (CollectiveSet).
 constexpr std::size_t usual_region = std::size_t{4} << 20;
-constexpr std::size_t least_region = std::size_t{256} << 10;
+constexpr std::size_t some_region = std::size_t{512} << 10;
 constexpr std::size_t most_region = std::size_t{32} << 20;
+
+/// Two ranks get 32 KB, sixteen and more 256 KB: among many an algorithm has cells for each pair.
+std::size_t least_region(std::size_t members) {
+  return std::max<std::size_t>(2, std::min<std::size_t>(members, 16)) << 14;
+}
 
 Shape shape_of(const Shape& parent, const std::vector<int>& members, const HostNumbers& host) {
   std::vector<Place> places;
@@ -46,23 +51,29 @@ HostNumbers not_to_learn(HostNumbers host) {
 
 }  // namespace
 
-/// Whether parts may take what makes large calls fast. Arrays count only where they leave little.
-bool Communicator::has_room_for_large_parts() const {
-  return heap_.part_bytes() < heap_.bytes() / 2 && heap_.free_bytes() >= heap_.bytes() / 16;
+/// Arrays count only where they leave little.
+PartRoom Communicator::room_for_parts() const {
+  const std::size_t parts = heap_.part_bytes();
+  const std::size_t share = heap_.bytes() / 32;
+  if (parts >= 20 * share || heap_.free_bytes() < 2 * share) return PartRoom::least;
+  return parts < 16 * share ? PartRoom::large : parts < 19 * share ? PartRoom::usual : PartRoom::some;
 }
 
 /// The region of one of the parts of a split. Large calls need rings that go round slowly: with half as many cells,
 /// allreduces of 512 KB and 1 MB by two ranks took 1.4 and 1.6 times as long between near CPUs. Two ranks' longest rings
 /// take 17 MB, the fifteenth of C++'s default heap. Pages are taken as they are used, but programs may split often: all
 /// parts together take at most a seventh of the heap beyond what small calls need (eight pairs get 18 MB each of Python's
-/// heap of 1 GB), and nothing beyond that once the heap is not `roomy`. A rank alone moves its data without rings. What it
-/// names an algorithm for has room all the same, while there is.
-std::size_t Communicator::region_for(std::size_t members, std::size_t parts, bool roomy) const {
-  const std::size_t small = std::max(std::min(usual_region, heap_.bytes() / 4 / parts), least_region);
-  if (members == 1) return roomy ? small : least_region;
+/// heap of 1 GB). Of a heap that fills with parts, later ones get less, so that libraries may make thousands. A rank alone moves
+/// its data without rings. What it names an algorithm for has room all the same, while there is.
+std::size_t Communicator::region_for(std::size_t members, std::size_t parts, PartRoom room) const {
+  const std::size_t least = least_region(members);
+  if (room == PartRoom::least) return least;
+  const std::size_t usual = room == PartRoom::some ? some_region : usual_region;
+  const std::size_t small = std::max(std::min(usual, heap_.bytes() / 4 / parts), least);
+  if (members == 1 || room != PartRoom::large) return small;
   const std::size_t large =
       std::min({region_.bytes(), most_region, heap_.bytes() / 15, heap_.bytes() / 7 / parts});
-  return roomy ? std::max(large, small) : small;
+  return std::max(large, small);
 }
 
 /// The same on the first ranks of all parts, whichever of them takes its memory first. It is the same in every run too, unless
@@ -73,7 +84,7 @@ std::size_t Communicator::default_region(std::size_t members) const {
     if (memory_.slots[r].color >= 0) colors.push_back(memory_.slots[r].color);
   std::sort(colors.begin(), colors.end());
   colors.erase(std::unique(colors.begin(), colors.end()), colors.end());
-  return region_for(members, colors.size(), memory_.slots[0].roomy != 0);
+  return region_for(members, colors.size(), memory_.slots[0].room);
 }
 
 /// The numbers with which a communicator of so many of this one's ranks begins. Its first rank decides: others may
@@ -109,7 +120,7 @@ void Communicator::found_child(const std::vector<int>& members, std::size_t regi
   std::memset(block.at, 0, front);
   auto* const control = reinterpret_cast<Control*>(block.at);
   control->configure_child(*memory_.control, members);
-  control->set_board(ChildLayout::board_offset());
+  control->set_board(ChildLayout::board_offset(ranks));
   new (block.at + ChildLayout::host_offset(ranks)) HostNumbers(host);
   slot.region_bytes = region_bytes;
   slot.used_before = block.used_before > front ? block.used_before - front : 0;
@@ -125,7 +136,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
   SplitSlot& own = memory_.slots[rank_];
   own.color = color;
   own.key = key;
-  own.roomy = has_room_for_large_parts() ? 1 : 0;
+  own.room = room_for_parts();
   const auto meet = [this] {
     if (board_ != nullptr)
       board_->note(rank_, calls_.begun() + 1, CallNote{call_signature::split, calls_.tag()});
@@ -172,7 +183,7 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   if (members[0] == rank_) {
     try {
       // One of several, but nobody knows of how many: as one of four.
-      const std::size_t usual = region_for(members.size(), 4, has_room_for_large_parts());
+      const std::size_t usual = region_for(members.size(), 4, room_for_parts());
       found_child(members, memory_limit != 0 ? memory_limit : usual, numbers_for(members.size()), slot);
     } catch (const std::exception& error) {
       fail(error.what());
@@ -199,8 +210,8 @@ std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
     if (place == 0) {
       SplitSlot slot = SplitSlot();
       // The rank may come before or after this communicator learns. A call that does not wait never learns.
-      found_child(members, region_for(members.size(), 1, has_room_for_large_parts()),
-                  not_to_learn(first_numbers_), slot);
+      found_child(members, region_for(members.size(), 1, room_for_parts()), not_to_learn(first_numbers_),
+                  slot);
       if (slot.block != 0) slot_at(slot.block) = slot;
       // acq_rel: whoever sees the place sees all that was written there. Of several ranks, the first one's is taken, also
       // where it left no room for this one's.

@@ -6,12 +6,20 @@
 
 namespace phicoll {
 
+/// What a heap with the sub-communicators that are there leaves to new ones.
+enum class PartRoom : std::uint64_t {
+  least,  ///< as little as small calls need, so that there may be thousands
+  some,   ///< enough that calls of some KB are as fast as ever
+  usual,  ///< the same of some hundred KB
+  large   ///< what makes large calls fast
+};
+
 /// What one rank of a communicator tells the others when they split it. Plain words: written before and read
 /// after one of the communicator's own barriers.
 struct alignas(arch::stride_bytes) SplitSlot {
   std::int64_t color;
   std::int64_t key;
-  std::uint64_t roomy;  // has_room_for_large_parts(), before any part took memory; rank 0's counts
+  PartRoom room;  // room_for_parts(), before any part took memory; rank 0's counts
   // By the first rank of a part, for the part's others.
   std::uint64_t block;         // offset of the child's control in the group's memory; 0: there was no memory
   std::uint64_t region_bytes;  // of the child
