@@ -18,6 +18,7 @@ import phicoll
 from made_up import MadeUp
 from phicoll import cli
 from phicoll.bench import find
+from phicoll.foundations.files import replaced
 from phicoll.plots.canvas import new_figure, save_figure
 from phicoll.results import Results
 
@@ -507,3 +508,20 @@ def test_a_figure_larger_than_matplotlib_draws_is_an_error(tmp_path):
     with pytest.raises(phicoll.ResourceError, match="cannot be written"):
         save_figure(new_figure(1e6, 1), tmp_path / "f.png")
     assert not (tmp_path / "f.png").exists()
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_a_replaced_file_has_the_umasks_mode_and_the_umask_stays(umask, tmp_path, monkeypatch):
+    """Another thread's file would be writable for all while it is 0."""
+    before = os.umask(umask)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "umask", lambda _: pytest.fail("the umask was changed"))
+            with replaced(tmp_path / "file") as temporary:
+                assert temporary.stat().st_mode & 0o777 == 0o666 & ~umask
+                temporary.write_text("new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").read_text() == "new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o666 & ~umask

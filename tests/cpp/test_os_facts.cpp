@@ -165,6 +165,37 @@ TEST_F(CpuLocks, NeverFollowALink) {
   EXPECT_EQ(status.st_size, 8);
 }
 
+// Another user may hold the lock of a file of any length.
+TEST_F(CpuLocks, AHoldersFileIsNotReadWhole) {
+  const std::string& in = directory_.root();
+  const os::CpuLock lock = os::CpuLock::acquire({6}, 0, in);
+  ASSERT_EQ(truncate((in + "/phicoll-cpu-6.lock").c_str(), off_t{40} << 30), 0);
+  const std::string own = "process " + std::to_string(getpid()) + " ";
+  EXPECT_NE(os::cpu_lock_holder(6, in).find(own), std::string::npos);
+  try {
+    os::CpuLock::acquire({6}, 0, in);
+    ADD_FAILURE() << "locked twice";
+  } catch (const phicoll::ResourceError& error) {
+    EXPECT_NE(std::string(error.what()).find(own), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(CpuLocks, AreInTheFolderThatIsNamed) {
+  const std::string in = directory_.root() + "/elsewhere";
+  setenv("PHICOLL_LOCK_FOLDER", in.c_str(), 1);
+  try {
+    os::CpuLock::acquire({4}, 0);
+    ADD_FAILURE() << "in another folder";
+  } catch (const phicoll::ResourceError& error) {
+    EXPECT_NE(std::string(error.what()).find(in + "/phicoll-cpu-4.lock"), std::string::npos) << error.what();
+  }
+  ASSERT_EQ(mkdir(in.c_str(), 0700), 0);
+  const os::CpuLock lock = os::CpuLock::acquire({4}, 0);
+  EXPECT_NE(os::cpu_lock_holder(4), "");
+  unsetenv("PHICOLL_LOCK_FOLDER");
+  EXPECT_NE(os::cpu_lock_holder(4, in), "");
+}
+
 TEST_F(CpuLocks, MayBeWrittenByTheNextUserWhateverTheUmask) {
   const mode_t before = umask(077);
   { const os::CpuLock lock = os::CpuLock::acquire({9}, 0, directory_.root()); }

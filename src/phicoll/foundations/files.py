@@ -6,8 +6,8 @@ import errno
 import fcntl
 import gzip
 import os
+import secrets
 import stat
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -104,13 +104,11 @@ def replaced(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a symbolic link stays
     temporary: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
-        temporary = Path(name)
+        name = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+        # The kernel takes the umask from the mode: reading it would change it for a moment, for all threads.
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
+        temporary = name
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         temporary.replace(target)
     except OSError as error:
         raise ResourceError(f"{path}: cannot be written ({error.strerror or error})") from error

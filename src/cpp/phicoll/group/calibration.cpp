@@ -20,6 +20,7 @@
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/environment.hpp"
 #include "phicoll/os/facts.hpp"
 #include "phicoll/support/text_hash.hpp"
 
@@ -45,7 +46,7 @@ Remembered& remembered() {
 }
 
 std::string absolute(const char* name) {
-  const char* const text = std::getenv(name);
+  const char* const text = os::environment(name);
   return text != nullptr && text[0] == '/' ? std::string(text) : std::string();
 }
 
@@ -161,7 +162,7 @@ bool measurable() {
 }  // namespace
 
 CalibrationUse calibration_use() {
-  const char* const text = std::getenv(variable);
+  const char* const text = os::environment(variable);
   const std::string use = text == nullptr ? "" : text;
   if (use.empty() || use == "on") return CalibrationUse::on;
   if (use == "read") return CalibrationUse::read;
@@ -295,7 +296,7 @@ HostNumbers calibrated(Communicator& ranks, const Calibrating& what, bool anew) 
 
 HostNumbers calibrate_host() {
   if (calibration_use() != CalibrationUse::on)
-    throw ArgumentError(variable, std::string("'") + std::getenv(variable) + "'",
+    throw ArgumentError(variable, std::string("'") + os::environment(variable) + "'",
                         "on, to measure the host's numbers");
   if (os::allowed_cpus().size() < 2)
     throw ResourceError("calibration: this process may use one CPU; two ranks need one each");

@@ -9,6 +9,7 @@
 #include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/os/environment.hpp"
 #include "phicoll/support/nearest.hpp"
 
 namespace phicoll {
@@ -70,7 +71,7 @@ void check_environment() {
 EnvironmentChoice environment_choice(Operation operation) {
   EnvironmentChoice choice;
   const std::string variable = variable_of(operation);
-  const char* const text = std::getenv(variable.c_str());
+  const char* const text = os::environment(variable.c_str());
   if (text == nullptr || *text == '\0') return choice;
   try {
     choice.spec = family(operation).parse(text);

@@ -8,6 +8,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/environment.hpp"
 #include "phicoll/os/facts.hpp"
 
 namespace phicoll {
@@ -15,7 +16,7 @@ namespace phicoll {
 namespace {
 
 std::string from_environment(const char* name) {
-  const char* const text = std::getenv(name);
+  const char* const text = os::environment(name);
   return text == nullptr ? std::string() : std::string(text);
 }
 

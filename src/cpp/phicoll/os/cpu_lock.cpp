@@ -15,6 +15,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/environment.hpp"
 #include "phicoll/os/text_file.hpp"
 
 namespace phicoll {
@@ -22,7 +23,10 @@ namespace os {
 
 namespace {
 
-std::string lock_path(const std::string& directory, int cpu) {
+std::string lock_path(std::string directory, int cpu) {
+  if (directory.empty())
+    if (const char* const named = environment("PHICOLL_LOCK_FOLDER")) directory = named;
+  if (directory.empty()) directory = "/tmp";
   return directory + "/phicoll-cpu-" + std::to_string(cpu) + ".lock";
 }
 
@@ -79,11 +83,11 @@ std::string command_of(const std::string& pid) {
 // The processes that have an flock on this file by the kernel's word. Empty when they are out of sight
 // (another PID namespace). The inode alone is compared: some file systems show another device number here
 // than stat() does.
-std::vector<std::string> kernel_holders(const std::string& path) {
+std::vector<std::string> kernel_holders(int fd) {
   std::vector<std::string> pids;
   struct stat status;
   std::string text;
-  if (lstat(path.c_str(), &status) != 0 || !read_text("/proc/locks", &text)) return pids;
+  if (fstat(fd, &status) != 0 || !read_text("/proc/locks", &text)) return pids;
   for (const std::string& line : split_lines(text)) {  // 1: FLOCK ADVISORY WRITE 1234 08:01:5678 0 EOF
     const std::vector<std::string> words = split_words(line);
     if (words.size() < 6 || words[1] != "FLOCK") continue;
@@ -95,11 +99,13 @@ std::vector<std::string> kernel_holders(const std::string& path) {
   return pids;
 }
 
-std::string describe_holder(const std::string& path) {
-  std::string text;
-  read_text(path, &text);
-  const std::vector<std::string> words = split_words(text);  // pid, start time
-  const std::vector<std::string> seen = kernel_holders(path);
+// Of the open file: another user may put any other there meanwhile, and the file may have any length.
+std::string describe_holder(int fd) {
+  char text[64];
+  const ssize_t bytes = pread(fd, text, sizeof text, 0);
+  const std::vector<std::string> words =
+      split_words(std::string(text, static_cast<std::size_t>(bytes < 0 ? 0 : bytes)));  // pid, start time
+  const std::vector<std::string> seen = kernel_holders(fd);
   std::string pid = seen.empty() ? std::string() : seen.front();
   const bool written = words.size() == 2 && words[0].find_first_not_of("0123456789") == std::string::npos &&
                        start_time(words[0]) == words[1];
@@ -144,7 +150,7 @@ CpuLock CpuLock::acquire(const std::vector<int>& cpus, double wait_s, const std:
                             std::strerror(errno));
       if (static_cast<double>(now_ns() - start) >= patience_s * 1e9)
         throw ResourceError("CPU " + std::to_string(cpu) + " is in use by another measurement: " +
-                            describe_holder(path) + "; wait for it, or use other CPUs");
+                            describe_holder(fd) + "; wait for it, or use other CPUs");
       const timespec nap = {0, 20000000};
       nanosleep(&nap, nullptr);
     }
@@ -186,8 +192,9 @@ std::string cpu_lock_holder(int cpu, const std::string& directory) {
   const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return std::string();
   const bool busy = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const std::string holder = busy ? describe_holder(fd) : std::string();
   close(fd);
-  return busy ? describe_holder(path) : std::string();
+  return holder;
 }
 
 }  // namespace os

@@ -13,11 +13,12 @@ namespace os {
 
 class CpuLock {
  public:
-  /// Locks all of `cpus`, by flock on files phicoll-cpu-<n>.lock in `directory`. While another process holds
+  /// Locks all of `cpus`, by flock on files phicoll-cpu-<n>.lock in `directory` (by default PHICOLL_LOCK_FOLDER, or else /tmp: those
+  /// who measure on a machine have to agree). While another process holds
   /// one, waits up to `wait_s` seconds (0: hardly, negative: without limit), then throws a ResourceError
   /// that names the CPU and the holder's pid and command. All or nothing. A held lock is inherited by fork
   /// and kept until the child has ended too, but not by exec.
-  static CpuLock acquire(const std::vector<int>& cpus, double wait_s, const std::string& directory = "/tmp");
+  static CpuLock acquire(const std::vector<int>& cpus, double wait_s, const std::string& directory = "");
 
   CpuLock() = default;
   CpuLock(CpuLock&& other) noexcept;
@@ -36,7 +37,7 @@ class CpuLock {
 };
 
 /// The process that holds the lock of `cpu`, as "process 123 (phicoll-bench run ...)"; "" when it is free.
-std::string cpu_lock_holder(int cpu, const std::string& directory = "/tmp");
+std::string cpu_lock_holder(int cpu, const std::string& directory = "");
 
 }  // namespace os
 }  // namespace phicoll

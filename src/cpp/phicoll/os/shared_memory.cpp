@@ -22,6 +22,7 @@
 #include "phicoll/os/cgroup.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/descriptor.hpp"
+#include "phicoll/os/environment.hpp"
 #include "phicoll/os/fallbacks.hpp"
 #include "phicoll/os/text_file.hpp"
 
@@ -188,7 +189,7 @@ std::size_t memory_available() {
 int unnamed_file(const std::string& label) {
   const int memfd = beyond_standard_streams(open_memfd(label));
   if (memfd >= 0) return memfd;
-  const char* const tmpdir = std::getenv("TMPDIR");
+  const char* const tmpdir = environment("TMPDIR");
   for (const char* const directory : {shm_directory, tmpdir, "/tmp", "/var/tmp"}) {
     if (directory == nullptr || directory[0] == '\0') continue;
     const int file = beyond_standard_streams(open_unlinked(directory, label));

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/os/environment.hpp"
 #include "phicoll/shmem/shmem.hpp"
 #include "phicoll/version.hpp"
 
@@ -15,13 +16,13 @@ namespace phicoll {
 namespace shmem {
 
 bool setting(const char* name, bool otherwise) {
-  const char* const text = std::getenv(name);
+  const char* const text = os::environment(name);
   return text == nullptr || *text == '\0' ? otherwise : std::strcmp(text, "0") != 0;
 }
 
 const char* standard_setting(const char* name) {
   for (const char* const prefix : {"SHMEM_", "SMA_"})
-    if (const char* const text = std::getenv((prefix + std::string(name)).c_str())) return text;
+    if (const char* const text = os::environment((prefix + std::string(name)).c_str())) return text;
   return nullptr;
 }
 

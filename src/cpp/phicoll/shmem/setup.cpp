@@ -12,6 +12,7 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/environment.hpp"
 #include "phicoll/os/fallbacks.hpp"
 #include "phicoll/shmem/settings.hpp"
 #include "phicoll/shmem/world.hpp"
@@ -105,7 +106,7 @@ void refuse(const std::string& argument, const std::string& got, const std::stri
 void end_with(const std::string& what) {
   end_after_global_exit(what);
   if (throwing) throw Error(what);
-  const char* const rank = std::getenv("PHICOLL_RANK");
+  const char* const rank = os::environment("PHICOLL_RANK");
   std::fflush(stdout);
   std::fprintf(stderr, "phicoll: PE %s: %s\n", rank != nullptr ? rank : "0", with_pes(what).c_str());
   std::fflush(nullptr);

@@ -12,6 +12,7 @@
 
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/os/environment.hpp"
 #include "phicoll/os/shared_memory.hpp"
 #include "phicoll/shmem/settings.hpp"
 
@@ -79,10 +80,10 @@ void World::open_again(const Options& options) {
 
 // A program that no launcher started is a group of one.
 void World::find_group(const Options& options) {
-  const char* const given = std::getenv("PHICOLL_WAIT");
+  const char* const given = os::environment("PHICOLL_WAIT");
   if (given != nullptr && *given != '\0') wait_ = parse_wait_policy(given);
   if (group_ != nullptr) return;
-  if (std::getenv("PHICOLL_GROUP_FD") != nullptr) {
+  if (os::environment("PHICOLL_GROUP_FD") != nullptr) {
     group_ = ProcessGroup::from_environment(wait_);
     return;
   }
@@ -116,7 +117,7 @@ void World::share_memory(const Options& options) {
 
   // The data segment moves if all PEs have one of the same size.
   if (options.data_segment && setting("PHICOLL_SHMEM_DATA", true)) data_ = find_data_segment();
-  const char* const data_setting = std::getenv("PHICOLL_SHMEM_DATA");
+  const char* const data_setting = os::environment("PHICOLL_SHMEM_DATA");
   if (data_setting != nullptr && std::strcmp(data_setting, "copy") == 0)
     data_.why_not = "PHICOLL_SHMEM_DATA=copy";
   struct Mine {
