@@ -242,8 +242,7 @@ TEST(Split, ThousandsOfTwoRanksMayBeHeld) {
         std::vector<std::unique_ptr<Communicator>> held;
         for (int i = 0; i < 2000; ++i) {
           held.push_back(all.dup());
-          held.back()->barrier();
-          if (i % 10 == 0) require(sum_of(*held.back(), as_word(i)) == 2 * as_word(i), "sum");
+          if (i % 20 == 0) require(sum_of(*held.back(), as_word(i)) == 2 * as_word(i), "sum");
         }
         require(held.back()->region_bytes() == std::size_t{32} << 10, "the last one's size");
         // The last one's collectives make do with little.
