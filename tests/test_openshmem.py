@@ -149,7 +149,14 @@ def test_pe_0_alone_has_the_standard_input(program):
 
 
 def limited(soft, hard, *words):
-    command = ["bash", "-c", f'ulimit -Sn {soft}; ulimit -Hn {hard}; exec "$@"', "bash", BIN / "oshrun", *words]
+    command = [
+        "bash",
+        "-c",
+        f'ulimit -Sn {soft}; ulimit -Hn {hard}; exec "$@"',
+        "bash",
+        BIN / "oshrun",
+        *words,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -24,7 +24,7 @@ namespace phicoll {
 
 namespace {
 
-constexpr std::uint32_t protocol_magic = 0x70686339;  // raised when the layout of the shared memory changes
+constexpr std::uint32_t protocol_magic = 0x7068633a;  // raised when the layout of the shared memory changes
 
 struct Request {
   std::uint32_t magic;

@@ -45,7 +45,8 @@ RootOfCall root_of(SignatureWord word) {
 
 std::string in_words(SignatureWord word, SignatureWord other) {
   if (operation.of(word) == split) return "split";
-  if (operation.of(word) >= operations) return "no call that there is (the group's shared memory was overwritten)";
+  if (operation.of(word) >= operations)
+    return "no call that there is (the group's shared memory was overwritten)";
   const auto called = static_cast<Operation>(operation.of(word));
   const bool counts = vector.of(word) != 0;
   const SignatureWord from = root.of(word);
