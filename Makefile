@@ -61,6 +61,7 @@ bench: build mpis
 	$(PYTHON) benchmarks/python_calls.py
 	$(PYTHON) benchmarks/openshmem.py
 	$(PYTHON) benchmarks/preloaded_threads.py
+	$(PYTHON) benchmarks/start_costs.py
 	$(PYTHON) benchmarks/bare_loops.py --budget 60 --out bench-out/bare-loops.md
 	$(PYTHON) benchmarks/regret.py --budget 150 --out bench-out/regret.md
 	$(PYTHON) benchmarks/collectives.py --report bench-out --budget 600 --launches 8

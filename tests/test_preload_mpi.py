@@ -968,7 +968,10 @@ def test_the_library_brings_nothing_but_its_functions_into_a_program() -> None:
 def test_the_library_registers_its_process_once_it_is_loaded() -> None:
     """Later, when an MPI has started threads, the kernel would take some 20 ms for it."""
     number = {"x86_64": 324, "aarch64": 283}[os.uname().machine]  # membarrier(2)
-    private, command = 8, "import ctypes, sys; sys.argv[1:] and ctypes.CDLL(sys.argv[1]); libc = ctypes.CDLL(None);"
+    private, command = (
+        8,
+        "import ctypes, sys; sys.argv[1:] and ctypes.CDLL(sys.argv[1]); libc = ctypes.CDLL(None);",
+    )
     code = f"{command} print(libc.syscall({number}, {private}, 0, 0))"
 
     def barrier(*words: str) -> str:

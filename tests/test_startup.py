@@ -44,7 +44,9 @@ def test_a_command_imports_its_own_module_alone():
 
 
 #: Has `phicoll` end where it would become the program.
-COMMAND = "import os; os.execve = lambda *_: sys.exit(); from phicoll.cli import main; sys.argv[1:] = {}; main()"
+COMMAND = (
+    "import os; os.execve = lambda *_: sys.exit(); from phicoll.cli import main; sys.argv[1:] = {}; main()"
+)
 
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])
@@ -55,7 +57,9 @@ def test_a_program_is_preloaded_by_no_more_than_it_takes(kind: str) -> None:
     assert not used & (more | HEAVY) - modules_of("pass")
 
 
-def test_an_mpi_program_is_preloaded_without_the_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_mpi_program_is_preloaded_without_the_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     used = modules_of(COMMAND.format(["mpi", "--mpicc", "/no/mpicc", "--", "true"]))
     assert "phicoll.preload.mpi" in used

@@ -7,8 +7,8 @@
     >>> phicoll.sweep("barrier", ranks=[2, 4], mode=["threads", "processes"], oversubscribe=True).plot()
     >>> phicoll.run(lambda comm: comm.allreduce(comm.rank), ranks=4)  # collectives between processes
 
-Importing phicoll loads next to nothing; the core, NumPy, and the extras' pandas, Matplotlib and the rest are loaded when
-they are used.
+Importing phicoll loads next to nothing; the core, NumPy, and the extras' pandas, Matplotlib and the rest are loaded
+when they are used.
 """
 
 from __future__ import annotations

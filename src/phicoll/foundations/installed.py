@@ -1,7 +1,5 @@
 """Where the package has what CMake installed in it: programs, libraries, headers."""
 
-# ruff: noqa: PTH  # pathlib would take a sixth of the time of `phicoll omp -- true`
-
 from __future__ import annotations
 
 import os

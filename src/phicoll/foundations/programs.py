@@ -1,7 +1,5 @@
 """Other programs, started as a shell starts them: without what Python sets up for itself."""
 
-# ruff: noqa: PTH  # pathlib would take a sixth of the time of `phicoll omp -- true`
-
 from __future__ import annotations
 
 import errno
@@ -87,7 +85,13 @@ def finished(
 
     try:
         return subprocess.run(
-            words, capture_output=True, text=True, errors="replace", timeout=timeout_s, env=environment, check=False
+            words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            env=environment,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise ResourceError(f"{words[0]} took more than {timeout_s:g} s") from None

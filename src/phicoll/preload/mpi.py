@@ -39,8 +39,8 @@ FLAGS += ("-ftls-model=initial-exec", "-fno-semantic-interposition", "-Wl,-Bsymb
 
 #: What an mpicc may look at before it says which compiler it calls. With PATH, as it may name the compiler alone.
 SETTINGS = re.compile(r"PATH|CC|CXX|MPICC|(I_MPI|MPICH|OMPI|OPAL|PRTE|PMIX)_\w+")
-#: The launchers that are known to give their ranks a variable by an option: their own names, and a program that the kind
-#: alone has, by which `mpiexec` and `mpirun` beside it are known.
+#: The launchers that are known to give their ranks a variable by an option: their own names, and a program that the
+#: kind alone has, by which `mpiexec` and `mpirun` beside it are known.
 LAUNCHERS = {
     "hydra": (("mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich"), "hydra_pmi_proxy"),
     "openmpi": (("orterun", "prterun", "mpiexec.openmpi", "mpirun.openmpi"), "ompi_info"),

@@ -1,7 +1,5 @@
 """Running programs with a library preloaded, and recognising programs that nothing can be preloaded under."""
 
-# ruff: noqa: PTH  # pathlib would take a sixth of the time of `phicoll omp -- true`
-
 from __future__ import annotations
 
 import os

@@ -1,7 +1,5 @@
 """Running OpenMP programs and programs with pthread barriers on libraries that take their barriers."""
 
-# ruff: noqa: PTH  # pathlib would take a sixth of the time of `phicoll omp -- true`
-
 from __future__ import annotations
 
 import os
@@ -52,7 +50,9 @@ def run(kind: Kind, command: Sequence[str], *, barrier: str | None = None, repor
     def prepared(environment: dict[str, str]) -> tuple[Sequence[str], dict[str, str]]:
         library = f"{native_folder()}/libphicoll-{kind.name}.so"
         if not os.path.isfile(library):
-            raise ResourceError(f"libphicoll-{kind.name}.so is not in this package, which was built without it")
+            raise ResourceError(
+                f"libphicoll-{kind.name}.so is not in this package, which was built without it"
+            )
         preloadable_programs(command[:1])
         environment = with_preload(environment, library)
         environment[kind.variable("PROCESS")] = str(os.getpid())
