@@ -33,6 +33,7 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/facts.hpp"
+#include "phicoll/os/own_file.hpp"
 #include "phicoll/os/shared_memory.hpp"
 
 namespace phicoll {
@@ -250,6 +251,52 @@ TEST_F(Calibration, AFileThatIsNoneOfThisHostsIsReplaced) {
     EXPECT_NE(text_of(calibration_file()), text);
     EXPECT_EQ(TuningTable::read(calibration_file()).machine(), host_kind());
   }
+}
+
+TEST_F(Calibration, AFileThatAnotherUserCouldHaveWrittenIsNeitherReadNorReplaced) {
+  const auto numbers_of = [](Communicator& comm) {
+    return after_calls(comm, {large}).rotate == 4099 ? 1 : 0;
+  };
+  write_file(file_with("number rotate 4099\n"));
+  const std::string file = calibration_file(), folder = cache_ + "/phicoll";
+  EXPECT_EQ(os::foreign_reason(file), "");
+  EXPECT_EQ(in_threads(numbers_of), 1);
+  const auto refused = [&](const std::string& reason) {
+    EXPECT_EQ(os::foreign_reason(file), reason);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(in_threads(numbers_of), 0) << reason;
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(
+        said.find("the host's numbers in " + file + " are not used, as " + reason + "; set XDG_CACHE_HOME"),
+        std::string::npos)
+        << said;
+    EXPECT_EQ(text_of(file), file_with("number rotate 4099\n"));
+  };
+  for (const std::string& path : {file, folder, cache_}) {
+    struct stat facts;
+    ASSERT_EQ(stat(path.c_str(), &facts), 0);
+    ASSERT_EQ(chmod(path.c_str(), facts.st_mode | S_IWOTH), 0);
+    refused("others may write '" + path + "'");
+    ASSERT_EQ(chmod(path.c_str(), facts.st_mode), 0);
+    if (geteuid() != 0) continue;
+    ASSERT_EQ(chown(path.c_str(), 1234, 1234), 0);
+    refused("'" + path + "' belongs to user 1234");
+    ASSERT_EQ(chown(path.c_str(), 0, 0), 0);
+  }
+  // A link is as good as where it leads, and whose it is.
+  const std::string link = cache_ + "/link", by_link = link + file.substr(folder.size());
+  ASSERT_EQ(symlink("./x/../phicoll", link.c_str()), 0);
+  ASSERT_EQ(mkdir((cache_ + "/x").c_str(), 0700), 0);
+  EXPECT_EQ(os::foreign_reason(by_link), "");
+  ASSERT_EQ(chmod((cache_ + "/x").c_str(), 0777), 0);
+  EXPECT_EQ(os::foreign_reason(by_link), "others may write '" + cache_ + "/x'");
+  if (geteuid() == 0) {
+    ASSERT_EQ(chmod((cache_ + "/x").c_str(), 0700), 0);
+    ASSERT_EQ(lchown(link.c_str(), 1234, 1234), 0);
+    EXPECT_EQ(os::foreign_reason(by_link), "'" + link + "' belongs to user 1234");
+  }
+  EXPECT_EQ(os::foreign_reason(cache_ + "/none/file"), "");
+  EXPECT_EQ(os::foreign_reason("/tmp/none-such"), "others may write '/tmp'");
 }
 
 TEST_F(Calibration, AnotherVersionsFileIsLeftAlone) {

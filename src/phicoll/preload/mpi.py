@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
 import shutil
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from phicoll.errors import ResourceError
+from phicoll.foundations.own_files import foreign_reason, make_own_folder
 from phicoll.foundations.programs import finished
 from phicoll.preload.programs import (
     become,
@@ -26,6 +29,8 @@ from phicoll.preload.programs import (
 __all__ = ["Mpi", "build", "find_mpi", "run"]
 
 BUILD_TIMEOUT_S = 300.0
+#: A disk with less is full: the library has some 200 KB.
+LEAST_FREE = 1 << 20
 #: What a program for MPI-5's ABI is linked with, whichever MPI it runs under, and the end of its compiler's name.
 ABI_LIBRARY = r"libmpi_abi\.so"
 ABI_SUFFIX = "_abi"
@@ -74,10 +79,12 @@ def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool =
     suffix = ABI_SUFFIX if abi else ""
     places = [mpicc] if mpicc else [*neighbours(beside), os.environ.get("MPICC", ""), "mpicc"]
     named = [place if place == mpicc else place + suffix for place in places if place]
-    found = next((path for place in named if (path := shutil.which(place))), None)
+    near = named[: 0 if mpicc else len(neighbours(beside))]
+    foreign = {path: why for path in near if (why := foreign_compiler(path, beside))}
+    found = next((path for place in named if place not in foreign and (path := shutil.which(place))), None)
     if found is None:
         where = mpicc or "none beside the launcher, in MPICC or on the PATH"
-        raise ResourceError(f"no mpicc{suffix}: {where}")
+        raise ResourceError("; ".join([f"no mpicc{suffix}: {where}", *foreign.values()]))
     path = Path(found).absolute()
     shown = shown_by(path)
     folders = [Path(word[2:]) for word in shlex.split(shown) if word.startswith("-I")]
@@ -107,13 +114,14 @@ def shown_by(mpicc: Path) -> str:
     settings = [f"{k}={v}" for k, v in sorted(os.environ.items()) if SETTINGS.fullmatch(k)]
     key = hashed(str(mpicc), str(mpicc.resolve()), str(facts.st_size), str(facts.st_mtime_ns), *settings)
     kept = cache_folder() / f"mpicc-{key}.txt"
+    own = not foreign_reason(str(kept))  # build() says so in words
     with suppress(OSError, ValueError):
-        if (text := kept.read_text()).endswith("\n"):  # whole
+        if own and (text := kept.read_text()).endswith("\n"):  # whole
             return text.strip()
     shown = finished([mpicc, "-show"], BUILD_TIMEOUT_S, {**os.environ, **moved(mpicc)}).stdout.strip()
-    if shown:
+    if shown and own:
         with suppress(OSError):
-            kept.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folder(str(kept.parent))
             part = kept.with_suffix(f".{os.getpid()}")
             part.write_text(f"{shown}\n")
             part.replace(kept)
@@ -137,6 +145,24 @@ def neighbours(program: str | None) -> list[str]:
         found = str(links[-1].parent / links[-1].readlink()) if links[-1].is_symlink() else None
     endings = [path.parent / f"mpicc{path.suffix}" for path in links if path.suffix]
     return [str(path) for path in [*endings, *(path.parent / "mpicc" for path in links)]]
+
+
+def foreign_compiler(path: str, program: str | None) -> str:
+    """Why a compiler beside a program is not run: somebody else may have put it there. Empty if it may be.
+
+    The caller runs the program in any case, so that what its owner puts beside it is no new risk.
+    """
+    launcher = shutil.which(program) if program else None
+    trusted = {0, os.geteuid()} | ({Path(launcher).stat().st_uid} if launcher else set())
+    try:
+        facts = [Path(path).lstat(), Path(path).stat()]
+    except OSError:
+        return ""  # shutil.which does not find it either
+    if owner := next((f"user {one.st_uid}" for one in facts if one.st_uid not in trusted), ""):
+        return f"{path} is not run, as it belongs to {owner}: name the MPI's own by --mpicc"
+    if facts[1].st_mode & stat.S_IWOTH:
+        return f"{path} is not run, as everybody may write it: name the MPI's own by --mpicc"
+    return ""
 
 
 def version_in(header: str) -> str:
@@ -183,26 +209,61 @@ def build(mpi: Mpi) -> Path:
     ]
     key = hashed(str(native), str(mpi.mpicc), mpi.shown, mpi.stamp, compiler_version(mpi), *texts)
     library = cache_folder() / f"libphicoll-mpi-{mpi.version}-{key}.so"
+    check_own(library)
     if is_whole(library):
         return library
+    try:
+        make_own_folder(str(library.parent))
+        compile_library(mpi, native, sources, library)
+    except OSError as error:
+        if isinstance(error, ResourceError):
+            raise
+        raise ResourceError(cannot_write(library.parent, error.strerror or str(error))) from error
+    check_own(library)
+    return library
+
+
+def compile_library(mpi: Mpi, native: Path, sources: Sequence[Path], library: Path) -> None:
     import tempfile
 
-    library.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / library.name
         command = [str(mpi.mpicc), "-x", "c++", *FLAGS, f"-I{native}"]
         command += [str(source) for source in sources if source.suffix == ".cpp"]
         command += ["-x", "none", "-o", str(made), f"-L{native}", "-lphicoll-preload", f"-Wl,-rpath,{native}"]
         command += ["-Wl,-z,nodelete", "-Wl,-z,defs", "-ldl"]
-        done = finished(command, BUILD_TIMEOUT_S, {**os.environ, **moved(mpi.mpicc)})
+        environment = {**os.environ, **moved(mpi.mpicc), "LC_ALL": "C", "TMPDIR": folder}
+        done = finished(command, BUILD_TIMEOUT_S, environment)
         if done.returncode != 0:
             lines = done.stderr.splitlines()
             first = next((line for line in lines if "error" in line.lower()), "".join(lines[-1:]))
+            full = os.strerror(errno.ENOSPC)
+            # The linker writes through a mapping, so that a full disk may end it by a signal.
+            if full in done.stderr or shutil.disk_usage(library.parent).free < LEAST_FREE:
+                raise ResourceError(cannot_write(library.parent, full))
             raise ResourceError(f"{mpi.mpicc} cannot compile the library for {mpi.version}: {first.strip()}")
         with made.open("rb") as file:
             os.fsync(file.fileno())  # so that no loss of power leaves a library that is cut short
         made.replace(library)
-    return library
+
+
+def cannot_write(folder: Path, why: str) -> str:
+    return f"{folder}: the library cannot be written there ({why}): make room, or set XDG_CACHE_HOME to another folder"
+
+
+def check_own(library: Path) -> None:
+    """Refuse a library that another user could have put there: it would run in this user's programs.
+
+    Raises
+    ------
+    ResourceError
+        The file or a folder above it belongs to another user, or others may write it.
+    """
+    if reason := foreign_reason(str(library)):
+        raise ResourceError(
+            f"the library {library} is not used, as {reason}: remove what is not yours, take write access from others, "
+            "or set XDG_CACHE_HOME to a folder that is yours alone"
+        )
 
 
 def compiler_version(mpi: Mpi) -> str:

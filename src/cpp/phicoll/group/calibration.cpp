@@ -18,10 +18,12 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/group/tuning.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/environment.hpp"
 #include "phicoll/os/facts.hpp"
+#include "phicoll/os/own_file.hpp"
 #include "phicoll/support/text_hash.hpp"
 
 namespace phicoll {
@@ -66,6 +68,12 @@ bool made(const HostNumbers& numbers) {
 bool read_numbers(HostNumbers* numbers) {
   const std::string path = calibration_file();
   if (path.empty() || access(path.c_str(), R_OK) != 0) return false;
+  const std::string foreign = os::foreign_reason(path);
+  if (!foreign.empty()) {
+    warn_once("the host's numbers in " + path + " are not used, as " + foreign +
+              "; set XDG_CACHE_HOME to a folder that is yours alone");
+    return false;
+  }
   try {
     const TuningTable table = TuningTable::read(path);
     if (table.machine() != host_kind() || !table.has_numbers()) return false;
@@ -114,6 +122,7 @@ class Turn {
         other != getpid() && taken_by_.compare_exchange_strong(other, getpid(), std::memory_order_acquire);
     if (!mine_) return;
     taken_ = true;
+    if (!os::foreign_reason(path).empty()) return;  // nothing will be written
     make_directories(cache_directory());
     descriptor_ = open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (descriptor_ < 0) return;
@@ -239,7 +248,7 @@ std::string numbers_digest(HostNumbers numbers) {
 // The file gets its name when it is complete, so a reader sees all of the old one or all of the new one.
 bool store_numbers(const HostNumbers& numbers, const std::string& how) {
   const std::string path = calibration_file();
-  if (path.empty()) return false;
+  if (path.empty() || !os::foreign_reason(path).empty()) return false;
   make_directories(cache_directory());
   const std::string text = "phicoll tuning 1\n# " + how +
                            "; docs/tuning.md has the format. Remove the file to measure anew.\nmachine " +

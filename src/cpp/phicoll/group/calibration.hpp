@@ -44,7 +44,8 @@ const std::string& host_kind();
 std::string calibration_file();
 
 /// The numbers with which groups of this host begin: the file's (`measured`), else what this process remembers, else the
-/// defaults. A file that cannot be read, or is another kind's, counts as none.
+/// defaults. A file that cannot be read, or is another kind's, counts as none; so does one that another user could have
+/// written, with a warning.
 HostNumbers stored_numbers();
 
 /// Whether groups with these options may measure: no single wait is limited to less than a second.

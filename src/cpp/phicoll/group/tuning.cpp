@@ -10,6 +10,7 @@
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/environment.hpp"
 #include "phicoll/os/facts.hpp"
+#include "phicoll/support/utf8.hpp"
 
 namespace phicoll {
 
@@ -18,14 +19,6 @@ namespace {
 std::string from_environment(const char* name) {
   const char* const text = os::environment(name);
   return text == nullptr ? std::string() : std::string(text);
-}
-
-/// Once for each table and reason: groups are made often.
-void warn(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (said.insert(text).second) std::fprintf(stderr, "phicoll: warning: %s\n", text.c_str());
 }
 
 void check_origin(const TuningSource& source, const TuningTable& table, int line, const char* what,
@@ -37,10 +30,17 @@ void check_origin(const TuningSource& source, const TuningTable& table, int line
     throw ArgumentError(
         "tuning", got,
         std::string("one of ") + what + " '" + ours + "', or any with PHICOLL_TUNING_FOREIGN=use");
-  warn(got + " is used on '" + ours + "'");
+  warn_once(got + " is used on '" + ours + "'");
 }
 
 }  // namespace
+
+void warn_once(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (said.insert(text).second) std::fprintf(stderr, "phicoll: warning: %s\n", printable(text).c_str());
+}
 
 std::string host_fingerprint() {
   return std::to_string(os::host_cpu_count()) + " cpus, " + os::cpu_model();

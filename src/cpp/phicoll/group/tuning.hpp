@@ -11,6 +11,9 @@
 
 namespace phicoll {
 
+/// Says on stderr what concerns a file of numbers; each text once, as groups are made often.
+void warn_once(const std::string& text);
+
 /// What distinguishes machines: "2 cpus, MODEL", the host's CPUs, whether this process may use them or not,
 /// and their model's name.
 std::string host_fingerprint();
