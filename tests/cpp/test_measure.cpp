@@ -154,6 +154,21 @@ TEST(Json, TextsAreUtf8AndNumbersFinite) {
                       "b\xc3"),
             "a?b?");
   EXPECT_EQ(printable(std::string("a\0b\n\x7f", 5)), "a?b\n?");
+  EXPECT_EQ(printable("\x1b[31m\xc2\x9b"
+                      "2J\xc3\xa9"),
+            "?[31m?2J\xc3\xa9");
+  EXPECT_EQ(printable_line("a\n\tb\r"), "a??b?");
+  EXPECT_EQ(json_quote("\xc2\x9b\x7f\xc3\xa9"), "\"\\u009b\\u007f\xc3\xa9\"");
+}
+
+TEST(Json, HasAMostOfValues) {
+  std::string text = "[0";
+  for (std::size_t i = 2; i < json_most_values; ++i) text += ",0";
+  JsonValue value;
+  EXPECT_TRUE(JsonValue::parse(text + "]", &value));
+  JsonFault fault;
+  EXPECT_FALSE(JsonValue::parse(text + ",0]", &value, &fault));
+  EXPECT_EQ(fault.what, "more than 4194304 values");
 }
 
 TEST(Json, IsReadBackAsItWasWritten) {
@@ -635,10 +650,74 @@ TEST(Records, LinesOfAnotherFormAreCountedWithTheirNumbers) {
   const RecordLines lines = read_records(path, "file");
   EXPECT_EQ(lines.records.size(), 3u);
   EXPECT_EQ(lines.damaged, 7u);
-  EXPECT_EQ(
-      lines.loss(),
-      "7 damaged line(s) skipped, 3 whole lines kept; line 3: 'launch' is not a whole number; line 4: no "
-      "field 'round'; line 5: a number out of range; ...");
+  EXPECT_EQ(lines.loss(),
+            "7 damaged line(s) skipped, 3 whole lines kept; line 3: 'launch' is not a whole number from 0 "
+            "on; line 4: no "
+            "field 'round'; line 5: a number out of range; ...");
+}
+
+TEST(Records, WhatIsThereTwiceCountsOnce) {
+  const Folder folder;
+  const std::string path = folder.file("r.jsonl");
+  const std::string head = "{\"schema\":1,\"kind\":\"",
+                    context = head + "context\",\"phicoll\":\"results\"}\n";
+  const std::string sample = head + "sample\",\"point\":0,\"launch\":0,";
+  const std::string first = sample + "\"round\":0,\"ns\":[1]}\n",
+                    second = sample + "\"ns\":[2],\"round\":1}\n";
+  const std::string window = sample + "\"round\":0,\"definition\":\"window\",\"ns\":[1]}\n";
+  const std::string point =
+      head + "point\",\"point\":0,\"algorithm\":\"a\",\"mode\":\"threads\",\"ranks\":2,\"verified\":";
+  std::ofstream(path) << context << point << "true}\n"
+                      << first << window  // cut off here, and appended whole
+                      << context << point << "true}\n"
+                      << first << sample << "\"round\":1,\"ns\":[2]}\n"
+                      << point << "false}\n"
+                      << second << sample << "\"round\":1,\"ns\":[3]}\n";
+  const RecordLines lines = read_records(path, "file");
+  EXPECT_EQ(lines.records.size(), 6u);
+  EXPECT_EQ(lines.repeated, 4u);
+  EXPECT_EQ(lines.loss(),
+            "1 damaged line(s) skipped, 6 whole lines kept; line 11: another value of a sample that is "
+            "there; 4 repeated "
+            "line(s) counted once");
+}
+
+TEST(Records, ValuesOutOfTheirRangeAreDamage) {
+  const Folder folder;
+  const std::string path = folder.file("r.jsonl");
+  const std::string head = "{\"schema\":1,\"kind\":\"", sample = head + "sample\",\"point\":0,\"launch\":0,";
+  const char* const bad[] = {"\"round\":0,\"ns\":[-1]",
+                             "\"round\":0,\"ns\":[]",
+                             "\"round\":0,\"ns\":[null]",
+                             "\"round\":0,\"ns\":null",
+                             "\"round\":null,\"ns\":[1]",
+                             "\"round\":0,\"ns\":[1],\"calls\":0",
+                             "\"round\":0,\"ns\":[1],\"calls\":null",
+                             "\"round\":0,\"ns\":[1],\"value_ns\":-0.5",
+                             "\"round\":0,\"ns\":[1],\"value_ns\":null",
+                             "\"round\":0,\"ns\":[1],\"delay_ns\":-1"};
+  std::ofstream file(path);
+  file << head << "context\",\"phicoll\":\"results\"}\n";
+  for (const char* const one : bad) file << sample << one << "}\n";
+  file << head << "round\",\"mode\":\"threads\",\"ranks\":0,\"launch\":0,\"round\":0}\n";
+  file << head << "round\",\"mode\":\"threads\",\"ranks\":1,\"launch\":0,\"round\":0,\"t_s\":-1}\n";
+  file << sample << "\"round\":0,\"ns\":[0]}\n";
+  file.close();
+  const RecordLines lines = read_records(path, "file");
+  EXPECT_EQ(lines.records.size(), 2u);
+  EXPECT_EQ(lines.damaged, 12u);
+  EXPECT_NE(lines.loss().find("line 2: 'ns' is not a list of 1 to 1,048,576 numbers from 0 on"),
+            std::string::npos);
+}
+
+TEST(Records, ASmallFileOfZerosIsNotUnpackedWhole) {
+  const Folder folder;
+  const std::string path = folder.file("r.jsonl");
+  std::ofstream(path) << "{\"schema\":1,\"kind\":\"context\",\"phicoll\":\"results\",\"x\":["
+                      << std::string(20 << 20, ' ') << "]}\n";
+  ASSERT_EQ(std::system(("gzip " + path).c_str()), 0);
+  EXPECT_NE(refusal_of([&] { read_records(path + ".gz", "file"); }).find("more than 4 MB when unpacked"),
+            std::string::npos);
 }
 
 TEST(Records, OnlyARegularFileIsRead) {

@@ -14,6 +14,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/records.hpp"
 #include "phicoll/support/statistics.hpp"
+#include "phicoll/support/utf8.hpp"
 
 namespace phicoll {
 namespace bench {
@@ -243,6 +244,13 @@ std::string title_of(const JsonValue& point, const JsonValue& sample, const Json
   return title + "; in " + unit;
 }
 
+/// Makes all texts of a record, which may be anybody's, such that a terminal shows them.
+void make_printable(JsonValue* value) {
+  value->string = printable_line(value->string);
+  for (JsonValue& one : value->list) make_printable(&one);
+  for (auto& member : value->object) make_printable(&member.second);
+}
+
 }  // namespace
 
 int compare_command(const std::vector<std::string>& words) {
@@ -250,8 +258,10 @@ int compare_command(const std::vector<std::string>& words) {
   if (arguments.alone().size() != 1)
     throw ArgumentError("file", std::to_string(arguments.alone().size()) + " names", "one results file");
   const std::string path = arguments.alone()[0];
-  const measure::RecordLines file = measure::read_records(path, "file");
-  if (file.damaged > 0) std::fprintf(stderr, "phicoll-bench: %s: %s\n", path.c_str(), file.loss().c_str());
+  measure::RecordLines file = measure::read_records(path, "file");
+  const std::string loss = file.loss();
+  if (!loss.empty()) std::fprintf(stderr, "phicoll-bench: %s\n", printable_line(path + ": " + loss).c_str());
+  for (JsonValue& record : file.records) make_printable(&record);
   std::map<std::pair<std::string, int>, const JsonValue*> points;
   std::map<std::pair<std::string, int>, const JsonValue*> failed;  // one failure is final
   std::map<RoundKey, const JsonValue*> rounds;
@@ -310,7 +320,7 @@ int compare_command(const std::vector<std::string>& words) {
     const double units = simulated ? record["value_cycles"].number : unit > 0 ? ns / unit : NAN;
     row.values.push_back(Value{Round(run, launch, round), ns, units});
   }
-  if (tables.empty()) std::printf("%s holds no samples\n", path.c_str());
+  if (tables.empty()) std::printf("%s holds no samples\n", printable_line(path).c_str());
   for (const auto& table : tables) print_table(table.second);
   for (const auto& one : failed) {
     const JsonValue& point = *one.second;

@@ -10,6 +10,7 @@
 #include "phicoll/sim/explaining/explanation.hpp"
 #include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
+#include "phicoll/support/utf8.hpp"
 #endif
 
 namespace phicoll {
@@ -59,16 +60,17 @@ int explain_command(const std::vector<std::string>& words) {
       "--memory-limit", static_cast<std::int64_t>(options.memory_limit), 1, std::int64_t{1} << 46));
   options.log_all = !trace.empty() && arguments.has("--all-calls");
   options.say = [](const std::string& text) {
-    std::fprintf(stderr, "phicoll-bench: note: %s\n", text.c_str());
+    std::fprintf(stderr, "phicoll-bench: note: %s\n", printable(text).c_str());
   };
   const sim::Explanation found = sim::explain_collective(machine, spec, shape, options);
   if (!trace.empty()) {
     const std::size_t bytes = sim::write_chrome_trace(trace, found, arguments.has("--all-calls"));
-    std::fprintf(stderr, "phicoll-bench: wrote %s, %.1f MB; open it at ui.perfetto.dev\n", trace.c_str(),
-                 static_cast<double>(bytes) * 1e-6);
+    std::fprintf(stderr, "phicoll-bench: wrote %s, %.1f MB; open it at ui.perfetto.dev\n",
+                 printable(trace).c_str(), static_cast<double>(bytes) * 1e-6);
   }
-  const std::string text = arguments.has("--json") ? sim::explanation_json(found) + "\n"
-                                                   : sim::explanation_text(found, static_cast<int>(links));
+  const std::string text = arguments.has("--json")
+                               ? sim::explanation_json(found) + "\n"
+                               : printable(sim::explanation_text(found, static_cast<int>(links)));
   std::fputs(text.c_str(), stdout);
   return 0;
 }

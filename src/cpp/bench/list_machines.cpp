@@ -9,6 +9,7 @@
 #include "phicoll/sim/machine/machine.hpp"
 #include "phicoll/sim/machine/machine_listing.hpp"
 #include "phicoll/support/json.hpp"
+#include "phicoll/support/utf8.hpp"
 #endif
 
 namespace phicoll {
@@ -49,14 +50,14 @@ void list_one(const sim::Machine& machine, bool as_json) {
     std::puts(facts_of(machine).raw("parameters", parameters_of(machine)).text().c_str());
     return;
   }
-  std::printf("%s: %s\n%d cores, %d contexts, %d MHz; digest %s\n", machine.name.c_str(),
-              machine.summary.c_str(), machine.p.cores, machine.contexts(), machine.p.clock_mhz,
-              machine.digest.c_str());
+  std::printf("%s\n%d cores, %d contexts, %d MHz; digest %s\n",
+              printable_line(machine.name + ": " + machine.summary).c_str(), machine.p.cores,
+              machine.contexts(), machine.p.clock_mhz, machine.digest.c_str());
   for (const sim::MachineListing& line : sim::machine_listing(machine)) {
-    std::printf("%s = %s%s%s  (%s) %s\n", line.info->name.c_str(), line.value.c_str(),
+    std::printf("%s = %s%s%s  (%s) %s\n", line.info->name.c_str(), printable_line(line.value).c_str(),
                 line.info->unit.empty() ? "" : " ", line.info->unit.c_str(), line.kind.c_str(),
                 line.info->meaning.c_str());
-    if (!line.source.empty()) std::printf("    %s\n", line.source.c_str());
+    if (!line.source.empty()) std::printf("    %s\n", printable_line(line.source).c_str());
   }
 }
 

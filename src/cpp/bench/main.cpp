@@ -11,6 +11,7 @@
 #include "bench/commands.hpp"
 #include "bench/pages.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/support/utf8.hpp"
 #include "phicoll/version.hpp"
 
 namespace {
@@ -55,13 +56,13 @@ int main(int argc, char** argv) {
     if (command == "kernel") return bench::kernel_command(words, line);
     return bench::doctor_command(words);
   } catch (const ArgumentError& error) {
-    std::fprintf(stderr, "phicoll-bench: %s\n", error.what());
+    std::fprintf(stderr, "phicoll-bench: %s\n", printable(error.what()).c_str());
     return 2;
   } catch (const ResourceError& error) {
-    std::fprintf(stderr, "phicoll-bench: %s\n", error.what());
+    std::fprintf(stderr, "phicoll-bench: %s\n", printable(error.what()).c_str());
     return 1;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "phicoll-bench: %s\n", error.what());
+    std::fprintf(stderr, "phicoll-bench: %s\n", printable(error.what()).c_str());
     return 3;
   }
 }

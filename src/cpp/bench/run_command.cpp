@@ -58,8 +58,8 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   const bool continuing = settings.resume && writer.begun();
   if (continuing) {
     measure::RecordLines file = measure::read_records(settings.output, "resume");
-    if (file.damaged > 0)
-      std::fprintf(stderr, "phicoll-bench: %s: %s\n", settings.output.c_str(), file.loss().c_str());
+    const std::string loss = file.loss();
+    if (!loss.empty()) say(settings.output + ": " + loss, false);
     run = measure::run_to_resume(file, settings.json(), &settings.seed, values.has("seed"));
     earlier = std::move(file.records);
   }

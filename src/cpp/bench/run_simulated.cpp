@@ -142,7 +142,8 @@ int run_simulated(const measure::SweepValues& values, const std::vector<std::str
   const bool continuing = resume && writer.begun();
   if (continuing) {
     const measure::RecordLines file = measure::read_records(output, "resume");
-    if (file.damaged > 0) say(output + ": " + file.loss(), false);
+    const std::string loss = file.loss();
+    if (!loss.empty()) say(output + ": " + loss, false);
     run = measure::run_to_resume(file, settings.json(), &settings.seed, values.has("seed"));
     earlier = sim::drop_done(&points, file.records, run);
   }

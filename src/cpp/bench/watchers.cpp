@@ -6,6 +6,8 @@
 
 #include <cstdio>
 
+#include "phicoll/support/utf8.hpp"
+
 namespace phicoll {
 namespace bench {
 
@@ -37,7 +39,7 @@ const std::atomic<bool>& catch_interrupts(bool once) {
 
 void say(const std::string& text, bool acknowledged) {
   const bool progress = text.compare(0, 9, "progress:") == 0;
-  std::fprintf(stderr, "%s%s\n", progress ? "" : "phicoll-bench: ", text.c_str());
+  std::fprintf(stderr, "%s%s\n", progress ? "" : "phicoll-bench: ", printable(text).c_str());
   if (progress && acknowledged) wait_for_watcher();
 }
 

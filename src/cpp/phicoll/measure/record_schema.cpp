@@ -11,59 +11,87 @@ namespace {
 
 using FieldType = JsonValue::Type;
 
-enum class Is { text, whole, number, flag, numbers, object };
+enum class Is {
+  text,
+  whole,   ///< from 0 on
+  count,   ///< from 1 on
+  number,  ///< of any sign
+  amount,  ///< from 0 on: times, sizes
+  flag,
+  amounts,  ///< a list of at least one
+  wholes,   ///< a list
+  object
+};
+
+enum class Need { required, may_be_absent, may_be_null };
 
 struct Field {
   const char* kind;  ///< "": of every kind
   const char* name;
   Is is;
-  bool required;
+  Need need;
 };
 
+/// The longest list: the calls of a window are at most 100,000.
+constexpr std::size_t most_listed = std::size_t{1} << 20;
+
 constexpr Field schema_fields[] = {
-    {"", "schema", Is::whole, true},
-    {"", "kind", Is::text, true},
-    {"", "run", Is::text, false},
-    {"context", "seed", Is::number, false},
-    {"context", "settings", Is::object, false},
-    {"point", "point", Is::whole, true},
-    {"point", "operation", Is::text, false},
-    {"point", "algorithm", Is::text, true},
-    {"point", "spec", Is::text, false},
-    {"point", "mode", Is::text, true},
-    {"point", "machine", Is::text, false},
-    {"point", "placement", Is::text, false},
-    {"point", "ranks", Is::whole, true},
-    {"point", "size_bytes", Is::number, false},
-    {"point", "buffers", Is::text, false},
-    {"point", "type", Is::text, false},
-    {"point", "op", Is::text, false},
-    {"point", "oversubscribed", Is::flag, false},
-    {"point", "verified", Is::flag, false},
-    {"point", "verification", Is::object, false},
-    {"point", "machine_digest", Is::text, false},
-    {"point", "start", Is::text, false},
-    {"point", "wait", Is::text, false},
-    {"point", "store", Is::text, false},
-    {"point", "cpus", Is::numbers, false},
-    {"round", "mode", Is::text, true},
-    {"round", "ranks", Is::whole, true},
-    {"round", "launch", Is::whole, true},
-    {"round", "round", Is::whole, true},
-    {"round", "label", Is::text, false},
-    {"round", "t_s", Is::number, false},
-    {"round", "pingpong_ns", Is::number, false},
-    {"round", "switch_ns", Is::number, false},
-    {"sample", "point", Is::whole, true},
-    {"sample", "launch", Is::whole, true},
-    {"sample", "round", Is::whole, true},
-    {"sample", "definition", Is::text, false},
-    {"sample", "ns", Is::numbers, true},
-    {"sample", "value_ns", Is::number, false},
-    {"sample", "value_cycles", Is::number, false},
-    {"sample", "delay_ns", Is::number, false},
-    {"sample", "imbalance_ns", Is::number, false},
-    {"end", "elapsed_s", Is::number, false},
+    {"", "schema", Is::whole, Need::required},
+    {"", "kind", Is::text, Need::required},
+    {"", "run", Is::text, Need::may_be_absent},
+    {"context", "seed", Is::number, Need::may_be_null},
+    {"context", "settings", Is::object, Need::may_be_null},
+    {"point", "point", Is::whole, Need::required},
+    {"point", "operation", Is::text, Need::may_be_absent},
+    {"point", "algorithm", Is::text, Need::required},
+    {"point", "spec", Is::text, Need::may_be_null},
+    {"point", "mode", Is::text, Need::required},
+    {"point", "machine", Is::text, Need::may_be_absent},
+    {"point", "placement", Is::text, Need::may_be_null},
+    {"point", "ranks", Is::count, Need::required},
+    {"point", "size_bytes", Is::amount, Need::may_be_null},
+    {"point", "buffers", Is::text, Need::may_be_null},
+    {"point", "type", Is::text, Need::may_be_null},
+    {"point", "op", Is::text, Need::may_be_null},
+    {"point", "oversubscribed", Is::flag, Need::may_be_null},
+    {"point", "verified", Is::flag, Need::may_be_null},
+    {"point", "verification", Is::object, Need::may_be_null},
+    {"point", "machine_digest", Is::text, Need::may_be_null},
+    {"point", "clock_mhz", Is::amount, Need::may_be_null},
+    {"point", "moved_bytes", Is::amount, Need::may_be_null},
+    {"point", "start", Is::text, Need::may_be_null},
+    {"point", "wait", Is::text, Need::may_be_null},
+    {"point", "store", Is::text, Need::may_be_null},
+    {"point", "cpus", Is::wholes, Need::may_be_null},
+    {"round", "mode", Is::text, Need::required},
+    {"round", "ranks", Is::count, Need::required},
+    {"round", "launch", Is::whole, Need::required},
+    {"round", "round", Is::whole, Need::required},
+    {"round", "place", Is::whole, Need::may_be_null},
+    {"round", "label", Is::text, Need::may_be_null},
+    {"round", "t_s", Is::amount, Need::may_be_null},
+    {"round", "local_ns", Is::amount, Need::may_be_null},
+    {"round", "read_ns", Is::amount, Need::may_be_null},
+    {"round", "pingpong_ns", Is::amount, Need::may_be_null},
+    {"round", "switch_ns", Is::amount, Need::may_be_null},
+    {"round", "empty_ns", Is::amount, Need::may_be_null},
+    {"sample", "point", Is::whole, Need::required},
+    {"sample", "launch", Is::whole, Need::required},
+    {"sample", "round", Is::whole, Need::required},
+    {"sample", "order", Is::whole, Need::may_be_absent},
+    {"sample", "definition", Is::text, Need::may_be_absent},
+    {"sample", "calls", Is::count, Need::may_be_absent},
+    {"sample", "capped", Is::flag, Need::may_be_absent},
+    {"sample", "ns", Is::amounts, Need::required},
+    {"sample", "value_ns", Is::amount, Need::may_be_absent},
+    {"sample", "value_cycles", Is::amount, Need::may_be_absent},
+    {"sample", "delay_ns", Is::amount, Need::may_be_absent},
+    {"sample", "imbalance_ns", Is::amount, Need::may_be_absent},
+    {"sample", "late", Is::whole, Need::may_be_absent},
+    {"end", "reason", Is::text, Need::may_be_absent},
+    {"end", "elapsed_s", Is::amount, Need::may_be_null},
+    {"end", "steal_share", Is::number, Need::may_be_null},
+    {"end", "error", Is::text, Need::may_be_null},
 };
 
 /// Seeds are the largest of our numbers.
@@ -71,19 +99,38 @@ bool is_number(const JsonValue& value) {
   return value.type == FieldType::number && std::abs(value.number) < 18446744073709551616.0;
 }
 
+bool is_amount(const JsonValue& value) {
+  return is_number(value) && value.number >= 0;
+}
+
+bool is_whole(const JsonValue& value) {
+  return is_amount(value) && value.number <= std::numeric_limits<int>::max() &&
+         std::floor(value.number) == value.number;
+}
+
+bool is_list(const JsonValue& value, bool (*fits)(const JsonValue&)) {
+  return value.type == FieldType::list && value.list.size() <= most_listed &&
+         std::all_of(value.list.begin(), value.list.end(), fits);
+}
+
 bool fits(const JsonValue& value, Is is) {
   switch (is) {
     case Is::text:
       return value.type == FieldType::string;
     case Is::whole:
-      return is_number(value) && value.number >= 0 && value.number <= std::numeric_limits<int>::max() &&
-             std::floor(value.number) == value.number;
+      return is_whole(value);
+    case Is::count:
+      return is_whole(value) && value.number >= 1;
     case Is::number:
       return is_number(value);
+    case Is::amount:
+      return is_amount(value);
     case Is::flag:
       return value.type == FieldType::boolean;
-    case Is::numbers:
-      return value.type == FieldType::list && std::all_of(value.list.begin(), value.list.end(), is_number);
+    case Is::amounts:
+      return is_list(value, is_amount) && !value.list.empty();
+    case Is::wholes:
+      return is_list(value, is_whole);
     case Is::object:
       break;
   }
@@ -95,13 +142,19 @@ const char* words_of(Is is) {
     case Is::text:
       return "not a text";
     case Is::whole:
-      return "not a whole number";
+      return "not a whole number from 0 on";
+    case Is::count:
+      return "not a whole number from 1 on";
     case Is::number:
       return "not a number";
+    case Is::amount:
+      return "not a number from 0 on";
     case Is::flag:
       return "neither true nor false";
-    case Is::numbers:
-      return "not a list of numbers";
+    case Is::amounts:
+      return "not a list of 1 to 1,048,576 numbers from 0 on";
+    case Is::wholes:
+      return "not a list of at most 1,048,576 whole numbers";
     case Is::object:
       break;
   }
@@ -115,8 +168,10 @@ std::string record_fault(const JsonValue& record) {
   for (const Field& field : schema_fields) {
     if (*field.kind != 0 && record["kind"].string != field.kind) continue;
     const JsonValue& value = record[field.name];
-    if (value.is_null() && !field.required) continue;
-    if (record.object.count(field.name) == 0) return "no field '" + std::string(field.name) + "'";
+    const bool absent = record.object.count(field.name) == 0;
+    if (value.is_null() && (absent ? field.need != Need::required : field.need == Need::may_be_null))
+      continue;
+    if (absent) return "no field '" + std::string(field.name) + "'";
     if (!fits(value, field.is)) return "'" + std::string(field.name) + "' is " + words_of(field.is);
   }
   return "";

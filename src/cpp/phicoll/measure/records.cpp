@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/measure/known_records.hpp"
 #include "phicoll/measure/record_schema.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
@@ -123,6 +124,7 @@ void RecordWriter::write_line(const std::string& line) {
 RecordLines read_records(const std::string& path, const std::string& argument) {
   os::InputFile file(path, true);
   RecordLines lines;
+  KnownRecords known(lines.records);
   std::string line;
   for (std::size_t number = 1; file.next_line(&line); ++number) {
     if (line.find_first_not_of(std::string(" \t\r\0", 4)) == std::string::npos) continue;
@@ -139,12 +141,23 @@ RecordLines read_records(const std::string& path, const std::string& argument) {
     if (lines.records.empty()) check_first(value, path, argument);
     check_schema(value, path, argument);
     const std::string fault = record_fault(value);
-    if (fault.empty())
-      lines.records.push_back(std::move(value));
-    else if (lines.records.empty())
-      throw not_ours(argument, path, "line " + std::to_string(number) + ": " + fault);
-    else
+    if (!fault.empty()) {
+      if (lines.records.empty())
+        throw not_ours(argument, path, "line " + std::to_string(number) + ": " + fault);
       lines.damage(number, fault);
+      continue;
+    }
+    switch (known.add(value)) {
+      case Known::is_new:
+        lines.records.push_back(std::move(value));
+        break;
+      case Known::repeated:
+        ++lines.repeated;
+        break;
+      case Known::contradicted:
+        lines.damage(number, "another value of a sample that is there");
+        break;
+    }
   }
   if (!file.fault().empty())
     throw ArgumentError(argument, "'" + path + "' (" + file.fault() + ")", "a results file that can be read");
@@ -161,11 +174,13 @@ void RecordLines::damage(std::size_t line, const std::string& what) {
 }
 
 std::string RecordLines::loss() const {
-  if (damaged == 0) return "";
+  const std::string again = repeated > 0 ? std::to_string(repeated) + " repeated line(s) counted once" : "";
+  if (damaged == 0) return again;
   const std::size_t inner = damaged - (last_is_cut_off ? 1 : 0);
   std::string text = inner > 0 ? std::to_string(inner) + " damaged line(s)" : "";
   if (last_is_cut_off) text += std::string(inner > 0 ? " and " : "") + "1 cut-off line";
-  return text + " skipped, " + std::to_string(records.size()) + " whole lines kept" + reasons;
+  return text + " skipped, " + std::to_string(records.size()) + " whole lines kept" + reasons +
+         (again.empty() ? "" : "; " + again);
 }
 
 JsonObject context_fields(const Settings& settings, const std::vector<std::string>& command,

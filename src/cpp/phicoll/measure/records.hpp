@@ -62,19 +62,20 @@ class RecordWriter {
   std::string before_;  ///< what the first record is preceded by
 };
 
-/// The whole lines of a results file.
+/// The whole lines of a results file; those that say again what others say (a file appended to itself) are left out.
 struct RecordLines {
   std::vector<JsonValue> records;
   std::size_t damaged = 0;       ///< `last_is_cut_off` included
   bool last_is_cut_off = false;  ///< only the last line can have been cut off by the end of a run
+  std::size_t repeated = 0;      ///< lines that were left out
   std::string reasons;           ///< what is wrong with the first damaged lines: "; line 7: ..."
   /// Counts a damaged line.
   void damage(std::size_t line, const std::string& what);
   /// For a person: "1 damaged line(s) and 1 cut-off line skipped, 12 whole lines kept; line 7: no field
-  /// 'launch'; ..."; "" without damage.
+  /// 'launch'; ..."; "" if every line was taken.
   std::string loss() const;
 };
-/// Reads a results file; damaged lines are skipped and counted. Throws ArgumentError(argument) if the file
+/// Reads a results file; damaged lines are skipped and counted, also samples that contradict an earlier one. Throws ArgumentError(argument) if the file
 /// can't be read, is not phicoll's, or has a newer schema.
 RecordLines read_records(const std::string& path, const std::string& argument);
 

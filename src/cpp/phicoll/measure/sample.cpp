@@ -93,7 +93,8 @@ void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampC
     const RankReport& report = set.workers->report(r);
     const double timed = clock.to_ns(report.ticks) + ahead[static_cast<std::size_t>(r)] -
                          (data ? writing : clock.to_ns(report.ideal_ticks));
-    ns.push_back(timed / static_cast<double>(calls) - (data ? 0 : set.empty_ns));
+    // Less than nothing is left of a call that takes no longer than what its loop takes without it.
+    ns.push_back(std::max(0.0, timed / static_cast<double>(calls) - (data ? 0 : set.empty_ns)));
     total = std::max(total, ns.back());
   }
   if (data) fields.add("write_ns", writing / static_cast<double>(calls), 2);
@@ -135,7 +136,7 @@ void add_window(LiveSet& set, Point& point, const StampClock& clock, std::uint64
       last_in = std::max(last_in, entry.back());
       last_out = std::max(last_out, exit.back());
     }
-    ns.push_back(last_out - last_in);
+    ns.push_back(std::max(0.0, last_out - last_in));  // counters of two CPUs may be apart
     entries.push_back(json_numbers(entry, 1));
     exits.push_back(json_numbers(exit, 1));
   }

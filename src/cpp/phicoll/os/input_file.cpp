@@ -16,8 +16,10 @@ namespace {
 // The longest line of a run with 1,024 ranks and 1,000 calls in a window has some 20 MB.
 constexpr std::size_t most_line = std::size_t(64) << 20;
 constexpr std::size_t chunk = std::size_t(64) << 10;
-// A small compressed file can hold any number of zeros.
+// A small compressed file can hold any number of zeros. Records shrink to a tenth, equal ones to a fiftieth.
 constexpr std::uint64_t most_unpacked = std::uint64_t(8) << 30;
+constexpr std::uint64_t always_unpacked = std::uint64_t(4) << 20;
+constexpr std::uint64_t most_ratio = 250;
 
 }  // namespace
 
@@ -53,12 +55,13 @@ void InputFile::unpack() {
   unpacked_ = popen(command.c_str(), "r");
   if (unpacked_ == nullptr) fault_ = std::string("gzip: ") + std::strerror(errno);
   close(packed);
-  left_ = most_unpacked;
+  left_ = unpacked_size_ = std::min(most_unpacked, std::max(always_unpacked, most_ratio * size_));
 }
 
 void InputFile::check_unpacked() {
   if (left_ == 0) {
-    fault_ = "more than " + std::to_string(most_unpacked >> 30) + " GB when unpacked";
+    fault_ = "more than " + std::to_string(unpacked_size_ >> 20) + " MB when unpacked, from " +
+             std::to_string(size_) + " bytes";
     return;
   }
   if (pclose(unpacked_) != 0) fault_ = "a compressed file that is damaged or cut off, or there is no gzip";

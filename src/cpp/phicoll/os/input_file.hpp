@@ -12,7 +12,7 @@ namespace os {
 
 /// A file opened for reading. It must be a regular file: a device or a FIFO may never answer or never end. It is read
 /// up to its size when opened, so that reading ends even while a program appends to it. If asked, a file compressed
-/// by gzip is read through that program.
+/// by gzip is read through that program, up to 4 MB or 250 times its size, and 8 GB.
 class InputFile {
  public:
   /// Does not throw: `fault` says why the file can't be read.
@@ -39,6 +39,7 @@ class InputFile {
   std::FILE* unpacked_ = nullptr;
   std::uint64_t left_ = 0;  ///< bytes of the file that are not in `buffer_` yet
   std::uint64_t size_ = 0;
+  std::uint64_t unpacked_size_ = 0;  ///< the most that it may unpack to
   std::string buffer_;
   std::size_t at_ = 0;  ///< the first byte of `buffer_` that was not returned
   std::string fault_;

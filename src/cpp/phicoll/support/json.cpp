@@ -11,14 +11,23 @@ namespace phicoll {
 
 std::string json_quote(const std::string& text) {
   std::string result = "\"";
-  for (const char c : text) {
+  const auto control = [&result](unsigned code) {
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
+    result += escaped;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const auto code = static_cast<unsigned char>(c);
+    const unsigned next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
     if (c == '"' || c == '\\') {
       result += '\\';
       result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
-      result += escaped;
+    } else if (code < 0x20 || code == 0x7f) {
+      control(code);
+    } else if (code == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F, which terminals obey
+      control(next);
+      ++i;
     } else {
       result += c;
     }
@@ -111,6 +120,8 @@ class Parser {
   }
   bool parse(JsonValue* value, int depth) {
     if (depth > 64) return fail("nested too deeply");
+    if (++values_ > json_most_values)
+      return fail("more than " + std::to_string(json_most_values) + " values");
     blanks();
     if (at_ == end_) return fail("the text ends where a value is expected");
     value->line = line_;
@@ -239,6 +250,7 @@ class Parser {
   const char* at_;
   const char* end_;
   int line_ = 1;
+  std::size_t values_ = 0;
   JsonFault fault_;
 };
 

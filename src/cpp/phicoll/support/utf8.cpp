@@ -46,9 +46,20 @@ std::string printable(const std::string& text) {
   for (std::size_t good; (good = utf8_prefix(rest)) < rest.size(); rest.erase(0, good + 1))
     whole.append(rest, 0, good) += '?';
   whole += rest;
-  for (char& c : whole)
-    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = '?';
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const auto c = static_cast<unsigned char>(whole[i]);
+    if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) whole[i] = '?';
+    // U+0080 to U+009F: terminals take U+009B for ESC [.
+    if (c == 0xc2 && static_cast<unsigned char>(whole[i + 1]) < 0xa0) whole.replace(i, 2, "?");
+  }
   return whole;
+}
+
+std::string printable_line(const std::string& text) {
+  std::string line = printable(text);
+  for (char& c : line)
+    if (c == '\n' || c == '\t') c = '?';
+  return line;
 }
 
 }  // namespace phicoll

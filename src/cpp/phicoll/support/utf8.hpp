@@ -12,7 +12,10 @@ std::size_t utf8_prefix(const std::string& text);
 /// Appends the UTF-8 of a code point below 0x110000.
 void append_utf8(std::string* text, unsigned long code);
 
-/// The text with a question mark in place of each byte that is not UTF-8 and of control characters, for messages.
+/// The text with a question mark in place of each byte that is not UTF-8 and of control characters, which a terminal would obey.
+/// Ends of lines and tabs stay.
 std::string printable(const std::string& text);
+/// The same as one line, such as a table's cell: without ends of lines and tabs.
+std::string printable_line(const std::string& text);
 
 }  // namespace phicoll
