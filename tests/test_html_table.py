@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from phicoll.foundations.html_table import Html, code, html_table, preformatted
+from phicoll.foundations.html_table import html_table, preformatted
+from phicoll.foundations.markup import Html, code
 
 
 def test_cells_are_escaped_unless_they_are_html_already():

@@ -196,8 +196,9 @@ def listen(process: subprocess.Popen[str], words: list[str], progress: Progress 
 
 def note(line: str, progress: Progress | None) -> None:
     """Write a line on stderr, in place of a progress bar there."""
-    clear = "\r\x1b[K" if progress is not None and sys.stderr is not None and sys.stderr.isatty() else ""
-    tell(clear + line, end="")
+    if progress is not None and sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    tell(line, end="")
 
 
 def acknowledge(process: subprocess.Popen[str]) -> None:

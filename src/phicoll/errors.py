@@ -9,6 +9,8 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from phicoll.foundations.streams import printable
+
 __all__ = [
     "ArgumentError",
     "BrokenGroupError",
@@ -61,6 +63,9 @@ class Error(Exception):
 
     #: The :class:`phicoll.Results` measured before the error, or ``None``.
     results: Any = None
+
+    def __str__(self) -> str:
+        return printable(super().__str__())  # it may hold a file's name and what is in the file
 
     # For mpi4py's programs.
 

@@ -6,6 +6,8 @@ import argparse
 import json
 from typing import Any, Protocol
 
+from phicoll.foundations import streams
+
 __all__ = ["add_json", "put", "put_found", "put_json"]
 
 
@@ -20,7 +22,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def put(text: str) -> None:
-    print(text.rstrip("\n"), flush=True)  # nothing where stdout was closed at the start
+    streams.put(text.rstrip("\n"))
 
 
 def put_found(found: Found, as_json: bool) -> None:
@@ -31,4 +33,5 @@ def put_found(found: Found, as_json: bool) -> None:
 
 
 def put_json(data: Any) -> None:
-    put(json.dumps(data, indent=2, ensure_ascii=False))
+    shown = json.dumps(data, indent=2, ensure_ascii=False)
+    put(streams.CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))

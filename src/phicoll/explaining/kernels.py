@@ -21,7 +21,8 @@ from phicoll.errors import ArgumentError
 from phicoll.explaining.kernel_runs import KernelSamples, Samples, run
 from phicoll.explaining.latency import LatencyMatrix, latency_matrix
 from phicoll.explaining.one_sided import ACCESSES, OneSidedTable, OneSidedTime, one_sided
-from phicoll.foundations.html_table import code, html_table
+from phicoll.foundations.html_table import html_table
+from phicoll.foundations.markup import code
 
 __all__ = [
     "ACCESSES",

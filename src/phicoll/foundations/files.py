@@ -28,8 +28,9 @@ __all__ = [
 
 #: The longest line of a run with 1,024 ranks and 1,000 calls in a window has some 20 MB.
 MOST_LINE = 64 << 20
-#: The most bytes that a compressed file may unpack to: a small one can hold any number of zeros.
-MOST_UNPACKED = 8 << 30
+#: The most bytes that a compressed file may unpack to, and how many times its size beyond the first 4 MB: a small one
+#: can hold any number of zeros. Records shrink to a tenth, equal ones to a fiftieth.
+MOST_UNPACKED, ALWAYS_UNPACKED, MOST_RATIO = 8 << 30, 4 << 20, 250
 
 
 def as_path(path: Any, argument: str = "path") -> Path:
@@ -64,13 +65,16 @@ def input_lines(path: Path) -> Iterator[bytes]:
     """
     with open_input(path) as stream:
         if stream.peek(2)[:2] == b"\x1f\x8b":
-            yield from lines_of(gzip.GzipFile(fileobj=stream), MOST_UNPACKED, "that was unpacked")
+            size = os.fstat(stream.fileno()).st_size
+            most = min(MOST_UNPACKED, max(ALWAYS_UNPACKED, MOST_RATIO * size))
+            endless = f"more than {most >> 20} MB when unpacked, from {size} bytes"
+            yield from lines_of(gzip.GzipFile(fileobj=stream), most, endless)
         else:
             yield from lines_of(stream, os.fstat(stream.fileno()).st_size)
 
 
 def lines_of(stream: IO[bytes], left: int, endless: str = "") -> Iterator[bytes]:
-    """The lines in the next ``left`` bytes; with ``endless`` more of them are an OSError."""
+    """The lines in the next ``left`` bytes; with ``endless`` more of them are an OSError of this text."""
     try:
         while line := stream.readline(min(left, MOST_LINE + 1)):
             if len(line) > MOST_LINE:
@@ -78,7 +82,7 @@ def lines_of(stream: IO[bytes], left: int, endless: str = "") -> Iterator[bytes]
             left -= len(line)
             yield line
         if endless and stream.read(1):
-            raise OSError(errno.EFBIG, f"more than {MOST_UNPACKED >> 30} GB {endless}")
+            raise OSError(errno.EFBIG, endless)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise OSError(errno.EIO, f"a compressed file that is damaged or cut off: {error}") from error
 

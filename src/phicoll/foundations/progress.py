@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
+
+from phicoll.foundations.markup import escaped, fill
+from phicoll.foundations.streams import printable
 
 __all__ = ["Display", "display", "wanted"]
 
@@ -45,7 +47,8 @@ class TerminalDisplay:
     def put(self, words: str) -> None:
         """Draw the line anew; a longer one than the terminal's would be drawn below itself."""
         if sys.stderr is not None:  # None where it was closed at the start
-            sys.stderr.write(f"\r\x1b[K{words[: shutil.get_terminal_size().columns - 1]}")
+            shown = printable(words, one_line=True)[: shutil.get_terminal_size().columns - 1]
+            sys.stderr.write(f"\r\x1b[K{shown}")
             sys.stderr.flush()
 
     def close(self) -> None:
@@ -65,8 +68,10 @@ class NotebookDisplay:
         now = time.monotonic()
         if now - self.last >= INTERVAL_S:
             self.last = now
-            words = f"{html.escape(what[:60])}: {done} of {total}, {now - self.start:.0f} s"
-            self.handle.update(self.shown(f'<progress value="{done}" max="{total}"></progress> {words}'))
+            words = f"{what[:60]}: {done} of {total}, {now - self.start:.0f} s"
+            self.handle.update(
+                self.shown(fill('<progress value="{}" max="{}"></progress> {}', done, total, words))
+            )
 
     def close(self) -> None:
         self.handle.update(self.shown(""))
@@ -75,7 +80,7 @@ class NotebookDisplay:
     def shown(text: str) -> Any:
         from IPython.display import HTML
 
-        return HTML(text)
+        return HTML(escaped(text))
 
 
 def duration(seconds: float) -> str:

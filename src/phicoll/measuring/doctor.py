@@ -12,7 +12,8 @@ from typing import Any
 import phicoll._core as _core
 from phicoll import bench
 from phicoll.errors import Error
-from phicoll.foundations.html_table import Html, html_table
+from phicoll.foundations.html_table import html_table
+from phicoll.foundations.markup import fill
 from phicoll.results import Results
 
 __all__ = ["LEVELS", "Diagnosis", "Finding", "doctor"]
@@ -57,7 +58,7 @@ class Diagnosis:
         colours = {"good": "#009E73", "note": "#0072B2", "warning": "#D55E00"}
         rows = [
             [
-                Html(f"<span style='color:{colours[f.level]}'>{f.level}</span>"),
+                fill("<span style='color:{}'>{}</span>", colours[f.level], f.level),
                 f.topic,
                 f.found,
                 f.advice or "",

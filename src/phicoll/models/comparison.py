@@ -5,7 +5,6 @@ Source: ramos-hoefler-2013 section 4.4, figures 4.4 to 4.8, where box plots of s
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ import numpy as np
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import html_table
+from phicoll.foundations.markup import fill
 from phicoll.models.compared import Compared, Order, kendall_tau
 from phicoll.models.constants.machine_model import MachineModel
 from phicoll.models.constants.named_model import machine_model
@@ -151,7 +151,7 @@ class ComparedRuns:
             ]
             for r in self.rows
         ]
-        return f"<p>{html.escape(self.summary())}</p>{html_table(heads, rows)}"
+        return fill("<p>{}</p>{}", self.summary(), html_table(heads, rows))
 
 
 def compare_with_runs(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +11,8 @@ from typing import Any
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names, check_items, check_text
-from phicoll.foundations.html_table import Html, code, html_table
+from phicoll.foundations.html_table import html_table
+from phicoll.foundations.markup import Html, code, fill, join
 
 __all__ = [
     "CALLS",
@@ -93,18 +93,19 @@ class AlgorithmList(tuple[Algorithm, ...]):
         found = Counter(parameter for algorithm in self for parameter in algorithm.parameters)
         common = [parameter for parameter, number in found.items() if number > max(1, len(self) / 2)]
 
-        def meaning(p: Parameter) -> str:
-            return f"{code(p.name)} {html.escape(f'{p.range}, default {p.default}: {p.meaning}')}"
+        def meaning(p: Parameter) -> Html:
+            return fill("{} {}, default {}: {}", code(p.name), p.range, p.default, p.meaning)
 
         def parameters(a: Algorithm) -> Html:
-            named = ", ".join(code(p.name) for p in a.parameters if p in common)
-            return Html(
-                "<br>".join([meaning(p) for p in a.parameters if p not in common] + [named] * bool(named))
-            )
+            named = join(", ", (code(p.name) for p in a.parameters if p in common))
+            own = [meaning(p) for p in a.parameters if p not in common]
+            return join(Html("<br>"), own + [named] * bool(named))
 
         rows = [[code(a.name), a.origin, a.source, a.summary, parameters(a)] for a in self]
         table = html_table(["name", "origin", "source", "what it does", "parameters"], rows, left=(3, 4))
-        return table + "".join(f"<p><small>{meaning(parameter)}</small></p>" for parameter in common)
+        return table + join(
+            "", (fill("<p><small>{}</small></p>", meaning(parameter)) for parameter in common)
+        )
 
 
 def check_call(operation: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,8 @@ from typing import Any
 import phicoll._core as _core
 from phicoll.foundations.checks import argument_names, check_text
 from phicoll.foundations.files import as_path
-from phicoll.foundations.html_table import code, html_table
+from phicoll.foundations.html_table import html_table
+from phicoll.foundations.markup import code, fill
 
 __all__ = ["Machine", "MachineList", "MachineParameter", "load_machine", "machine_parameters", "machines"]
 
@@ -84,7 +84,7 @@ class Machine:
     def _repr_html_(self) -> str:
         rows = [[code(e.name), f"{e.value} {e.unit}", e.kind, e.meaning, e.source] for e in self.entries]
         heads = ["parameter", "value", "kind", "meaning", "source"]
-        title = f"<p><b>{html.escape(self.name)}</b>: {html.escape(self.summary)}; digest {self.digest}</p>"
+        title = fill("<p><b>{}</b>: {}; digest {}</p>", self.name, self.summary, self.digest)
         return title + html_table(heads, rows, left=(3, 4))
 
 

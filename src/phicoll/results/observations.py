@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import phicoll._core as _core
+from phicoll.foundations.streams import printable
 from phicoll.results.records import Record
 from phicoll.results.subject import Subject
 
@@ -129,6 +130,10 @@ def subject_of(
     point: Record, sample: Record, probe: Record, start: str, run: str, known: dict[tuple[Any, ...], Subject]
 ) -> Subject:
     """The subject of a sample. Each is built once, as building one is slow."""
+
+    def text(name: str, default: str = "") -> str:
+        return printable(point.get(name) or default, one_line=True)
+
     label = probe.get("label")
     definition = sample.get("definition", "loop")
     delay, imbalance = sample.get("delay_ns") or 0, sample.get("imbalance_ns") or 0
@@ -136,30 +141,30 @@ def subject_of(
     subject = known.get(key)
     if subject is None:
         subject = known[key] = Subject(
-            operation=point.get("operation", "barrier"),
-            mode=point.get("mode", "threads"),
-            machine=point.get("machine", "host"),
+            operation=text("operation", "barrier"),
+            mode=text("mode", "threads"),
+            machine=text("machine", "host"),
             ranks=int(point.get("ranks", 0)),
             size_bytes=int(point.get("size_bytes") or 0),
-            placement=str(point.get("placement") or ""),
+            placement=text("placement"),
             cpus=json.dumps(point.get("cpus") or []),
             oversubscribed=bool(point.get("oversubscribed")),
-            definition=definition,
+            definition=printable(definition, one_line=True),
             delay_ns=float(delay),
             imbalance_ns=float(imbalance),
-            start=start,
-            label=label,
-            algorithm=point.get("algorithm", "?"),
-            spec=point.get("spec") or point.get("algorithm", "?"),
+            start=printable(start, one_line=True),
+            label=None if label is None else printable(label, one_line=True),
+            algorithm=text("algorithm", "?"),
+            spec=text("spec") or text("algorithm", "?"),
             parameters=json.dumps(point.get("parameters") or {}, sort_keys=True),
-            wait=str(point.get("wait") or ""),
-            store=str(point.get("store") or ""),
-            origin=str(point.get("origin") or ""),
-            source=str(point.get("source") or ""),
-            machine_digest=str(point.get("machine_digest") or ""),
-            buffers=str(point.get("buffers") or ""),
-            type=str(point.get("type") or ""),
-            op=str(point.get("op") or ""),
+            wait=text("wait"),
+            store=text("store"),
+            origin=text("origin"),
+            source=text("source"),
+            machine_digest=text("machine_digest"),
+            buffers=text("buffers"),
+            type=text("type"),
+            op=text("op"),
         )
     return subject
 

@@ -1,7 +1,7 @@
 """Reading the lines of a results file (docs/records.md).
 
 Every complete line is kept; damaged ones, and those whose fields are not what docs/records.md says, are counted and
-told with their numbers. A file of another program or of a newer schema is refused.
+told with their numbers. What is there twice counts once. A file of another program or of a newer schema is refused.
 """
 
 from __future__ import annotations
@@ -18,12 +18,17 @@ from typing import Any
 from phicoll.errors import PhicollWarning, ResultsFileError
 from phicoll.foundations.files import as_path, input_lines
 from phicoll.foundations.json_text import parse_json
+from phicoll.foundations.streams import printable
+from phicoll.results.identity import Known
 from phicoll.results.schema import record_fault
 
 __all__ = ["KINDS", "SCHEMA", "Record", "RecordFile", "parse_lines", "read_file", "verified_calls"]
 
 #: The newest schema that this version reads and writes.
 SCHEMA = 1
+
+#: The most values in a record. A window of 1,000 calls of 1,024 ranks has half as many.
+MOST_VALUES = 4 << 20
 
 KINDS = ("context", "point", "round", "sample", "end")
 
@@ -77,12 +82,14 @@ def parse(lines: Iterable[str | bytes], source: str, warn: bool) -> RecordFile:
     parsed = RecordFile(source=source)
     last_is_cut_off = False
     faults: list[str] = []
+    known = Known()
     for number, line in enumerate(lines, start=1):
         text = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
         text = text.strip().strip(b"\0")
         if not text:
             continue
         try:
+            check_size(text)
             record = parse_json(text)
         except ValueError as error:
             if not parsed.records and not text.startswith(b"{"):
@@ -92,10 +99,13 @@ def parse(lines: Iterable[str | bytes], source: str, warn: bool) -> RecordFile:
             continue
         last_is_cut_off = False
         fault = check(record, number, source, first=not parsed.records)
-        if fault:
-            faults.append(f"line {number}: {fault}")
-        else:
-            parsed.records.append(record)
+        try:
+            if fault:
+                raise ValueError(fault)
+            if known.add(record):
+                parsed.records.append(record)
+        except ValueError as error:
+            faults.append(f"line {number}: {error}")
     parsed.damaged_lines = len(faults)
     if not parsed.records:
         got = (
@@ -104,14 +114,23 @@ def parse(lines: Iterable[str | bytes], source: str, warn: bool) -> RecordFile:
             else f"{describe_damage(parsed.damaged_lines, last_is_cut_off)} and no whole one"
         )
         raise ResultsFileError(source, got, "a results file with at least its context line")
-    if parsed.damaged_lines and warn:
-        warnings.warn(
-            f"{source}: {describe_damage(parsed.damaged_lines, last_is_cut_off)} skipped,"
-            f" {len(parsed.records)} whole lines kept; {told(faults)}",
-            PhicollWarning,
-            stacklevel=3,
+    words = []
+    if faults:
+        words.append(
+            f"{describe_damage(parsed.damaged_lines, last_is_cut_off)} skipped,"
+            f" {len(parsed.records)} whole lines kept; {told(faults)}"
         )
+    if known.repeated:
+        words.append(f"{known.repeated} repeated line(s) counted once")
+    if words and warn:
+        warnings.warn(f"{printable(source)}: {'; '.join(words)}", PhicollWarning, stacklevel=3)
     return parsed
+
+
+def check_size(text: bytes) -> None:
+    """Refuse a text of very many values before they take their memory: 60 times that of ``0,``. Raises ValueError."""
+    if len(text) > MOST_VALUES and text.count(b",") + text.count(b"[") + text.count(b"{") > MOST_VALUES:
+        raise ValueError(f"more than {MOST_VALUES} values")
 
 
 def describe_damage(lines: int, last_is_cut_off: bool) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import html
 import json
+import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll.errors import ArgumentError
+from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.foundations.checks import argument_names, check_items
 from phicoll.foundations.files import as_path
+from phicoll.foundations.markup import fill
+from phicoll.foundations.streams import printable
+from phicoll.results.identity import Known
 from phicoll.results.observations import Observations, observe
 from phicoll.results.records import Record, parse_lines, read_file
 from phicoll.results.subject import Subject
@@ -106,9 +110,25 @@ class Results:
         runs = {record.get("run") for record in self.records} & {
             record.get("run") for record in other.records
         }
-        known = {freeze(record) for record in self.records if record.get("run") in runs}
-        new = [r for r in other.records if r.get("run") not in runs or freeze(r) not in known]
-        return Results(self.records + new, damaged_lines=self.damaged_lines + other.damaged_lines)
+        known, new, contradicting = Known(), [], 0
+        for record in self.records:
+            if record.get("run") in runs:
+                with suppress(ValueError):
+                    known.add(record)
+        for record in other.records:
+            try:
+                if record.get("run") not in runs or known.add(record):
+                    new.append(record)
+            except ValueError:
+                contradicting += 1
+        if contradicting:
+            warnings.warn(
+                f"{contradicting} sample(s) of a run that is there have other values than there; the first are kept",
+                PhicollWarning,
+                stacklevel=2,
+            )
+        damaged = self.damaged_lines + other.damaged_lines + contradicting
+        return Results(self.records + new, damaged_lines=damaged)
 
     def select(self, **fields: Any) -> Results:
         """Select the points and samples with the given values of fields.
@@ -254,10 +274,10 @@ class Results:
             words.append(f"{where}, {context.get('created', '')}".rstrip(", "))
         if self.unverified:
             words.append(f"{len(self.unverified)} point(s) not verified")
-        return "; ".join(words)
+        return printable("; ".join(words), one_line=True)
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.caption())}</p>{self.compare()._repr_html_()}"
+        return fill("<p>{}</p>{}", self.caption(), self.compare()._repr_html_())
 
 
 def freeze(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The schema of records: the fields that are used, and their types (docs/records.md).
+"""The schema of records: the fields that are used, their types and ranges (docs/records.md).
 
 Every record that is read is checked once; later code needs no checks. Other fields, and records of other
 kinds, may hold anything. ``record_schema.cpp`` has the fields that the C++ programs use.
@@ -9,12 +9,18 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 __all__ = ["record_fault"]
 
+#: The longest list: the calls of a window are at most 100,000.
+MOST_LISTED = 1 << 20
+
 Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Number = Annotated[float, Meta(gt=-(2.0**64), lt=2.0**64)]
+#: Times, sizes.
+Amount = Annotated[float, Meta(ge=0, lt=2.0**64)]
 Text = str | None
 Flag = bool | None
 Object = dict[str, Any] | None
@@ -22,7 +28,7 @@ Object = dict[str, Any] | None
 
 class Host(msgspec.Struct):
     cpu_model: Text = None
-    load: list[Number] | None = None
+    load: list[Amount] | None = None
 
 
 class Simulated(msgspec.Struct):
@@ -55,7 +61,7 @@ class Point(msgspec.Struct):
     point: Whole
     algorithm: str
     mode: str
-    ranks: Whole
+    ranks: Count
     run: str = ""
     operation: str = "barrier"
     spec: Text = None
@@ -67,8 +73,8 @@ class Point(msgspec.Struct):
     store: Text = None
     machine: str = "host"
     machine_digest: Text = None
-    clock_mhz: Number | None = None
-    cpus: list[Whole] | None = None
+    clock_mhz: Amount | None = None
+    cpus: Annotated[list[Whole], Meta(max_length=MOST_LISTED)] | None = None
     placement: Text = None
     start: Text = None
     oversubscribed: Flag = None
@@ -76,7 +82,7 @@ class Point(msgspec.Struct):
     buffers: Text = None
     type: Text = None
     op: Text = None
-    moved_bytes: Number | None = None
+    moved_bytes: Amount | None = None
     chosen: Object = None
     verified: Flag = None
     verification: Verification | None = None
@@ -84,40 +90,43 @@ class Point(msgspec.Struct):
 
 class Round(msgspec.Struct):
     mode: str
-    ranks: Whole
+    ranks: Count
     launch: Whole
     round: Whole
     run: str = ""
     place: Whole | None = None
     label: Text = None
-    t_s: Number | None = None
-    local_ns: Number | None = None
-    read_ns: Number | None = None
-    pingpong_ns: Number | None = None
-    switch_ns: Number | None = None
-    empty_ns: Number | None = None
+    t_s: Amount | None = None
+    local_ns: Amount | None = None
+    read_ns: Amount | None = None
+    pingpong_ns: Amount | None = None
+    switch_ns: Amount | None = None
+    empty_ns: Amount | None = None
 
 
 class Sample(msgspec.Struct):
+    """Phicoll leaves fields out, but writes no null."""
+
     point: Whole
     launch: Whole
     round: Whole
-    ns: list[Number]
+    ns: Annotated[list[Amount], Meta(min_length=1, max_length=MOST_LISTED)]
     run: str = ""
-    order: Whole | None = None
+    order: Whole | UnsetType = UNSET
     definition: str = "loop"
-    calls: Whole | None = None
-    capped: Flag = None
-    delay_ns: Number | None = None
-    imbalance_ns: Number | None = None
-    value_ns: Number | None = None
-    value_cycles: Number | None = None
-    late: Whole | None = None
+    calls: Count | UnsetType = UNSET
+    capped: bool | UnsetType = UNSET
+    delay_ns: Amount | UnsetType = UNSET
+    imbalance_ns: Amount | UnsetType = UNSET
+    value_ns: Amount | UnsetType = UNSET
+    value_cycles: Amount | UnsetType = UNSET
+    late: Whole | UnsetType = UNSET
 
 
 class End(msgspec.Struct):
     run: str = ""
     reason: str = "complete"
+    elapsed_s: Amount | None = None
     steal_share: Number | None = None
     error: Text = None
 

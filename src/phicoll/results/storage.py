@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll.errors import ArgumentError, ResultsFileError
+from phicoll.errors import ArgumentError, ResourceError, ResultsFileError
 from phicoll.foundations.extras import extra
 from phicoll.foundations.files import as_path, check_writable, open_input, replaced
 from phicoll.foundations.json_text import parse_json
 from phicoll.results.frames import to_dataframe
+from phicoll.results.identity import Known
 from phicoll.results.records import Record, RecordFile, check
 
 if TYPE_CHECKING:
@@ -25,6 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["check_savable", "read_parquet", "write"]
 
 METADATA = b"phicoll"
+ALLOWED = "a results file of phicoll"
+#: Before it, a Parquet file could run programs (CVE-2023-47248).
+SAFE_PYARROW = (14, 0, 1)
+ROWS_AT_ONCE = 256
+#: The most values of a file, and bytes of memory, for its size: a small one can hold any number of equal values.
+#: Samples have less than one value, and some 15 bytes, to a byte of the file.
+ALWAYS_VALUES, VALUES_PER_BYTE = 4 << 20, 16
+ALWAYS_TAKEN, MOST_RATIO = 64 << 20, 100
 ENDINGS = (".jsonl", ".jsonl.gz", ".parquet", ".csv")
 SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "calls", "capped", "ns")
 
@@ -109,31 +120,70 @@ def read_parquet(path: str | Path) -> RecordFile:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-    allowed = "a results file of phicoll"
+    check_pyarrow(pa.__version__, str(path))
     try:
         with open_input(Path(path)) as stream:
-            table = pq.read_table(stream)
+            size = os.fstat(stream.fileno()).st_size
+            file = pq.ParquetFile(stream)
+            check_columns(file, size, str(path))
+            head = (file.schema_arrow.metadata or {})[METADATA]
+            rows, taken = [], 0
+            for batch in file.iter_batches(ROWS_AT_ONCE):
+                taken += batch.nbytes
+                if taken > max(ALWAYS_TAKEN, MOST_RATIO * size):
+                    raise ResultsFileError(str(path), f"more than {taken >> 20} MB in {size} bytes", ALLOWED)
+                rows += batch.to_pylist()
+    except ResultsFileError:
+        raise
     except (OSError, pa.ArrowException) as error:
-        raise ResultsFileError(str(path), str(error).splitlines()[0], allowed) from error
-    metadata = (table.schema.metadata or {}).get(METADATA)
-    if metadata is None:
-        raise ResultsFileError(str(path), "a Parquet file without phicoll's metadata", allowed)
+        raise ResultsFileError(str(path), str(error).splitlines()[0], ALLOWED) from error
     try:
-        head = parse_json(metadata)
+        head = parse_json(head)
         placed: list[tuple[int, Record]] = [(position, record) for position, record in head["records"]]
-        for row in table.to_pylist():
+        for row in rows:
             position, more = row.pop("position"), parse_json(row.pop("more"))
-            known = {name: value for name, value in row.items() if value is not None}
-            placed.append((position, {**more, **known}))
+            row = {name: value for name, value in row.items() if value is not None}
+            placed.append((position, {**more, **row}))
         placed.sort(key=lambda pair: pair[0])
         damaged_lines = int(head["damaged_lines"])
     except (ValueError, TypeError, KeyError) as error:
         raise ResultsFileError(
-            str(path), f"columns or metadata that are damaged ({error})", allowed
+            str(path), f"columns or metadata that are damaged ({error})", ALLOWED
         ) from error
-    records = [record for _, record in placed]
-    for number, record in enumerate(records, start=1):
+    known, records = Known(), []
+    for number, (_, record) in enumerate(placed, start=1):
         fault = check(record, number, str(path), first=number == 1)
-        if fault:
-            raise ResultsFileError(str(path), f"record {number}: {fault}", allowed)
+        try:
+            if fault:
+                raise ValueError(fault)
+            if known.add(record):
+                records.append(record)
+        except ValueError as error:
+            raise ResultsFileError(str(path), f"record {number}: {error}", ALLOWED) from None
     return RecordFile(records, damaged_lines, str(path))
+
+
+def check_pyarrow(version: str, path: str) -> None:
+    """Refuse a pyarrow that runs programs which a Parquet file names. Raises :class:`ResourceError`."""
+    if tuple(map(int, re.findall(r"\d+", version)[:3])) < SAFE_PYARROW:
+        safe = ".".join(map(str, SAFE_PYARROW))
+        raise ResourceError(
+            f"{path} is not read: pyarrow {version} runs programs that a file names (CVE-2023-47248); "
+            f"run: pip install 'pyarrow>={safe}'"
+        )
+
+
+def check_columns(file: Any, size: int, path: str) -> None:
+    """Refuse a file that :func:`write` did not make, and one with very many values, before data take memory.
+
+    Raises :class:`ResultsFileError`.
+    """
+    if METADATA not in (file.schema_arrow.metadata or {}):
+        raise ResultsFileError(path, "a Parquet file without phicoll's metadata", ALLOWED)
+    names = set(file.schema_arrow.names)
+    if names != {*SAMPLE_COLUMNS, "position", "more"} or file.metadata.num_columns != len(names):
+        raise ResultsFileError(path, f"a Parquet file with columns {', '.join(sorted(names))}", ALLOWED)
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    values = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+    if values > max(ALWAYS_VALUES, VALUES_PER_BYTE * size):
+        raise ResultsFileError(path, f"{values:,} values in {size:,} bytes", ALLOWED)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from phicoll.errors import ArgumentError
-from phicoll.foundations.html_table import code, html_table
+from phicoll.foundations.html_table import html_table
+from phicoll.foundations.markup import code, fill
 from phicoll.models.constants.constant import CONSTANTS, Constant, is_number
 
 __all__ = ["MachineModel"]
@@ -148,7 +148,7 @@ class MachineModel:
             for name, c in self.constants.items()
         ]
         heads = ["constant", "value", "standard error", "unit", "kind", "source"]
-        return f"<p><b>{html.escape(self.name)}</b></p>{html_table(heads, rows, left=(5,))}"
+        return fill("<p><b>{}</b></p>{}", self.name, html_table(heads, rows, left=(5,)))
 
 
 def ratio_of_lines(own: MachineModel, other: MachineModel) -> float | None:

@@ -5,7 +5,6 @@ A parameter that the data do not determine is refused by name.
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from phicoll.errors import ArgumentError, FitError
 from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import html_table
+from phicoll.foundations.markup import fill
 from phicoll.models.fits.forms import Array, Form, form_of, listed, points_of, sigma_of, times_of
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class Fit:
             for name, value, error, low, high in self.rows()
         ]
         heads = ["", "ns", "standard error", "95 % interval"]
-        return f"<p>{html.escape(self.form.formula)}, {self.n.size} points</p>{html_table(heads, rows)}"
+        return fill("<p>{}, {} points</p>{}", self.form.formula, self.n.size, html_table(heads, rows))
 
 
 def fit(

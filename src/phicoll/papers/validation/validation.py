@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import time
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names
 from phicoll.foundations.html_table import html_table
+from phicoll.foundations.markup import fill
 from phicoll.models.equations.checks import check_whole
 from phicoll.papers.claims import HOLDS, Finding
 from phicoll.papers.validation import transfers
@@ -82,7 +82,7 @@ class Validation(Outcome):
         ]
         heads = ["quantity", "", "published", "simulated", "error", "verdict"]
         return (
-            f"<p><b>{html.escape(self.machine.name)}</b></p>"
+            fill("<p><b>{}</b></p>", self.machine.name)
             + html_table(heads, quantities, left=(0,))
             + html_table(["statement", "what was simulated", "verdict"], statements, left=(0, 1))
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from phicoll.foundations.streams import printable
 from phicoll.results.compare.regression import Regression
 from phicoll.results.compare.shown import MOST_ROWS
 from phicoll.results.compare.summary import geomean
@@ -40,7 +41,7 @@ def baseline_text(found: Sequence[Regression], show_all: bool = False) -> str:
         f"{slower} slower, {faster} faster, {unchanged} unchanged, {unresolved} unresolved "
         f"(threshold {found[0].threshold:g})"
     )
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def rows_to_show(found: Sequence[Regression]) -> set[int]:

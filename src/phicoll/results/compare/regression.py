@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.streams import printable
 from phicoll.registry.algorithms import short_spec
 from phicoll.results.compare.units import CONFIDENCE, Estimate, Units, estimate, units_of
 from phicoll.results.observations import Observation
@@ -120,9 +121,10 @@ class Regression:
         }
 
     def __str__(self) -> str:
-        return (
+        return printable(
             f"{self.subject.spec} ({self.subject.title()}): {self.ratio:.2f} times the baseline in {self.unit} "
-            f"[{self.low:.2f}, {self.high:.2f}], {self.verdict} (threshold {self.threshold:g})"
+            f"[{self.low:.2f}, {self.high:.2f}], {self.verdict} (threshold {self.threshold:g})",
+            one_line=True,
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phicoll.foundations.html_table import html_table
+from phicoll.foundations.markup import Html, fill, join
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.text import (
     aligned,
@@ -59,10 +60,9 @@ class Shown:
         """The lines of the heads and the rows."""
         return aligned([self.heads, *self.cells], self.numeric)
 
-    def html(self) -> str:
-        return html_table(self.heads, self.cells, caption=self.title) + "".join(
-            f"<p><small>{line}</small></p>" for line in self.more()
-        )
+    def html(self) -> Html:
+        table = html_table(self.heads, self.cells, caption=self.title)
+        return table + join("", (fill("<p><small>{}</small></p>", line) for line in self.more()))
 
     def more(self) -> list[str]:
         lines = []

@@ -16,6 +16,7 @@ import numpy as np
 
 from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import preformatted
+from phicoll.foundations.streams import printable
 from phicoll.registry import short_spec
 from phicoll.results.compare.table import Comparison, Row
 
@@ -124,7 +125,7 @@ class Summary(Sequence[SummaryRow]):
         ]
         if self.incomplete:
             lines.append(f"  not at every count: {', '.join(map(short, self.incomplete))}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _repr_html_(self) -> str:
         return preformatted(str(self))

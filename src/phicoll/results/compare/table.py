@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.markup import Html, fill, join
 from phicoll.foundations.nearest import near
+from phicoll.foundations.streams import printable
 from phicoll.results.compare.best import Ratio, ratios_to
 from phicoll.results.compare.conditions import left_out, why_not_verified
 from phicoll.results.compare.narrow import fitted, terminal_width
@@ -102,7 +103,7 @@ class Comparison(Sequence[Row]):
         if width is not None:
             tables = [fitted(table, width) for table in tables]
         parts = [line for table in tables for line in (*table.lines(width), "")] or ["no samples"]
-        return "\n".join([*parts, *wrapped(self.footer(tables), width)]).rstrip()
+        return printable("\n".join([*parts, *wrapped(self.footer(tables), width)]).rstrip())
 
     def tables(self, show_all: bool = False) -> list[Shown]:
         """What is shown: a table for each setting, or one over several sizes; long ones are cut unless ``show_all``."""
@@ -115,10 +116,10 @@ class Comparison(Sequence[Row]):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> Html:
         parts = [table.html() for table in self.tables()]
-        parts += [f"<p><small>{html.escape(line)}</small></p>" for line in self.footer()]
-        return "".join(parts) if parts else "<p>no samples</p>"
+        parts += [fill("<p><small>{}</small></p>", line) for line in self.footer()]
+        return join("", parts) if parts else Html("<p>no samples</p>")
 
 
 def compare(

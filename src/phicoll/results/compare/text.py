@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from textwrap import wrap
 
+from phicoll.foundations.streams import printable
 from phicoll.registry import short_spec
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.units import MIN_UNITS, Estimate
@@ -165,6 +166,7 @@ def footer(all_rows: Sequence[Row], damaged_lines: int, heads: Collection[str]) 
 
 def aligned(table: Sequence[Sequence[str]], numeric: Collection[int]) -> list[str]:
     """The lines of a table whose first row is its heads; the columns numbered in ``numeric`` are aligned right."""
+    table = [[printable(cell, one_line=True) for cell in line] for line in table]
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
     lines = []
     for index, line in enumerate(table):
