@@ -12,7 +12,9 @@ import sys
 import time
 from concurrent.futures import Future
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -313,6 +315,18 @@ def made_up_slurm(tmp_path, monkeypatch):
         assert not Path(f"/proc/{number}").exists()
 
 
+def pages_of(dask_worker):
+    """What a worker answers to somebody who asks for its pages."""
+    found = []
+    for page in ("health", "metrics", "info/main/workers.html"):
+        try:
+            with urlopen(f"http://127.0.0.1:{dask_worker.http_server.port}/{page}", timeout=5) as answer:
+                found.append(answer.status)
+        except HTTPError as error:
+            found.append(error.code)
+    return found
+
+
 def test_only_who_has_a_job_s_certificate_can_use_its_scheduler(made_up_slurm, tmp_path):
     with opened("slurm") as there:
         address = there.client.scheduler.address
@@ -342,6 +356,11 @@ def test_only_who_has_a_job_s_certificate_can_use_its_scheduler(made_up_slurm, t
         with dask.config.set(configured), opened(f"dask:{address}") as other:
             assert other.workers() == there.workers()
         assert there.submit(len, "abc").result() == 3
+        for service in there.client.cluster.scheduler.services.values():  # no page without a certificate
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", service.port), timeout=5)
+        [told] = there.client.run(pages_of)
+        assert told == [404, 404, 404]
     assert not folder.exists()
 
 

@@ -308,9 +308,12 @@ def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, A
             host="0.0.0.0",
             security=security,
             dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
             silence_logs=50,
         )
     )
+    # What Dask serves without its dashboard tells every user of this host about the job, too.
+    scheduler.scheduler.http_server.stop()
     client = stack.enter_context(distributed.Client(scheduler, set_as_default=False))
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler.scheduler_address, *words]
     # Without a limit, as the job has all of its nodes' memory: Dask would take Slurm's RealMemory, which is 1 MB where
@@ -325,6 +328,7 @@ def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, A
     ]
     options += ["--mem=0", "--job-name=phicoll", f"--output={LOG}"]
     environment = {**os.environ, "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+    environment["DASK_DISTRIBUTED__WORKER__HTTP__ROUTES"] = "[]"  # nor do the workers serve any page
     told = slurm("sbatch", "--parsable", *options, "--wrap", shlex.join(["srun", *worker]), env=environment)
     if told.returncode != 0:
         raise ResourceError(f"executor: {told.stderr.strip().partition(chr(10))[0]}")

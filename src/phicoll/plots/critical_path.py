@@ -117,7 +117,7 @@ def draw_critical_path(ax: Axes, data: dict[str, Any]) -> None:
         tell(
             drawn,
             [
-                f"{cause}: {length:,.1f} ns<br>{begin:,.1f} to {begin + length:,.1f} ns, rank {order[y]}<br>"
+                f"{cause}: {length:,.1f} ns\n{begin:,.1f} to {begin + length:,.1f} ns, rank {order[y]}\n"
                 f"{meanings.get(cause, '')}"
                 for begin, length in spans
             ],

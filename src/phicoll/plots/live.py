@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import html
 import io
-import json
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.foundations.extras import extra
+from phicoll.foundations.markup import Html, fill, script_data
+from phicoll.foundations.streams import printable
 
 with extra("plots"):
     import matplotlib.text
@@ -34,10 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["POLICY", "STYLE", "describe", "live", "page", "scripts"]
+__all__ = ["STYLE", "describe", "head", "live", "page", "scripts"]
 
-#: What a page may load: nothing. Its own scripts, styles and pictures are in it.
-POLICY = "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 DPI = 150
 PIXELS = 96 / 72  # of a point
 BUTTONS = 26  # the height of the row of buttons, in pixels
@@ -57,26 +57,44 @@ STYLE = """
 """
 
 
-def page(figure: Figure, title: str) -> str:
+def page(figure: Figure, title: str) -> Html:
     """A whole page with one figure."""
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title>"
-        "<style>:root { color-scheme: light dark; } body { font: 16px system-ui, sans-serif; } "
-        "img { max-width: 100%; } "
-        f"figure {{ margin: 0 auto; max-width: {pixels(figure)[0]}px; }}{STYLE}</style></head>"
-        f"<body><figure>{live(figure, title)}</figure>{scripts()}</body></html>\n"
+    style = (
+        ":root { color-scheme: light dark; } body { font: 16px system-ui, sans-serif; } img { max-width: 100%; } "
+        f"figure {{ margin: 0 auto; max-width: {pixels(figure)[0]}px; }}{STYLE}"
+    )
+    return fill(
+        "{}<body><figure>{}</figure>{}</body></html>\n", head(title, style), live(figure, title), scripts()
     )
 
 
-def live(figure: Figure, alt: str) -> str:
+def head(title: str, style: str) -> Html:
+    """The begin of a page, which loads nothing and runs and styles nothing but its own."""
+    library, own = library_and_own()
+    styles = f"{digest(style)} {digest('')}"  # plotly.js adds an empty one, whose rules it sets
+    code = f"{digest(own)} {digest(library)}"
+    policy = f"default-src 'none'; img-src data: blob:; style-src {styles}; script-src {code}"
+    return fill(
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" content="{}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<title>{}</title><style>{}</style></head>",
+        Html(policy),
+        title,
+        Html(style),
+    )
+
+
+def digest(text: str) -> str:
+    """What a policy calls a script or a style by."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def live(figure: Figure, alt: str) -> Html:
     """The figure in HTML: the picture, and the live figure that replaces it where :func:`scripts` run."""
     # Laid out once, at the resolution of the picture: at another letters are not as wide, and names would be cut.
     figure.set_dpi(DPI)
-    # In a script "</" would end it.
-    data = json.dumps(describe(figure), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    data = script_data(describe(figure))
     buffer = io.BytesIO()
     # Keep the layout that was described: computing it again takes as long as drawing.
     layout = figure.get_layout_engine()
@@ -84,19 +102,29 @@ def live(figure: Figure, alt: str) -> str:
     figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")
     figure.set_layout_engine(layout or "none")
     picture = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return (
-        f'<div class="live"><script type="application/json">{data}</script></div>'
-        f'<img src="data:image/png;base64,{picture}" alt="{html.escape(alt)}" style="max-width:{pixels(figure)[0]}px">'
+    return fill(
+        '<div class="live"><script type="application/json">{}</script></div>'
+        '<img src="data:image/png;base64,{}" alt="{}" width="{}">',
+        data,
+        picture,
+        alt,
+        pixels(figure)[0],
     )
 
 
 @cache
-def scripts() -> str:
+def scripts() -> Html:
     """The library, compressed, and what draws the figures of a page once they come into view."""
-    library = files(plotly).joinpath("package_data/plotly.min.js").read_bytes()
-    packed = base64.b64encode(gzip.compress(library, mtime=0)).decode("ascii")
-    own = files("phicoll.plots").joinpath("live.js").read_text(encoding="utf-8")
-    return f'<script type="text/plain" id="library">{packed}</script><script>{own}</script>'
+    library, own = library_and_own()
+    packed = base64.b64encode(gzip.compress(library.encode(), mtime=0)).decode("ascii")
+    text = '<script type="text/plain" id="library">{}</script><script>{}</script>'
+    return fill(text, packed, Html(own))
+
+
+@cache
+def library_and_own() -> tuple[str, str]:
+    library = files(plotly).joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")
+    return library, files("phicoll.plots").joinpath("live.js").read_text(encoding="utf-8")
 
 
 def pixels(figure: Figure) -> tuple[int, int]:
@@ -214,15 +242,18 @@ class Drawn:
         if artist.get_alpha() is not None:
             found["opacity"] = artist.get_alpha()
         if named:
-            found |= {"name": name, "legendgroup": name}
+            found |= {"name": lines_of(name), "legendgroup": name}
             if name not in self.named and found.get("hoverinfo") != "skip":
                 found["showlegend"] = True
                 self.named.add(name)
         if hasattr(artist, "told"):
-            found |= {"text": artist.told, "hovertemplate": "%{text}<extra></extra>"}
+            found |= {
+                "text": [lines_of(one) for one in artist.told],
+                "hovertemplate": "%{text}<extra></extra>",
+            }
         elif found.get("hoverinfo") != "skip":
             found["hovertemplate"] = (
-                f"{name}<br>" if named else ""
+                f"{lines_of(name)}<br>" if named else ""
             ) + "%{x:,.5~g}, %{y:,.5~g}<extra></extra>"
         self.data.append(found)
 
@@ -406,7 +437,7 @@ def axis_of(axis: Axis, limits: tuple[float, float], domain: list[float], anchor
         colours = [to_hex(tick.label1.get_color()) for tick in axis.get_major_ticks()]
         found["tickvals"] = rounded(ticks)
         found["ticktext"] = [
-            f'<span style="color:{colour}">{html.escape(name)}</span>' if named else html.escape(name)
+            f'<span style="color:{colour}">{lines_of(name)}</span>' if named else lines_of(name)
             for name, colour in zip(names, colours, strict=True)
         ]
     return found
@@ -428,7 +459,8 @@ def symbol_of(artist: Any) -> str:
 
 
 def lines_of(text: str) -> str:
-    return html.escape(text, quote=False).replace("\n", "<br>")
+    """A text as plotly.js takes it, which reads a little of HTML."""
+    return html.escape(printable(text), quote=False).replace("\n", "<br>")
 
 
 def rounded(values: Iterable[Any]) -> list[float | None]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
-from phicoll.plots.live import POLICY, STYLE, scripts
+from phicoll.foundations.markup import Html, fill, join
+from phicoll.plots.live import STYLE, head, scripts
 from phicoll.report.evidence import Evidence
-from phicoll.report.html import text
 from phicoll.report.sections import (
     barriers,
     claims,
@@ -27,7 +27,7 @@ __all__ = ["SECTIONS", "build"]
 SECTIONS = (summary, barriers, data, places, counts, simulated, claims, machine, method, reproduce)
 
 
-def build(evidence: Evidence) -> str:
+def build(evidence: Evidence) -> Html:
     """The whole report as one self-contained HTML text."""
     # Counting lets go of the interpreter's lock: what the claims need is counted while the figures are drawn.
     waiting = (summary, claims)
@@ -39,11 +39,13 @@ def build(evidence: Evidence) -> str:
     present = [(section.TITLE, section.ANCHOR, bodies[section]) for section in SECTIONS if bodies[section]]
     host = evidence.context.get("host") or {}
     style = files("phicoll.report").joinpath("style.css").read_text(encoding="utf-8")
-    contents = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for title, anchor, _ in present[1:])
-    first, *others = (
-        f'<section><h2 id="{anchor}">{text(title)}</h2>{body}</section>' for title, anchor, body in present
+    contents = join(
+        "", (fill('<li><a href="#{}">{}</a></li>', anchor, title) for title, anchor, _ in present[1:])
     )
-    sections = "".join(others)
+    first, *others = (
+        fill('<section><h2 id="{}">{}</h2>{}</section>', anchor, title, body)
+        for title, anchor, body in present
+    )
     when = str(evidence.context.get("created", ""))
     lead = ", ".join(
         word
@@ -52,13 +54,15 @@ def build(evidence: Evidence) -> str:
     )
     if when:
         lead += " UTC"
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>phicoll: collectives on this machine</title><style>{style}{STYLE}</style></head><body>"
-        f'<header><h1>Collectives on this machine</h1><p class="lead">{text(lead)}</p></header>'
-        f'<main>{first}<nav aria-label="Contents"><ol>{contents}</ol></nav>{sections}</main>'
-        f"<footer>Made by phicoll {text(evidence.context.get('version', ''))}. "
-        f"This file needs no network and no other file.</footer>{scripts()}</body></html>\n"
+    return fill(
+        '{head}<body><header><h1>Collectives on this machine</h1><p class="lead">{lead}</p></header>'
+        '<main>{first}<nav aria-label="Contents"><ol>{contents}</ol></nav>{others}</main>'
+        "<footer>Made by phicoll {version}. This file needs no network and no other file.</footer>{scripts}</body></html>\n",
+        head=head("phicoll: collectives on this machine", style + STYLE),
+        lead=lead,
+        first=first,
+        contents=contents,
+        others=join("", others),
+        version=evidence.context.get("version", ""),
+        scripts=scripts(),
     )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import gc
 import gzip
+import os
 import shutil
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +17,11 @@ from pathlib import Path
 from phicoll import bench
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.arguments import Parser
-from phicoll.foundations.files import check_writable
+from phicoll.foundations.exit_codes import INTERRUPTED
+from phicoll.foundations.files import check_writable, replaced
 from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import display
-from phicoll.foundations.streams import tell
+from phicoll.foundations.streams import put, tell
 from phicoll.report.evidence import examine, gather
 from phicoll.report.parts import BUDGET_S, MPI_FILE, RESULTS, Part, plan_parts
 from phicoll.results import Results, load
@@ -49,6 +52,13 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
     ArgumentError
         The folder cannot be written to, or the budget is too small. Nothing was measured.
     """
+    return run_demo(out, quick, budget_s, progress)[0]
+
+
+def run_demo(
+    out: str | Path, quick: bool, budget_s: float | None, progress: bool | None, alone: bool = False
+) -> tuple[Results, bool]:
+    """As :func:`demo`; also whether it was interrupted. ``alone``: a second Ctrl-C may end this process."""
     budget = budget_s if budget_s is not None else (QUICK_BUDGET_S if quick else BUDGET_S)
     if not LEAST_BUDGET_S <= budget < float("inf"):
         raise ArgumentError("budget", repr(budget_s), f"a number of seconds, {LEAST_BUDGET_S:g} or more")
@@ -61,29 +71,59 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
     doctor = examine()
     tell(f"measuring for about {budget:.0f} s, in {len(parts)} parts")
     begin = time.monotonic()
-    results = measure_parts(parts, file, progress)
+    forget(folder)
+    try:
+        results = measure_parts(parts, file, progress)
+    except KeyboardInterrupt:  # before the first part had anything
+        results = Results([])
     measured_s = time.monotonic() - begin
-    if results.interrupted:
-        tell("interrupted: the report shows what was measured")
+    if results.interrupted and not results.samples:
+        file.unlink(missing_ok=True)
+        tell("interrupted before anything was measured: there is no report")
+        raise KeyboardInterrupt
     begin = time.monotonic()
     from phicoll.report.build import build
-    from phicoll.report.simulated import simulate
+    from phicoll.report.simulated import Simulated, simulate
 
-    tell("- a simulated Xeon Phi")
-    simulated = simulate(folder, quick)
+    simulated: Simulated | None = None
+    interrupted = results.interrupted
+    if not interrupted:
+        tell("- a simulated Xeon Phi")
+        try:
+            simulated = simulate(folder, quick)
+            interrupted = not simulated.whole
+        except KeyboardInterrupt:
+            interrupted = True
     simulated_s = time.monotonic() - begin
+    if interrupted:
+        if alone:
+            signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
+        tell("interrupted: the report of what there is takes some seconds; Ctrl-C once more ends at once")
     begin = time.monotonic()
-    page.write_text(build(gather(results, doctor, simulated, beside(folder))), encoding="utf-8")
+    write_page(page, build(gather(results, doctor, simulated, beside(folder))))
     tell(
         f"measured in {measured_s:.0f} s, simulated in {simulated_s:.0f} s, report made in {time.monotonic() - begin:.0f} s: "
         f"{page}, {file}"
     )
-    return results
+    return results, interrupted
+
+
+def forget(folder: Path) -> None:
+    """Remove what an older demo left: a part that an interrupted one lacks would be shown beside the new ones."""
+    from phicoll.report.simulated import FILE, PATH_FILE
+
+    for name in (RESULTS, FILE, PATH_FILE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def write_page(path: Path, text: str) -> None:
+    """Raises :class:`ResourceError` if it cannot be written, and leaves what was there."""
+    with replaced(path) as page:
+        page.write_text(text, encoding="utf-8")
 
 
 def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -> Results:
     """Run all parts, write their records to one new file, and print the table of each."""
-    file.write_bytes(b"")
     found = Results([])
     for part in parts:
         tell(f"- {part.title}")
@@ -103,7 +143,7 @@ def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -
                 with own.open("rb") as lines, gzip.open(file, "ab", compresslevel=6) as packed:
                     shutil.copyfileobj(lines, packed)
                 own.unlink()
-        print(f"{part.title}\n\n{part.comparison}\n", flush=True)
+        put(f"{part.title}\n\n{part.comparison}\n")
         found = found + part.results
         if part.results.interrupted:
             break
@@ -135,7 +175,7 @@ def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = Non
         known[figure]().savefig(path, dpi=160)
         return path
     path = check_writable(folder / "report.html", "out")
-    path.write_text(build(evidence), encoding="utf-8")
+    write_page(path, build(evidence))
     return path
 
 
@@ -175,7 +215,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.file is not None:
         tell(str(rebuild(arguments.file, arguments.out, arguments.figure)))
         return 0
-    results = demo(arguments.out, quick=arguments.quick, budget_s=arguments.budget)
-    if results.interrupted:
-        return 130
+    results, interrupted = run_demo(arguments.out, arguments.quick, arguments.budget, None, alone=True)
+    if interrupted:
+        return INTERRUPTED
     return 3 if results.unverified or results.reason == "failed" else 0

@@ -68,8 +68,9 @@ def figures(evidence: Evidence) -> dict[str, Callable[[], Figure]]:
     if places is not None and places.results is not None and places.results.samples:
         found["places"] = partial(draw_places, places)
     found["counts"] = lambda: draw_counted(evidence.counts)
-    if evidence.simulated is not None:
+    if evidence.simulated is not None and times_of(evidence.simulated):
         found["simulated-ranks"] = partial(draw_simulated_ranks, evidence.simulated)
+    if evidence.simulated is not None and evidence.simulated.whole:
         found["simulated-path"] = partial(draw_simulated_path, evidence.simulated)
     return found
 
@@ -385,7 +386,10 @@ def draw_simulated_ranks(simulated: Simulated) -> Figure:
     ax = figure.subplots()
     ends = []
     for (name, by), colour, marker in zip(
-        sorted(times.items(), key=lambda item: item[1][counts[-1]]), SERIES, "osD^v*Ph", strict=False
+        sorted(times.items(), key=lambda item: item[1].get(counts[-1], [float("inf")])),
+        SERIES,
+        "osD^v*Ph",
+        strict=False,
     ):
         at = sorted(by)
         middle = [float(np.mean(by[ranks])) / 1000 for ranks in at]

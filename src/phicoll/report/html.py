@@ -1,40 +1,49 @@
-"""Pieces of HTML. All data must pass through :func:`text`."""
+"""Pieces of HTML. What is no :class:`Html` is escaped wherever it is put in."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.plots.live import live
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "code",
+    "bullets",
     "details",
     "duration",
+    "facts",
     "figure",
+    "link",
     "number",
     "paragraph",
     "span",
     "table",
-    "text",
 ]
 
 
-def text(value: object) -> str:
-    """A value as text, escaped for HTML."""
-    return html.escape(str(value))
+def paragraph(body: str, kind: str = "") -> Html:
+    return fill('<p class="{}">{}</p>', kind, body) if kind else fill("<p>{}</p>", body)
 
 
-def code(value: object) -> str:
-    return f"<code>{text(value)}</code>"
+def bullets(points: Iterable[str]) -> Html:
+    """A list of what there is to say; empty texts are left out."""
+    return fill('<ul class="points">{}</ul>', join("", (fill("<li>{}</li>", one) for one in points if one)))
 
 
-def paragraph(body: str, kind: str = "") -> str:
-    return f'<p class="{kind}">{body}</p>' if kind else f"<p>{body}</p>"
+def facts(items: Iterable[tuple[str, object]]) -> Html:
+    """Names and what they stand for."""
+    listed = join("", (fill("<dt>{}</dt><dd>{}</dd>", name, value) for name, value in items))
+    return fill('<dl class="facts">{}</dl>', listed)
+
+
+def link(file: str) -> Html:
+    """A link to a file beside the report."""
+    # "./": a name before whose colon a browser would see a protocol stays a name.
+    return fill('<a href="{}{}">{}</a>', "./" if ":" in file else "", file, file)
 
 
 def number(value: float | None) -> str:
@@ -57,9 +66,9 @@ def duration(ns: float) -> str:
     return f"{number(ns)} ns"
 
 
-def span(low: float, high: float) -> str:
+def span(low: float, high: float) -> Html:
     """An interval, less prominent than the number before it."""
-    return f'<span class="interval">[{number(low)}, {number(high)}]</span>'
+    return fill('<span class="interval">[{}, {}]</span>', number(low), number(high))
 
 
 def table(
@@ -70,49 +79,48 @@ def table(
     left: Sequence[int] = (0,),
     groups: Sequence[tuple[str, int]] = (),
     classes: Sequence[str] = (),
-) -> str:
-    """A table of HTML cells.
+) -> Html:
+    """A table.
 
     Columns in ``left`` are text, the others numbers; ``groups`` are heads over several columns; ``classes`` names the
     class of each row.
     """
 
-    def cell(tag: str, index: int, body: str) -> str:
-        return f"<{tag}{' class=left' if index in left else ''}>{body}</{tag}>"
-
-    top = ""
-    if groups:
-        top = (
-            "<tr>"
-            + "".join(f'<th colspan="{width}" class="group">{name}</th>' for name, width in groups)
-            + "</tr>"
+    def cells(tag: str, row: Sequence[str]) -> Html:
+        kinds = (" class=left" if index in left else "" for index in range(len(row)))
+        return join(
+            "", (fill("<{0}{1}>{2}</{0}>", tag, kind, body) for kind, body in zip(kinds, row, strict=True))
         )
-    top += "<tr>" + "".join(cell("th", i, name) for i, name in enumerate(head)) + "</tr>"
+
+    top = fill("<tr>{}</tr>", cells("th", head))
+    if groups:
+        wide = (fill('<th colspan="{}" class="group">{}</th>', width, name) for name, width in groups)
+        top = fill("<tr>{}</tr>", join("", wide)) + top
     body = []
     for index, row in enumerate(rows):
         kind = classes[index] if index < len(classes) else ""
-        body.append(
-            f"<tr{f' class={kind}' if kind else ''}>"
-            + "".join(cell("td", i, c) for i, c in enumerate(row))
-            + "</tr>"
-        )
-    words = f"<caption>{caption}</caption>" if caption else ""
-    return f'<div class="wide"><table>{words}<thead>{top}</thead><tbody>{"".join(body)}</tbody></table></div>'
+        opened = fill('<tr class="{}">', kind) if kind else Html("<tr>")
+        body.append(opened + cells("td", row) + Html("</tr>"))
+    words = fill("<caption>{}</caption>", caption) if caption else ""
+    whole = '<div class="wide"><table>{}<thead>{}</thead><tbody>{}</tbody></table></div>'
+    return fill(whole, words, top, join("", body))
 
 
-def details(summary: str, body: str) -> str:
-    return f"<details><summary>{summary}</summary>{body}</details>"
+def details(summary: str, body: str) -> Html:
+    return fill("<details><summary>{}</summary>{}</details>", summary, body)
 
 
-def figure(name: str, drawn: Figure, caption: str, alt: str, made: Sequence[str] = (), raw: str = "") -> str:
+def figure(name: str, drawn: Figure, caption: str, alt: str, made: Sequence[str] = (), raw: str = "") -> Html:
     """A figure with its caption, the commands that make it and its raw data."""
-    lines = "".join(f"<code>{text(line)}</code>" for line in made)
-    source = (
-        f'<div class="made">{lines}{f"<span>Raw data: {raw}</span>" if raw else ""}</div>'
-        if made or raw
-        else ""
-    )
-    words = f"<figcaption>{caption}</figcaption>" if caption else ""
-    return (
-        f'<figure id="figure-{text(name)}"><div class="wide">{live(drawn, alt)}</div>{words}{source}</figure>'
+    source: str = ""
+    if made or raw:
+        data = fill("<span>Raw data: {}</span>", raw) if raw else ""
+        source = fill('<div class="made">{}{}</div>', join("", map(code, made)), data)
+    words = fill("<figcaption>{}</figcaption>", caption) if caption else ""
+    return fill(
+        '<figure id="figure-{}"><div class="wide">{}</div>{}{}</figure>',
+        name,
+        live(drawn, alt),
+        words,
+        source,
     )

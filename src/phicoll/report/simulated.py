@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from phicoll.explaining.explanation import Explanation, explain
+from phicoll.foundations.files import replaced
 from phicoll.measuring import sweep
 from phicoll.registry import short_spec
 from phicoll.results import Results, load
@@ -55,6 +56,11 @@ class Simulated:
     results: Results
     quick: bool
 
+    @property
+    def whole(self) -> bool:
+        """Whether it was not interrupted: else there is no critical path, and points may be missing."""
+        return not self.results.interrupted
+
     @cached_property
     def path(self) -> Explanation:
         """The critical path, the same to the cycle whenever it is computed; only its figure and its table need it."""
@@ -62,7 +68,10 @@ class Simulated:
 
 
 def simulate(folder: Path | None = None, quick: bool = False) -> Simulated:
-    """Simulate for some seconds; records are written to ``folder``, if given, replacing older ones."""
+    """Simulate for some seconds; records are written to ``folder``, if given, replacing older ones.
+
+    Ctrl-C leaves out the points that are missing, and the critical path.
+    """
     results = sweep(
         algorithm=SPECS,
         ranks=QUICK_RANKS if quick else RANKS,
@@ -77,9 +86,10 @@ def simulate(folder: Path | None = None, quick: bool = False) -> Simulated:
     simulated = Simulated(results, quick)
     if folder is not None:
         results.save(folder / FILE)
-        (folder / PATH_FILE).write_text(
-            json.dumps(simulated.path.data, separators=(",", ":")) + "\n", encoding="utf-8"
-        )
+        if simulated.whole:
+            text = json.dumps(simulated.path.data, separators=(",", ":")) + "\n"
+            with replaced(folder / PATH_FILE) as path:
+                path.write_text(text, encoding="utf-8")
     return simulated
 
 
@@ -113,7 +123,7 @@ def times_of(simulated: Simulated) -> dict[str, dict[int, list[float]]]:
     }
     found: dict[str, dict[int, list[float]]] = {}
     for sample in simulated.results.samples:
-        if sample["point"] in points:
+        if sample["point"] in points and "value_ns" in sample:
             name, ranks = points[sample["point"]]
             found.setdefault(name, {}).setdefault(ranks, []).append(float(sample["value_ns"]))
     return found

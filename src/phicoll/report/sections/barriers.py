@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.papers.claims.versus import family_ratio
 from phicoll.registry import short_spec
 from phicoll.report.evidence import Evidence, crowded
 from phicoll.report.figures import figures
-from phicoll.report.html import code, details, duration, figure, number, paragraph, span
+from phicoll.report.html import bullets, details, duration, figure, number, paragraph, span
 from phicoll.report.parts import Part
 from phicoll.report.ratios import Setting, hand_written_of
 from phicoll.report.sections.common import barrier_table, made, names, raw, times, where
@@ -16,9 +17,9 @@ TITLE = "Barriers beside the hand-written reference"
 ANCHOR = "barriers"
 
 
-def body(evidence: Evidence) -> str:
+def body(evidence: Evidence) -> Html:
     if not evidence.mains:
-        return ""
+        return Html()
     text = paragraph(
         "The reference is a loop written by hand for one case: one flag for each of two ranks, or a counter for each CPU where ranks share "
         "CPUs; nothing checked, nothing configurable. It is no bound: a barrier may be faster. All ran in the same rounds."
@@ -38,12 +39,12 @@ def body(evidence: Evidence) -> str:
         made("barriers", evidence),
         raw(evidence),
     )
-    points = "".join(f"<li>{point}</li>" for part in evidence.mains for point in part_points(part) if point)
-    tables = details("The numbers", "".join(barrier_table(part) for part in evidence.mains))
-    return text + drawn + f'<ul class="points">{points}</ul>' + tables
+    points = bullets(point for part in evidence.mains for point in part_points(part))
+    tables = details("The numbers", join("", map(barrier_table, evidence.mains)))
+    return text + drawn + points + tables
 
 
-def part_points(part: Part) -> list[str]:
+def part_points(part: Part) -> list[Html]:
     """The findings of one comparison."""
     settings = part.settings
     points = [
@@ -54,69 +55,72 @@ def part_points(part: Part) -> list[str]:
     return [*points, modes_point(part, settings), few_point(part)]
 
 
-def best_point(part: Part, setting: Setting) -> str:
+def best_point(part: Part, setting: Setting) -> Html:
     """The best barrier, its ratio to the hand-written reference, and which barriers tie with it."""
     tied = setting.tied()
     if tied is None:
-        return ""
+        return Html()
     best, others = tied
     assert best.time is not None
     start = {"loop": "back to back", "window": "from a common start"}.get(
         setting.definition, setting.definition
     )
     units = best.in_units
-    text = f"<b>{where(part)}, {setting.mode}, {start}.</b> The fastest is {code(best.name)} with {duration(best.time.median)}"
+    text = fill("<b>{}, {}, {}.</b> The fastest is ", where(part), setting.mode, start)
+    text += fill("{} with {}", code(best.name), duration(best.time.median))
     if units:
-        text += f", {number(units.median)} {best.subject.unit} {span(units.low, units.high)}"
+        text += fill(", {} {} {}", number(units.median), best.subject.unit, span(units.low, units.high))
     hand = hand_written_of(setting)
     if hand and best.subject in hand.ratios:
-        text += f", {times(hand.ratios[best.subject])} as long as {code(hand.name)}"
+        text += fill(", {} as long as {}", times(hand.ratios[best.subject]), code(hand.name))
     text += "."
     same = [row for row, ratio in others if not ratio.resolved]
     if same:
-        text += f" Not resolved from it: {names(same, 4)}."
+        text += fill(" Not resolved from it: {}.", names(same, 4))
     elif others:
         row, ratio = others[0]
-        text += f" The next, {code(row.name)}, takes {times(ratio)} as long."
+        text += fill(" The next, {}, takes {} as long.", code(row.name), times(ratio))
     return text + auto_words(setting)
 
 
-def auto_words(setting: Setting) -> str:
+def auto_words(setting: Setting) -> Html:
     """The choice of `auto`, and its cost against the best of the others."""
     auto = {s: of for s, of in setting.ours.items() if s.algorithm == "auto"}
     others = {s: of for s, of in setting.ours.items() if s.algorithm != "auto"}
     ratio = family_ratio(auto, others)
     if ratio is None:
-        return ""
+        return Html()
     chosen = setting.rows[next(iter(auto))].chosen or {}
     name = short_spec("barrier", str(chosen.get("spec") or ""))
     if ratio.low <= 1:
-        return f" {code('auto')} chose {code(name)}." if name else ""
-    chose = f" chose {code(name)} and" if name else ""
-    return f" {code('auto')}{chose} takes {times(ratio)} as long as {code(ratio.theirs)}."
+        return fill(" {} chose {}.", code("auto"), code(name)) if name else Html()
+    chose = fill(" chose {} and", code(name)) if name else ""
+    return fill(" {}{} takes {} as long as {}.", code("auto"), chose, times(ratio), code(ratio.theirs))
 
 
-def modes_point(part: Part, settings: dict[tuple[str, str], Setting]) -> str:
+def modes_point(part: Part, settings: dict[tuple[str, str], Setting]) -> Html:
     """Threads against processes for the best barrier, within rounds."""
     loops = {mode: setting for (d, mode), setting in settings.items() if d == "loop"}
     if not {"threads", "processes"} <= set(loops):
-        return ""
+        return Html()
     tied = loops["threads"].tied()
     if tied is None:
-        return ""
+        return Html()
     best = tied[0]
     group = {m: {s: of for s, of in loops[m].ours.items() if s.spec == best.subject.spec} for m in loops}
     ratio = family_ratio(group["processes"], group["threads"])
     if ratio is None:
-        return ""
-    text = f"<b>{where(part)}, processes.</b> {code(best.name)} takes {times(ratio)} as long between processes as between threads"
+        return Html()
+    text = fill("<b>{}, processes.</b> {} takes {} as long between processes as between threads", where(part),
+                code(best.name), times(ratio))  # fmt: skip
     return text + (": no difference resolved." if ratio.low <= 1 <= ratio.high else ".")
 
 
-def few_point(part: Part) -> str:
+def few_point(part: Part) -> Html:
     """How many rows have wide intervals."""
     rows = [row for setting in part.settings.values() for row in setting.rows.values()]
     few = sum(row.units < MIN_UNITS for row in rows)
     if not few:
-        return ""
-    return f"At {where(part)}, {few} of {len(rows)} rows rest on fewer than {MIN_UNITS} independent units: wide intervals."
+        return Html()
+    words = "At {}, {} of {} rows rest on fewer than {} independent units: wide intervals."
+    return fill(words, where(part), few, len(rows), MIN_UNITS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phicoll.foundations.markup import Html, fill, join
 from phicoll.papers.claims import (
     CANNOT,
     ELSEWHERE,
@@ -14,7 +15,7 @@ from phicoll.papers.claims import (
     tally,
 )
 from phicoll.report.evidence import Evidence
-from phicoll.report.html import details, paragraph, text
+from phicoll.report.html import details, paragraph
 
 TITLE = "The papers’ claims, checked"
 ANCHOR = "claims"
@@ -22,12 +23,15 @@ ANCHOR = "claims"
 CLASSES = {HOLDS: "holds", FAILS: "fails", ELSEWHERE: "elsewhere", UNRESOLVED: "open", CANNOT: "cannot"}
 
 
-def body(evidence: Evidence) -> str:
+def body(evidence: Evidence) -> Html:
     if not evidence.findings:
-        return ""
-    chips = " ".join(
-        f'<span class="verdict {CLASSES[v]}">{in_words(v, count)}</span>'
-        for v, count in tally(evidence.findings).items()
+        return Html()
+    chips = join(
+        " ",
+        (
+            fill('<span class="verdict {}">{}</span>', CLASSES[v], in_words(v, count))
+            for v, count in tally(evidence.findings).items()
+        ),
     )
     intro = paragraph(
         "The papers’ statements in our own words. What is measured is measured on this machine, which is not the papers’: “does not carry "
@@ -38,28 +42,34 @@ def body(evidence: Evidence) -> str:
     native = [finding for finding in evidence.findings if finding.how != "counted"]
     parts = [intro]
     if native:
-        parts.append("<h3>Measured on this machine</h3>" + "".join(map(card, native)))
+        parts.append(Html("<h3>Measured on this machine</h3>") + join("", map(card, native)))
     if exact:
-        parts.append("<h3>Counted, exact for any machine</h3>" + "".join(map(card, exact)))
+        parts.append(Html("<h3>Counted, exact for any machine</h3>") + join("", map(card, exact)))
     parts.append(waiting())
-    return "".join(parts)
+    return join("", parts)
 
 
-def card(finding: Finding) -> str:
+def card(finding: Finding) -> Html:
     """A claim with its verdict; the evidence where it was measured or is against the claim."""
     claim = finding.claim
-    evidence = ""
+    evidence = Html()
     if finding.how != "counted" or finding.verdict != HOLDS:
-        evidence = f'<p class="small">{text(finding.measured)}</p>'
+        evidence = paragraph(finding.measured, "small")
     title = ". ".join(words for words in (f"Stated for: {claim.conditions}", finding.under) if words)
-    return (
-        f'<div class="claim {CLASSES[finding.verdict]}" id="claim-{claim.number}" title="{text(title)}"><p><span class="number">{claim.number}</span> '
-        f'{text(claim.statement)} <span class="verdict">{finding.verdict}</span></p>{evidence}</div>'
+    return fill(
+        '<div class="claim {kind}" id="claim-{number}" title="{title}"><p><span class="number">{number}</span> '
+        '{statement} <span class="verdict">{verdict}</span></p>{evidence}</div>',
+        kind=CLASSES[finding.verdict],
+        number=claim.number,
+        title=title,
+        statement=claim.statement,
+        verdict=finding.verdict,
+        evidence=evidence,
     )
 
 
-def waiting() -> str:
+def waiting() -> Html:
     """The other statements on barriers, by what it would take to check them."""
     total = sum(len(numbers) for _, numbers in WAITING)
-    listed = "".join(f"<li>{len(numbers)} need {text(why)}</li>" for why, numbers in WAITING)
-    return details(f"{total} more statements on barriers cannot be checked here", f"<ul>{listed}</ul>")
+    listed = join("", (fill("<li>{} need {}</li>", len(numbers), why) for why, numbers in WAITING))
+    return details(f"{total} more statements on barriers cannot be checked here", fill("<ul>{}</ul>", listed))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.papers.claims.versus import Versus
 from phicoll.report.evidence import Evidence, crowded
-from phicoll.report.html import code, number, span, table, text
+from phicoll.report.html import link, number, span, table
 from phicoll.report.parts import Part
 from phicoll.report.ratios import HandWritten, hand_written_of, is_hand_written
 from phicoll.results.compare import Row
@@ -23,9 +24,9 @@ def where(part: Part) -> str:
     return f"{ranks_text(part.ranks)} on {len(cpus)} CPU{'s' if len(cpus) != 1 else ''}"
 
 
-def raw(evidence: Evidence) -> str:
+def raw(evidence: Evidence) -> Html:
     """A link to the raw data beside the report."""
-    return f'<a href="{evidence.file}">{evidence.file}</a>'
+    return link(evidence.file)
 
 
 def made(figure: str, evidence: Evidence) -> list[str]:
@@ -33,20 +34,21 @@ def made(figure: str, evidence: Evidence) -> list[str]:
     return [f"phicoll demo --from demo/{evidence.file} --figure {figure}"]
 
 
-def names(rows: Sequence[Row], most: int = 8) -> str:
+def names(rows: Sequence[Row], most: int = 8) -> Html:
     """Names of barriers in a sentence."""
     words = [code(row.name) for row in rows[:most]]
     if len(rows) > most:
-        words.append(f"{len(rows) - most} more")
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+        words.append(Html(f"{len(rows) - most} more"))
+    return words[0] if len(words) == 1 else join(", ", words[:-1]) + " and " + words[-1]
 
 
-def times(ratio: Ratio | Versus) -> str:
+def times(ratio: Ratio | Versus) -> Html:
     """``1.48 times [1.42, 1.70]``."""
-    return f'<strong class="n">{number(ratio.median)} times</strong> {span(ratio.low, ratio.high)}'
+    words = '<strong class="n">{} times</strong> {}'
+    return fill(words, number(ratio.median), span(ratio.low, ratio.high))
 
 
-def barrier_table(part: Part) -> str:
+def barrier_table(part: Part) -> Html:
     """All subjects: the time and its ratio to the hand-written reference, by definition and mode."""
     by_hand: dict[tuple[str, str], HandWritten | None] = {
         key: hand_written_of(setting) for key, setting in part.settings.items()
@@ -70,7 +72,7 @@ def barrier_table(part: Part) -> str:
     for name in sorted(rows, key=place):
         subject = next(iter(rows[name].values())).subject
         kind = "hand" if is_hand_written(subject) else subject.origin
-        cells = [f'<span class="dot {kind}"></span>{text(name)}']
+        cells: list[str] = [fill('<span class="dot {}"></span>{}', kind, name)]
         for key in part.settings:
             row, found = rows[name].get(key), ratio(key, rows[name].get(key))
             cells += [
@@ -81,8 +83,9 @@ def barrier_table(part: Part) -> str:
         classes.append("hand-row" if kind == "hand" else "")
     head = ["barrier", *([unit, "× hand"] * len(part.settings))]
     groups = [("", 1), *((f"{mode}, {definition}", 2) for definition, mode in part.settings)]
-    caption = (
-        f"{where(part)}: medians, and times as long as the hand-written reference. Intervals: <code>phicoll compare</code>. "
-        "Blue: from a paper; green: phicoll’s own; brown: other systems; rings: hand-written."
+    caption = fill(
+        "{}: medians, and times as long as the hand-written reference. Intervals: <code>phicoll compare</code>. "
+        "Blue: from a paper; green: phicoll’s own; brown: other systems; rings: hand-written.",
+        where(part),
     )
     return table(head, body, caption=caption, groups=groups, classes=classes)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.papers.claims.versus import family_ratio
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
-from phicoll.report.html import code, duration, figure, number, paragraph, span, table
+from phicoll.report.html import duration, figure, link, number, paragraph, span, table
 from phicoll.report.parts import MPI_FILE, Part
 from phicoll.report.ratios import Group
 from phicoll.report.sections.common import made, raw
@@ -16,12 +17,12 @@ TITLE = "Broadcast and allreduce"
 ANCHOR = "data"
 
 
-def body(evidence: Evidence) -> str:
+def body(evidence: Evidence) -> Html:
     if not evidence.data:
-        return ""
+        return Html()
     text = paragraph(
         "Between processes, back to back, with buffers freshly written. The size is what the root sends, or each rank contributes. "
-        + " ".join(map(auto_words, evidence.data))
+        + join(" ", map(auto_words, evidence.data))
     )
     drawn = figure(
         "data",
@@ -34,7 +35,7 @@ def body(evidence: Evidence) -> str:
     return text + drawn + (beside_mpi(evidence, evidence.mpi) if evidence.mpi is not None else "")
 
 
-def beside_mpi(evidence: Evidence, results: Results) -> str:
+def beside_mpi(evidence: Evidence, results: Results) -> Html:
     """The MPIs of this machine: a figure, and the best of them over ``auto`` within rounds."""
     medians = {row.subject: row.time.median for row in results.compare() if row.verified and row.time}
     by_point: dict[tuple[str, int], Group] = {}
@@ -49,7 +50,9 @@ def beside_mpi(evidence: Evidence, results: Results) -> str:
         )
         if ratio is not None:
             shown = (
-                f"{number(ratio.median)} {span(ratio.low, ratio.high)}" if ratio.enough else "too few rounds"
+                fill("{} {}", number(ratio.median), span(ratio.low, ratio.high))
+                if ratio.enough
+                else "too few rounds"
             )
             rows.append(
                 [operation, size_text(size), duration(medians[next(iter(ours))]), code(ratio.ours), shown]
@@ -60,20 +63,22 @@ def beside_mpi(evidence: Evidence, results: Results) -> str:
         "Median time of a call with its 95 % interval, each library with its own settings.",
         "Broadcast and allreduce beside the MPIs",
         made("mpi", evidence),
-        f'<a href="{MPI_FILE}">{MPI_FILE}</a>',
+        link(MPI_FILE),
     )
     return (
-        "<h3>Beside MPI</h3>"
+        Html("<h3>Beside MPI</h3>")
         + paragraph(
-            "The MPIs that <code>make mpis</code> has set up, between processes, back to back, in rounds with phicoll: the best MPI’s time "
-            "over <code>auto</code>’s. Above 1 <code>auto</code> is faster; an interval that includes 1 resolves nothing."
+            Html(
+                "The MPIs that <code>make mpis</code> has set up, between processes, back to back, in rounds with phicoll: the best MPI’s time "
+                "over <code>auto</code>’s. Above 1 <code>auto</code> is faster; an interval that includes 1 resolves nothing."
+            )
         )
         + drawn
         + table(["operation", "size", "auto", "best MPI", "best MPI / auto"], rows, left=(0, 3))
     )
 
 
-def auto_words(part: Part) -> str:
+def auto_words(part: Part) -> Html:
     """Where something faster than ``auto`` was resolved."""
     found = [
         (row.ratio_to_best, row.subject)
@@ -81,9 +86,8 @@ def auto_words(part: Part) -> str:
         if row.subject.algorithm == "auto" and row.ratio_to_best
     ]
     slower = [(ratio.median, subject) for ratio, subject in found if ratio.resolved and ratio.median > 1]
-    words = (
-        f"A faster {part.operation} than {code('auto')} is resolved at {len(slower)} of {len(found)} points"
-    )
+    words = fill("A faster {} than {} is resolved at ", part.operation, code("auto"))
+    words += f"{len(slower)} of {len(found)} points"
     if slower:
         most, subject = max(slower, key=lambda pair: pair[0])
         words += f", of {number(most)} times at most ({subject.data}, {subject.ranks} processes)"

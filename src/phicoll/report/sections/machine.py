@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from phicoll.foundations.markup import Html
 from phicoll.report.evidence import Evidence
-from phicoll.report.html import paragraph, text
+from phicoll.report.html import bullets, facts as listed, paragraph
 
 TITLE = "This machine"
 ANCHOR = "machine"
 
 
-def body(evidence: Evidence) -> str:
-    return facts(evidence) + "<h3>What would spoil a measurement</h3>" + advice(evidence)
+def body(evidence: Evidence) -> Html:
+    return facts(evidence) + Html("<h3>What would spoil a measurement</h3>") + advice(evidence)
 
 
-def facts(evidence: Evidence) -> str:
+def facts(evidence: Evidence) -> Html:
     context = evidence.context
     host: dict[str, Any] = context.get("host") or {}
     compiler: dict[str, Any] = context.get("compiler") or {}
@@ -41,11 +42,7 @@ def facts(evidence: Evidence) -> str:
     known = {name for name, _ in found}
     found += [(name, value) for name, value in evidence.doctor.facts if name in
               ("CPU quota", "load now", "membarrier", "pidfd", "memfd", "OpenMP references") and name not in known]  # fmt: skip
-    return (
-        '<dl class="facts">'
-        + "".join(f"<dt>{text(n)}</dt><dd>{text(v)}</dd>" for n, v in found if v)
-        + "</dl>"
-    )
+    return listed((name, value) for name, value in found if value)
 
 
 def topology(places: list[dict[str, Any]]) -> str:
@@ -73,11 +70,10 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-def advice(evidence: Evidence) -> str:
+def advice(evidence: Evidence) -> Html:
     """The doctor's findings, from before the run if the report was made with it."""
     if not evidence.doctor.advice:
         return paragraph("The doctor found nothing.")
-    listed = "".join(f"<li>{text(line)}</li>" for line in evidence.doctor.advice)
-    return f'<ul class="points">{listed}</ul>' + paragraph(
-        "<code>phicoll doctor</code> checks again.", "note"
+    return bullets(evidence.doctor.advice) + paragraph(
+        Html("<code>phicoll doctor</code> checks again."), "note"
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from phicoll.foundations.markup import Html
 from phicoll.report.evidence import Evidence
-from phicoll.report.html import number
+from phicoll.report.html import facts, number
 
 TITLE = "How it was measured"
 ANCHOR = "method"
 
 
-def body(evidence: Evidence) -> str:
+def body(evidence: Evidence) -> Html:
     empties = [r["empty_ns"] for r in evidence.results.rounds if r.get("empty_ns") is not None]
     empty = f" (here {number(sorted(empties)[len(empties) // 2])} ns a turn)" if empties else ""
     items = (
@@ -25,6 +26,4 @@ def body(evidence: Evidence) -> str:
                       "launch’s median where launches differ. Nothing is dropped."),
         ("Not resolved", "The interval of a ratio contains 1, which does not say that two are equal."),
     )  # fmt: skip
-    return (
-        '<dl class="facts">' + "".join(f"<dt>{name}</dt><dd>{words}</dd>" for name, words in items) + "</dl>"
-    )
+    return facts(items)

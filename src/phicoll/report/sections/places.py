@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phicoll.foundations.markup import Html, fill
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
 from phicoll.report.html import figure, number, paragraph
@@ -12,9 +13,9 @@ TITLE = "What varied"
 ANCHOR = "varied"
 
 
-def body(evidence: Evidence) -> str:
+def body(evidence: Evidence) -> Html:
     known = figures(evidence)
-    text = ""
+    text = Html()
     if "probes" in known:
         text += paragraph(
             "On a virtual machine the cost of a line jumps within seconds, and at times two virtual CPUs share a core. Every round measures it "
@@ -33,8 +34,10 @@ def body(evidence: Evidence) -> str:
         text += figure(
             "places",
             known["places"](),
-            "One launch that visits the same places of memory again and again: where the points of a place stay together, the address decides "
-            '(claims <a href="#claim-001-24">001-24</a> and <a href="#claim-001-25">001-25</a>).',
+            Html(
+                "One launch that visits the same places of memory again and again: where the points of a place stay together, the address "
+                'decides (claims <a href="#claim-001-24">001-24</a> and <a href="#claim-001-25">001-25</a>).'
+            ),
             "Times by place, each place visited several times",
             made("places", evidence),
             raw(evidence),
@@ -42,17 +45,19 @@ def body(evidence: Evidence) -> str:
     return text
 
 
-def levels_words(evidence: Evidence) -> str:
+def levels_words(evidence: Evidence) -> Html:
     rounds = evidence.results.rounds
     same = sum(record.get("label") == "same-core" for record in rounds)
-    words = f"{same} of {len(rounds):,} rounds were same-core." if same else "No round was same-core."
+    words = Html(f"{same} of {len(rounds):,} rounds were same-core." if same else "No round was same-core.")
     levels = find_levels(
         [r["pingpong_ns"] for r in rounds if r.get("pingpong_ns") and r.get("label") == "remote"]
     )
     if levels is not None:
-        words += (
-            f" A line cost <b>{number(levels.low_ns)} ns</b> in {levels.low_share:.0%} of the remote rounds and "
-            f"<b>{number(levels.high_ns)} ns</b> in the others, with nothing between: ns from such a run are a mixture, lines and ratios "
-            "are not."
+        words += fill(
+            " A line cost <b>{} ns</b> in {:.0%} of the remote rounds and <b>{} ns</b> in the others, with nothing between: "
+            "ns from such a run are a mixture, lines and ratios are not.",
+            number(levels.low_ns),
+            levels.low_share,
+            number(levels.high_ns),
         )
     return words

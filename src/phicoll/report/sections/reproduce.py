@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.report.evidence import Evidence
-from phicoll.report.html import code, details, number, paragraph, table, text
+from phicoll.report.html import details, link, number, paragraph, table
 from phicoll.report.simulated import FILE
 
 TITLE = "Files and commands"
 ANCHOR = "files"
 
 
-def body(evidence: Evidence) -> str:
+def body(evidence: Evidence) -> Html:
     rows = []
     for part in evidence.parts:
         results = part.results
@@ -21,32 +22,27 @@ def body(evidence: Evidence) -> str:
         launches = len({(r.get("run"), r["launch"]) for r in results.rounds})
         rows.append(
             [
-                text(part.title),
+                part.title,
                 code(context.get("run", "")),
                 str(launches),
                 f"{len(results.rounds):,}",
                 f"{len(results.samples):,}",
                 number(elapsed),
-                text(results.reason),
+                results.reason,
                 code(context.get("seed", "")),
             ]
         )
-    simulated = (
-        f' Simulated samples are in <a href="{FILE}">{FILE}</a>.' if evidence.simulated is not None else ""
-    )
+    simulated = fill(" Simulated samples are in {}.", link(FILE)) if evidence.simulated is not None else ""
+    words = "Every raw sample is in {}, beside this file; docs/records.md has its fields.{}"
+    heads = ["part", "run", "launches", "rounds", "samples", "seconds", "ended", "seed"]
+    commands = [
+        "phicoll demo",
+        f"phicoll demo --from demo/{evidence.file}",
+        f"phicoll compare demo/{evidence.file}",
+    ]
+    commands += [part.command for part in evidence.parts]
     return (
-        paragraph(
-            f'Every raw sample is in <a href="{evidence.file}">{evidence.file}</a>, beside this file; docs/records.md has its fields.{simulated}'
-        )
-        + table(
-            ["part", "run", "launches", "rounds", "samples", "seconds", "ended", "seed"], rows, left=(0, 1, 6)
-        )
-        + details(
-            "The commands",
-            '<div class="made">'
-            f"<code>phicoll demo</code><code>phicoll demo --from demo/{evidence.file}</code>"
-            f"<code>phicoll compare demo/{evidence.file}</code>"
-            + "".join(f"<code>{text(part.command)}</code>" for part in evidence.parts)
-            + "</div>",
-        )
+        paragraph(fill(words, link(evidence.file), simulated))
+        + table(heads, rows, left=(0, 1, 6))
+        + details("The commands", fill('<div class="made">{}</div>', join("", map(code, commands))))
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
-from phicoll.report.html import code, duration, figure, number, paragraph, text
+from phicoll.report.html import duration, figure, link, number, paragraph
 from phicoll.report.sections.common import made
 from phicoll.report.simulated import FILE, PATH_FILE, Simulated, explain_command, sweep_command, times_of
 
@@ -17,98 +18,136 @@ ANCHOR = "simulated"
 Times = Mapping[str, Mapping[int, list[float]]]
 
 
-def body(evidence: Evidence) -> str:
+def body(evidence: Evidence) -> Html:
     simulated = evidence.simulated
-    if simulated is None:
-        return ""
+    times = times_of(simulated) if simulated is not None else {}
+    if simulated is None or not times:
+        return Html()
     point = simulated.results.points[0]
     known = figures(evidence)
     seeds = len({(r["round"]) for r in simulated.results.rounds})
-    label = (
-        f"<b>Simulated</b>, not measured: machine {code(point['machine'])}, digest {code(point['machine_digest'])}, seed "
-        f"{text(point['seed'])}, {seeds} placements of lines"
+    label = fill(
+        "<b>Simulated</b>, not measured: machine {}, digest {}, seed {}, {} placements of lines",
+        code(point.get("machine")),
+        code(point.get("machine_digest")),
+        point.get("seed"),
+        seeds,
     )
-    intro = paragraph(
+    words = (
         "The same sources on a simulated Xeon Phi, calibrated on published transfers of single lines, not on barriers. The same seed gives the "
         "same numbers on any host."
     )
-    times = times_of(simulated)
+    if not simulated.whole:
+        words += " The simulation was interrupted: points that are missing are left out, and so is the critical path."
     drawn = figure(
         "simulated-ranks",
         known["simulated-ranks"](),
-        f"{label}. Time of a call back to back over the number of ranks, placed balanced; bars: the placements. Past 60 ranks cores have "
+        label
+        + ". Time of a call back to back over the number of ranks, placed balanced; bars: the placements. Past 60 ranks cores have "
         "more than one.",
         "Simulated time of barriers over 8 to 240 ranks of a Xeon Phi",
         [sweep_command(simulated), *made("simulated-ranks", evidence)],
-        f'<a href="{FILE}">{FILE}</a>',
+        link(FILE),
+    )
+    found = paragraph(words) + order_sentences(times, evidence.counts) + drawn
+    if not simulated.whole:
+        return found
+    caption = fill(
+        "<b>Simulated</b>, not measured: the critical path of the median call of {}, {} ranks, seed {}. A lane for each rank on it; the "
+        "colours say what the time went into.",
+        code(simulated.path.data["effective"].split(":")[0]),
+        simulated.path.data["ranks"],
+        point.get("seed"),
     )
     path = figure(
         "simulated-path",
         known["simulated-path"](),
-        f"<b>Simulated</b>, not measured: the critical path of the median call of {code(simulated.path.data['effective'].split(':')[0])}, "
-        f"{simulated.path.data['ranks']} ranks, seed {text(point['seed'])}. A lane for each rank on it; the colours say what the time went into.",
+        caption,
         "Critical path of one simulated call",
         [explain_command(), *made("simulated-path", evidence)],
-        f'<a href="{PATH_FILE}">{PATH_FILE}</a>',
+        link(PATH_FILE),
     )
-    return intro + order_sentences(times, evidence.counts) + drawn + path_sentences(simulated) + path
+    return found + path_sentences(simulated) + path
 
 
 def mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def order_sentences(times: Times, counts: Sequence[Mapping[str, Any]]) -> str:
-    """Which barrier is first, by how much, why, and how times grow with the ranks."""
-    most = max(ranks for by in times.values() for ranks in by)
+def order_sentences(times: Times, counts: Sequence[Mapping[str, Any]]) -> Html:
+    """Which barrier is first, by how much, why, and how times grow with the ranks: as far as they were simulated."""
+    compared = {
+        ranks for by in times.values() for ranks in by if sum(ranks in one for one in times.values()) > 1
+    }
+    if not compared:
+        return Html()
+    most = max(compared)
     at = sorted((mean(by[most]), name) for name, by in times.items() if most in by)
     (best_ns, best), (next_ns, second) = at[:2]
     last_ns, last = at[-1]
-    words = (
-        f"At {most} simulated ranks {code(best)} is the fastest with {duration(best_ns)}; {code(second)} takes {number(next_ns / best_ns)} "
-        f"times as long, {code(last)}, the slowest of these, {number(last_ns / best_ns)} times."
-    )
+    words = fill("At {} simulated ranks {} is the fastest with {}; ", most, code(best), duration(best_ns))
+    words += fill("{} takes {} times as long, ", code(second), number(next_ns / best_ns))
+    words += fill("{}, the slowest of these, {} times.", code(last), number(last_ns / best_ns))
     words += reason(best, second, most, counts)
-    if 60 in times[best]:
-        words += f" From 60 to {most} ranks the fastest grows {number(best_ns / mean(times[best][60]))} times, the slowest {number(last_ns / mean(times[last][60]))} times."
-    local, world = times.get("combining-tree"), times.get("combining-tree:notify=global")
-    if local and world:
-        words += (
-            f" The same combining tree, released by one line that all ranks watch instead of down the tree, takes {number(mean(world[most]) / mean(local[most]))} "
-            "times as long."
+    if most > 60 and 60 in times[best] and 60 in times[last]:
+        words += fill(
+            " From 60 to {} ranks the fastest grows {} times, the slowest {} times.",
+            most,
+            number(best_ns / mean(times[best][60])),
+            number(last_ns / mean(times[last][60])),
+        )
+    local, world = times.get("combining-tree", {}), times.get("combining-tree:notify=global", {})
+    if most in local and most in world:
+        words += fill(
+            " The same combining tree, released by one line that all ranks watch instead of down the tree, takes {} times as long.",
+            number(mean(world[most]) / mean(local[most])),
         )
     return paragraph(words)
 
 
-def reason(best: str, second: str, ranks: int, counts: Sequence[Mapping[str, Any]]) -> str:
+def reason(best: str, second: str, ranks: int, counts: Sequence[Mapping[str, Any]]) -> Html:
     """Why the fastest beats the next one and dissemination, where the counts tell: fewer messages leave a core, or a shorter chain."""
     rows = {row["name"]: row for row in counts if row["ranks"] == ranks}
     found = []
     for other in dict.fromkeys(("dissemination", second)):
         if best not in rows or other not in rows or other == best:
             continue
-        few, many = (rows[name]["edges_between_cores"] for name in (best, other))
-        short, long = (rows[name]["longest_chain"] for name in (best, other))
+        few, many = (int(rows[name]["edges_between_cores"]) for name in (best, other))
+        short, long = (int(rows[name]["longest_chain"]) for name in (best, other))
         if few < many:
-            found.append(f"it sends {few:,} messages between cores where {code(other)} sends {many:,}")
+            found.append(
+                fill("it sends {:,} messages between cores where {} sends {:,}", few, code(other), many)
+            )
         elif short < long:
             found.append(
-                f"its longest chain of messages is {short:,} where that of {code(other)} is {long:,}"
+                fill("its longest chain of messages is {:,} where that of {} is {:,}", short, code(other), long)
             )
-    return f' It wins because {", and ".join(found)} (<a href="#counts">counted</a>).' if found else ""
+    if not found:
+        return Html()
+    return fill(' It wins because {} (<a href="#counts">counted</a>).', join(", and ", found))
 
 
-def path_sentences(simulated: Simulated) -> str:
+def path_sentences(simulated: Simulated) -> Html:
     """What the critical path consists of."""
     path = simulated.path.data["path"]
     shares = sorted(path["by_cause"].items(), key=lambda item: -item[1])
     meanings = dict(simulated.path.data["causes"])
-    largest = ", ".join(
-        f"{code(cause)} {100 * cycles / path['cycles']:.0f} % ({text(meanings.get(cause, ''))})"
-        for cause, cycles in shares[:4]
+    largest = join(
+        ", ",
+        (
+            fill("{} {:.0f} % ({})", code(cause), 100 * cycles / path["cycles"], meanings.get(cause, ""))
+            for cause, cycles in shares[:4]
+        ),
     )
     overs = path["hand_overs"]
     return paragraph(
-        f"Where the time of {code(simulated.path.data['effective'].split(':')[0])} goes: its critical path, {duration(simulated.path.path_ns)} from the last "
-        f"arrival to the last departure, hands over {overs} time{'s' if overs != 1 else ''} from rank to rank. Most of it is {largest}."
+        fill(
+            "Where the time of {} goes: its critical path, {} from the last arrival to the last departure, hands over {} time{} from rank "
+            "to rank. Most of it is {}.",
+            code(simulated.path.data["effective"].split(":")[0]),
+            duration(simulated.path.path_ns),
+            overs,
+            "s" if overs != 1 else "",
+            largest,
+        )
     )

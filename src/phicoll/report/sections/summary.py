@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.papers.claims import in_words, tally
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
-from phicoll.report.html import code, duration, figure, number
+from phicoll.report.html import bullets, duration, figure, number
 from phicoll.report.parts import Part
 from phicoll.report.ratios import hand_written_of
 from phicoll.report.sections.common import made, times, where
@@ -16,12 +17,12 @@ TITLE = "In short"
 ANCHOR = "short"
 
 
-def body(evidence: Evidence) -> str:
-    points = [] if evidence.mains else ["<b>Nothing was measured and verified.</b>"]
+def body(evidence: Evidence) -> Html:
+    points = [] if evidence.mains else [Html("<b>Nothing was measured and verified.</b>")]
     points += [barrier_point(part) for part in evidence.mains[:1] + evidence.mains[1:][-1:]]
     points += [data_point(evidence.data), claims_point(evidence), trust_point(evidence)]
     known = figures(evidence)
-    drawn = ""
+    drawn = Html()
     if "overview" in known:
         drawn = figure(
             "overview",
@@ -30,31 +31,31 @@ def body(evidence: Evidence) -> str:
             "The fastest barriers, and data over sizes",
             made("overview", evidence),
         )
-    return drawn + '<ul class="points">' + "".join(f"<li>{point}</li>" for point in points if point) + "</ul>"
+    return drawn + bullets(points)
 
 
-def barrier_point(part: Part) -> str:
+def barrier_point(part: Part) -> Html:
     """The fastest barrier back to back, beside the hand-written reference and other systems."""
     setting = next(iter(part.settings.values()))
     tied = setting.tied()
     if tied is None:
-        return ""
+        return Html()
     best, _ = tied
     assert best.time is not None
-    words = f"<b>{where(part)}, {setting.mode}.</b> The fastest barrier is {code(best.name)}: {duration(best.time.median)} a call"
+    words = fill("<b>{}, {}.</b> The fastest barrier is ", where(part), setting.mode)
+    words += fill("{}: {} a call", code(best.name), duration(best.time.median))
     hand = hand_written_of(setting)
     if hand and best.subject in hand.ratios:
-        words += (
-            f", {times(hand.ratios[best.subject])} as long as the hand-written reference, {code(hand.name)}"
-        )
+        ratio = times(hand.ratios[best.subject])
+        words += fill(", {} as long as the hand-written reference, {}", ratio, code(hand.name))
     lead = setting.lead()
     if lead is not None:
-        words += f". The best of other systems, {code(lead.ours)}, takes {times(lead)} as long"
+        words += fill(". The best of other systems, {}, takes {} as long", code(lead.ours), times(lead))
         words += ": not resolved" if lead.low <= 1 <= lead.high else ""
     return words + "."
 
 
-def data_point(parts: list[Part]) -> str:
+def data_point(parts: list[Part]) -> Html:
     """What ``auto`` takes for the smallest and the largest size between the fewest processes."""
     found, fewest = [], 0
     for part in parts:
@@ -68,7 +69,9 @@ def data_point(parts: list[Part]) -> str:
         if rows:
             article = "an" if part.operation[0] in "aeiou" else "a"
             found.append(f"for {article} {part.operation} {at_size(rows[0])} and {at_size(rows[-1])}")
-    return f"<b>Data, {fewest} processes.</b> {code('auto')} takes {'; '.join(found)}." if found else ""
+    if not found:
+        return Html()
+    return fill("<b>Data, {} processes.</b> {} takes {}.", fewest, code("auto"), "; ".join(found))
 
 
 def at_size(row: Row) -> str:
@@ -78,19 +81,20 @@ def at_size(row: Row) -> str:
     return words + (f" ({number(rate)} GB/s)" if rate and row.subject.size_bytes >= 1 << 16 else "")
 
 
-def claims_point(evidence: Evidence) -> str:
+def claims_point(evidence: Evidence) -> Html:
     parts = [in_words(*counted) for counted in tally(evidence.findings).items()]
     if not parts:
-        return ""
-    return f'<b>The papers’ claims.</b> Of {len(evidence.findings)} checked, {", ".join(parts)} (<a href="#claims">each</a>).'
+        return Html()
+    words = '<b>The papers’ claims.</b> Of {} checked, {} (<a href="#claims">each</a>).'
+    return fill(words, len(evidence.findings), ", ".join(parts))
 
 
-def trust_point(evidence: Evidence) -> str:
+def trust_point(evidence: Evidence) -> Html:
     """What a reader has to know before quoting a number."""
-    words = []
+    words: list[str] = []
     bad = evidence.results.unverified
     if bad:
-        words.append(f"<b>{len(bad)} points failed verification</b> and are not counted anywhere.")
+        words.append(fill("<b>{} points failed verification</b> and are not counted anywhere.", len(bad)))
     elif evidence.results.points:
         words.append("Every subject was verified before it was timed.")
     load = ((evidence.context.get("host") or {}).get("load") or [0])[0] or 0
@@ -106,4 +110,4 @@ def trust_point(evidence: Evidence) -> str:
     same = sum(r.get("label") == "same-core" for r in rounds)
     if same:
         words.append(f"{same} rounds ran on one physical core and are kept separate.")
-    return "<b>How far to trust it.</b> " + " ".join(words)
+    return Html("<b>How far to trust it.</b> ") + join(" ", words)
