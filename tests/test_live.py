@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 import phicoll
 from made_up import MadeUp
-from phicoll.plots.live import DPI, describe, live, page
+from phicoll.plots.live import DPI, describe, digest, live, page
 from phicoll.results import from_lines
 
 
@@ -58,8 +58,8 @@ def test_every_kind_is_described(kind):
 
 @pytest.mark.parametrize("kind", ["comparison", "ranks", "sizes", "distributions"])
 @pytest.mark.parametrize("spoiled", ["one", "all"])
-def test_times_of_zero_and_less_are_described(kind, spoiled):
-    """What is left of a loop can be less than nothing once the writing alone is subtracted."""
+def test_times_of_zero_and_almost_are_described(kind, spoiled):
+    """What is left of a loop once the writing alone is subtracted can be nothing."""
     records = list(MadeUp(ranks=(2, 4), cpus=4, definitions=("loop",)).records())
     points = {record["point"]: record for record in records if record["kind"] == "point"}
     worst = points[0]["algorithm"]
@@ -68,7 +68,7 @@ def test_times_of_zero_and_less_are_described(kind, spoiled):
             record |= {"operation": "allreduce", "size_bytes": 8}
             record |= {"buffers": "fresh", "type": "float32", "op": "sum"}
         if record["kind"] == "sample" and (spoiled == "all" or points[record["point"]]["algorithm"] == worst):
-            record["value_ns"] = -3.0 if record["round"] % 2 else 0.0
+            record["value_ns"] = 1e-6 if record["round"] % 2 else 0.0
     figure = from_lines([json.dumps(record) for record in records], "made up").plot(kind)
     found = describe(figure)
     json.dumps(found, allow_nan=False)
@@ -93,7 +93,7 @@ def test_a_browser_draws_it_and_loads_nothing(sizes, tmp_path: Path):
     assert '<figure class="answers">' in done.stdout, done.stderr
     assert done.stdout.count('class="trace scatter') >= 2
     assert "<title>sizes &amp; more</title>" in done.stdout
-    assert not re.search(r"CONSOLE.*(Error|Refused)", done.stderr)
+    assert not re.search(r"CONSOLE.*(Error|Refused|violates)", done.stderr)
 
 
 ASKING = """<script>
@@ -116,7 +116,9 @@ def test_a_choice_sorts_the_rows(tmp_path: Path):
     figure = counts.plot()
     found = describe(figure)
     drawn = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    done = browse(page(figure, "counts").replace("</body>", ASKING + "</body>"), tmp_path)
+    policy = f"script-src {digest(ASKING.removeprefix('<script>').removesuffix('</script>'))} "
+    asking = page(figure, "counts").replace("</body>", ASKING + "</body>").replace("script-src ", policy)
+    done = browse(asking, tmp_path)
     shown = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", done.stdout)[1]))
     assert shown["names"] == [drawn[row] for row in found["sorts"]["notifications"]]
     least = {row["name"]: row["notifications"] for row in reversed(counts)}

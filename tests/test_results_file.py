@@ -247,7 +247,7 @@ def test_a_run_of_another_host_is_not_continued(host, words, tmp_path):
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
 def test_saving_and_loading_gives_the_same_records(path, tmp_path, suffix):
     results = phicoll.load(path)
-    results.samples[0]["order"] = None  # null is not the same as missing
+    results.samples[0]["remark"] = None  # null is not the same as missing
     saved = results.save(tmp_path / f"again.{suffix}")
     assert phicoll.load(saved).records == results.records
 
@@ -534,3 +534,156 @@ def test_a_damaged_compressed_file_is_refused_in_words(tmp_path):
     )
     assert grown.returncode == 2
     assert path.read_bytes() == content
+
+
+def both_compare(path):
+    """What the two programs that compare say of a file, and what they warn of."""
+    found = []
+    for command in ([str(bench.find())], [sys.executable, "-m", "phicoll"]):
+        done = subprocess.run([*command, "compare", str(path)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        found.append((done.stdout, done.stderr))
+    return found
+
+
+def test_lines_that_are_there_twice_count_once_wherever_records_are_read(path, tmp_path):
+    lines = path.read_text().splitlines(keepends=True)
+    once = phicoll.load(path)
+    expected = [out for out, _ in both_compare(path)]
+    for first, second in (
+        (lines, lines),
+        (lines[:40], lines),  # cut off, and appended whole
+        (lines, lines[20:50]),
+        (lines[:45], [*lines[:1], *lines[30:]]),
+    ):
+        path.write_text("".join([*first, *second]))
+        repeated = len({*first} & {*second}) - (lines[-1] in first and lines[-1] in second)
+        with pytest.warns(phicoll.PhicollWarning, match=rf"r\.jsonl: {repeated} repeated line\(s\) counted once"):
+            found = phicoll.load(path)
+        assert sorted(map(str, found.records)) == sorted(map(str, once.records))
+        for (out, told), before in zip(both_compare(path), expected, strict=True):
+            assert out == before
+            assert f"{repeated} repeated line(s) counted once" in told
+        assert len(phicoll.load(found.save(tmp_path / "again.parquet"))) == len(once)
+    doubled = phicoll.Results(once.records * 2)
+    assert phicoll.load(doubled.save(tmp_path / "doubled.parquet")).records == once.records
+
+
+def test_a_sample_that_contradicts_another_is_damage(path):
+    other = json.loads(path.read_text().splitlines()[10])
+    assert other["kind"] == "sample"
+    other["ns"][0] += 1
+    with path.open("a") as stream:
+        stream.write(json.dumps(other) + "\n")
+    with pytest.warns(phicoll.PhicollWarning, match="another value of a sample that is there"):
+        assert phicoll.load(path).damaged_lines == 1
+    assert all("another value of a sample" in told for _, told in both_compare(path))
+    whole = phicoll.Results([record for record in phicoll.load(path).records if record != other])
+    with pytest.warns(phicoll.PhicollWarning, match="1 sample"):
+        assert (whole + phicoll.Results([other])).records == whole.records
+
+
+#: Values of a sample's fields that phicoll never writes.
+DAMAGED = [
+    {"ns": [-1.0, 2.0]},
+    {"ns": [None, 1.0]},
+    {"ns": []},
+    {"ns": None},
+    {"value_ns": -0.01},
+    {"value_ns": None},
+    {"calls": 0},
+    {"calls": -3},
+    {"calls": None},
+    {"delay_ns": -1},
+    {"order": None},
+    {"late": -1},
+    {"definition": None},
+]
+
+
+def test_values_out_of_their_range_are_damage_for_both_readers(path):
+    lines = path.read_text().splitlines()
+    at = [number for number, line in enumerate(lines) if '"kind": "sample"' in line][: len(DAMAGED)]
+    for number, fields in zip(at, DAMAGED, strict=True):
+        lines[number] = json.dumps({**json.loads(lines[number]), **fields})
+    rounds = [number for number, line in enumerate(lines) if '"kind": "round"' in line]
+    lines[rounds[0]] = json.dumps({**json.loads(lines[rounds[0]]), "pingpong_ns": -60})
+    path.write_text("\n".join(lines) + "\n")
+    damaged = len(DAMAGED) + 1
+    first = min(*at, *rounds) + 1
+    with pytest.warns(phicoll.PhicollWarning, match=rf"{damaged} damaged line\(s\).* line {first}: "):
+        results = phicoll.load(path)
+    assert results.damaged_lines == damaged
+    for _, told in both_compare(path):
+        assert f"{damaged} damaged line(s) skipped, {len(lines) - damaged} whole lines kept" in told
+        assert f"line {first}: " in told
+
+
+def test_a_loop_that_takes_no_time_is_recorded_as_nothing(tmp_path):
+    """Less than nothing may be left of it once the loop without the call is subtracted."""
+    results = phicoll.sweep(algorithm="dissemination", ranks=1, launches=1, rounds=6, budget_s="none",
+                            definition="loop", save=tmp_path / "r.jsonl", progress=False)  # fmt: skip
+    assert results.samples
+    assert all(ns >= 0 for sample in results.samples for ns in (*sample["ns"], sample["value_ns"]))
+    for sample in results.samples:
+        sample["ns"], sample["value_ns"] = [0.0], 0.0
+    [row] = results.compare()
+    assert row.time.median == 0
+    assert str(results.compare())
+
+
+@pytest.mark.parametrize("what", ["zeros", "values", "list"])
+def test_a_small_file_does_not_take_much_memory(path, what, tmp_path):
+    """23 KB took a gigabyte."""
+    text = path.read_text()
+    many = {
+        "zeros": '"x":[' + "0," * 12_000_000 + "0]",
+        "values": '"x":[' + "[]," * 1_400_000 + "[]]," + '"y":[' + "0," * 2_900_000 + "0]",
+        "list": '"ns":[' + "0," * (1 << 20) + "0]",
+    }[what]
+    line = '{"schema":1,"kind":"sample","run":"x","point":0,"launch":0,"round":99,' + many + "}\n"
+    packed = tmp_path / "r.jsonl.gz"
+    packed.write_bytes(gzip.compress((text + line).encode()))
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30,) * 2); "
+    for read in (
+        [sys.executable, "-c", f"{limit}import sys, phicoll; phicoll.load(sys.argv[1])", str(packed)],
+        ["bash", "-c", 'ulimit -v 900000; exec "$@"', "bash", str(bench.find()), "compare", str(packed)],
+    ):
+        done = subprocess.run(read, capture_output=True, text=True, check=False)
+        if what == "zeros":
+            assert done.returncode != 0
+            assert "MB when unpacked" in done.stderr
+        else:
+            assert done.returncode == 0, done.stderr
+            assert "1 damaged line(s) skipped" in done.stderr
+
+
+def test_a_parquet_file_is_refused_by_its_columns_before_its_data(path, tmp_path, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def unread(*_, **__):
+        raise AssertionError("read data")
+
+    good = phicoll.load(path).save(tmp_path / "good.parquet")
+    table = pq.read_table(good)
+    pq.write_table(pa.table({"a": [0] * 10}), tmp_path / "foreign.parquet")
+    pq.write_table(table.append_column("b", pa.nulls(len(table))), tmp_path / "more.parquet")
+    pq.write_table(table.drop_columns(["ns"]), tmp_path / "less.parquet")
+    zeros = pa.array([[0.0] * 6_000_000], pa.list_(pa.float64()))
+    columns = [zeros if name == "ns" else table[name][:1].combine_chunks() for name in table.column_names]
+    pq.write_table(pa.table(columns, schema=table.schema), tmp_path / "bomb.parquet", compression="zstd")
+    assert (tmp_path / "bomb.parquet").stat().st_size < 100_000
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", unread)
+    monkeypatch.setattr(pq.ParquetFile, "read", unread)
+    for name, words in (
+        ("foreign", "without phicoll's metadata"),
+        ("more", "with columns b, calls"),
+        ("less", "with columns calls"),
+        ("bomb", "values in"),
+    ):
+        with pytest.raises(phicoll.ResultsFileError, match=words):
+            phicoll.load(tmp_path / f"{name}.parquet")
+    monkeypatch.setattr(pa, "__version__", "14.0.0")
+    with pytest.raises(phicoll.ResourceError, match=r"good\.parquet is not read.*pip install 'pyarrow>=14\.0\.1'"):
+        phicoll.load(good)

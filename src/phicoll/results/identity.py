@@ -29,7 +29,7 @@ class Known:
 
     def __init__(self) -> None:
         self.records: dict[Any, list[dict[str, Any]]] = {}
-        self.repeated = 0  #: how many were there already
+        self.repeated = 0  #: how many were there already, without ends
 
     def add(self, record: dict[str, Any]) -> bool:
         """Whether the record is new. One that is there already is counted.
@@ -41,7 +41,7 @@ class Known:
         """
         alike = self.records.setdefault(identity(record), [])
         if record in alike:
-            self.repeated += 1
+            self.repeated += record["kind"] != "end"  # a run that is resumed ends again, and may say the same
             return False
         if alike and record["kind"] == "sample":
             raise ValueError("another value of a sample that is there")

@@ -152,7 +152,7 @@ RecordLines read_records(const std::string& path, const std::string& argument) {
         lines.records.push_back(std::move(value));
         break;
       case Known::repeated:
-        ++lines.repeated;
+        if (value["kind"].string != "end") ++lines.repeated;  // a run that is resumed ends again
         break;
       case Known::contradicted:
         lines.damage(number, "another value of a sample that is there");
