@@ -9,6 +9,7 @@ import ctypes
 import os
 import re
 import shutil
+import stat
 import struct
 import subprocess
 import sys
@@ -866,6 +867,99 @@ def test_ranks_alone_get_the_library_where_the_launcher_is_known(
         (launcher.parent / name).touch()
     found = mpi.for_ranks([str(launcher), *words], "LD_PRELOAD", "/a.so")
     assert found == (expected and [str(launcher), *expected])
+
+
+def test_a_library_that_another_user_could_have_planted_is_not_preloaded(
+    phicoll_command: Command, launcher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "9"\n')
+    empty = tmp_path / "empty.so"
+    subprocess.run(["gcc", "-shared", "-x", "c", "/dev/null", "-o", empty], check=True)
+    fake_mpicc(
+        tmp_path,
+        f'[ "$1" = -show ] && echo cc -I{tmp_path} && exit 0\n'
+        f'while [ "$1" != -o ]; do shift; done; cp {empty} "$2"',
+    )
+    library = mpi.build(mpi.find_mpi(str(tmp_path / "mpicc")))
+    cache = library.parent
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (cache, cache.parent)} == {0o700}
+    for path in (library, cache, cache.parent, tmp_path / "cache"):
+        mode = path.stat().st_mode
+        path.chmod(mode | 0o002)
+        done = phicoll_command("mpi", "--", launcher, "echo", "done")
+        assert done.stdout == "done\n"
+        assert f"the library {library} is not used, as others may write '{path}'" in done.stderr
+        assert "or set XDG_CACHE_HOME" in done.stderr
+        path.chmod(mode)
+        if os.geteuid() == 0:
+            os.chown(path, 1234, 1234)
+            done = phicoll_command("mpi", "--", launcher, "echo", "done")
+            assert done.stdout == "done\n"
+            assert f"is not used, as '{path}' belongs to user 1234" in done.stderr
+            os.chown(path, 0, 0)
+    assert "is not used" not in phicoll_command("mpi", "--", launcher, "echo", "done").stderr
+    library.unlink()
+    cache.chmod(0o777)  # nothing is built into such a folder either
+    assert f"others may write '{cache}'" in phicoll_command("mpi", "--", launcher, "echo", "done").stderr
+    assert list(cache.glob("*.so")) == []
+
+
+def test_a_compiler_beside_a_program_is_its_owner_s_the_caller_s_or_root_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("MPICC", raising=False)
+    (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "9"\n')
+    fake_mpicc(tmp_path, f"echo cc -I{tmp_path}")
+    compiler, program = tmp_path / "mpicc", tmp_path / "mpiexec"
+    program.touch(0o755)
+    program.chmod(0o755)
+    assert mpi.find_mpi(beside=str(program)).mpicc == compiler
+    compiler.chmod(0o757)
+    with pytest.raises(ResourceError, match=r"no mpicc.*mpicc is not run, as everybody may write it"):
+        mpi.find_mpi(beside=str(program))
+    assert mpi.find_mpi(str(compiler), str(program)).mpicc == compiler  # the one that was named
+    compiler.chmod(0o755)
+    if os.geteuid() != 0:
+        return
+    os.chown(compiler, 1234, 1234)
+    with pytest.raises(
+        ResourceError, match=r"mpicc is not run, as it belongs to user 1234: name the MPI's own by --mpicc"
+    ):
+        mpi.find_mpi(beside=str(program))
+    os.chown(program, 1234, 1234)
+    assert mpi.find_mpi(beside=str(program)).mpicc == compiler
+    os.chown(compiler, 0, 0)
+    os.lchown(tmp_path / "mpicc", 0, 0)
+    compiler.rename(tmp_path / "real")
+    compiler.symlink_to(tmp_path / "real")
+    os.lchown(compiler, 4321, 4321)
+    with pytest.raises(ResourceError, match="belongs to user 4321"):
+        mpi.find_mpi(beside=str(program))
+
+
+def test_a_full_disk_and_one_that_cannot_be_written_are_named(
+    phicoll_command: Command, launcher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "9"\n')
+    said = (
+        "/usr/bin/ld: final link failed: No space left on device\ncollect2: error: ld returned 1 exit status"
+    )
+    fake_mpicc(tmp_path, f'[ "$1" = -show ] && echo cc -I{tmp_path} && exit 0; echo "{said}" >&2; exit 1')
+    done = phicoll_command("mpi", "--", launcher, "echo", "done")
+    assert done.stdout == "done\n"
+    folder = f"{tmp_path}/cache/phicoll/preload"
+    assert (
+        f"{folder}: the library cannot be written there (No space left on device): make room" in done.stderr
+    )
+    done = phicoll_command("mpi", "--", launcher, "echo", "done", env={"XDG_CACHE_HOME": "/proc/none"})
+    assert done.stdout == "done\n"
+    assert "/proc/none/phicoll/preload: the library cannot be written there (No such file" in done.stderr
+    assert "or set XDG_CACHE_HOME to another folder" in done.stderr
+
+
 
 
 def test_a_program_linked_with_the_standard_abi_wants_its_own_compiler(

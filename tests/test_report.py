@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -15,8 +18,7 @@ import pytest
 import phicoll
 from made_up import DEFAULT, MadeUp, MadeUpSubject
 from phicoll.errors import ArgumentError
-from phicoll.plots.live import describe
-from phicoll.plots.live import page as page_of
+from phicoll.plots.live import describe, page as page_of
 from phicoll.report.build import SECTIONS, build
 from phicoll.report.demo import demo, main, rebuild
 from phicoll.report.evidence import Doctor, Evidence, gather
@@ -512,8 +514,12 @@ def nasty_results(tmp_path, keep: tuple[str, ...], **options) -> phicoll.Results
 
 
 def test_nothing_that_a_file_says_is_markup_in_the_report(tmp_path, simulated):
-    results = nasty_results(tmp_path, ("operation", "algorithm", "spec", "mode", "definition", "origin", "label"))
-    strange = Simulated(phicoll.Results([spoiled(r, (*OURS, "spec")) for r in simulated.results.records]), True)
+    results = nasty_results(
+        tmp_path, ("operation", "algorithm", "spec", "mode", "definition", "origin", "label")
+    )
+    strange = Simulated(
+        phicoll.Results([spoiled(r, (*OURS, "spec")) for r in simulated.results.records]), True
+    )
     effective = simulated.path.data["effective"] + NASTY
     strange.__dict__["path"] = replace(simulated.path, data={**simulated.path.data, "effective": effective})
     doctor = Doctor([("CPU quota", NASTY)], [NASTY])
@@ -536,3 +542,104 @@ def test_no_name_is_markup_in_a_section(field, tmp_path, monkeypatch):
         check_harmless(page_of(evidence.results.plot("comparison"), NASTY))
     for text in (str(evidence.results), repr(evidence.results.compare()), evidence.results.caption()):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+
+
+def cut_off(simulated: Simulated, points: int) -> phicoll.Results:
+    """What a sweep returns that Ctrl-C has ended after so many points."""
+    kept = [r for r in simulated.results.records if r.get("point", -1) < points and r["kind"] != "end"]
+    return phicoll.Results([*kept, {**simulated.results.ends[0], "reason": "interrupted"}])
+
+
+@pytest.mark.parametrize("points", [0, 1, 2, 5, 11])
+def test_a_simulation_that_was_interrupted_shows_the_points_that_are_there(points, tmp_path, simulated):
+    cut_off(simulated, points).save(tmp_path / FILE)
+    made = reload(tmp_path)
+    evidence = gather(phicoll.Results([]), Doctor(), made)
+    section = simulated_section.body(evidence)
+    assert bool(section) == (points > 0)
+    assert "simulated-path" not in section
+    assert ("simulated-ranks" in figures(evidence)) == (points > 0)
+    if points:
+        assert "points that are missing are left out" in section
+        assert ("is the fastest" in section) == (points > 1)  # two barriers are compared
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """A demo that does not measure: what a test gives is measured."""
+
+    def give(results: phicoll.Results | None):
+        def measure_parts(parts, file, progress=None):
+            if results is None:
+                raise KeyboardInterrupt
+            results.save(file)
+            results.source = str(file)
+            return results
+
+        monkeypatch.setattr("phicoll.report.demo.measure_parts", measure_parts)
+
+    return give
+
+
+@pytest.mark.parametrize("when", ["sweep", "path"])
+def test_ctrl_c_in_the_demo_s_simulation_leaves_a_report_and_a_folder_that_opens(
+    when, tmp_path, measured, simulated, monkeypatch, capsys
+):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "demo"
+    monkeypatch.setattr("phicoll.report.evidence.Evidence.findings", [])
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    measured(phicoll.load(MadeUp(subjects=SUBJECTS).write(tmp_path / "r.jsonl")))
+    sweep = cut_off(simulated, 5) if when == "sweep" else simulated.results
+    monkeypatch.setattr("phicoll.report.simulated.sweep", lambda **_: sweep)
+    monkeypatch.setattr("phicoll.report.simulated.explain", interrupted)
+    assert main(["--out", str(folder), "--quick"]) == 130
+    assert "Ctrl-C once more ends at once" in capsys.readouterr().err
+    page = (folder / "report.html").read_text()
+    assert ("simulated-ranks" in page) == (when == "sweep")
+    assert "On a simulated Xeon Phi" in page or when == "path"
+    monkeypatch.undo()
+    monkeypatch.setattr("phicoll.report.evidence.Evidence.findings", [])
+    again = rebuild(folder / RESULTS, tmp_path / "again")
+    assert ("simulated-ranks" in again.read_text()) == (FILE in {path.name for path in folder.iterdir()})
+
+
+def test_a_demo_that_measured_nothing_simulates_nothing_and_leaves_nothing(
+    tmp_path, measured, monkeypatch, capsys
+):
+    monkeypatch.setattr("phicoll.report.simulated.simulate", lambda *_: pytest.fail("simulates"))
+    only_context = phicoll.Results([MadeUp().context()])
+    for results in (None, only_context):
+        measured(results)
+        with pytest.raises(KeyboardInterrupt):
+            main(["--out", str(tmp_path / "demo"), "--quick"])
+        assert "interrupted before anything was measured" in capsys.readouterr().err
+        assert list((tmp_path / "demo").iterdir()) == []
+
+
+def test_a_second_ctrl_c_ends_the_demo_at_once(tmp_path):
+    """While the report is made, which takes as long as it likes."""
+    text = (
+        "import signal, sys, time\n"
+        "import phicoll.report.build, phicoll.report.demo as demo\n"
+        "from made_up import MadeUp\n"
+        "import phicoll\n"
+        "results = phicoll.Results(MadeUp(end='interrupted').records())\n"
+        "demo.measure_parts = lambda parts, file, progress=None: results\n"
+        "phicoll.report.build.build = lambda _: print('building', flush=True) or time.sleep(100)\n"
+        f"sys.exit(demo.main(['--out', {str(tmp_path / 'demo')!r}, '--quick']))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    with subprocess.Popen(
+        [sys.executable, "-c", text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as running:
+        assert running.stdout.readline() == "building\n"
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+        assert "Traceback" not in running.stderr.read()

@@ -558,7 +558,9 @@ def test_lines_that_are_there_twice_count_once_wherever_records_are_read(path, t
     ):
         path.write_text("".join([*first, *second]))
         repeated = len({*first} & {*second}) - (lines[-1] in first and lines[-1] in second)
-        with pytest.warns(phicoll.PhicollWarning, match=rf"r\.jsonl: {repeated} repeated line\(s\) counted once"):
+        with pytest.warns(
+            phicoll.PhicollWarning, match=rf"r\.jsonl: {repeated} repeated line\(s\) counted once"
+        ):
             found = phicoll.load(path)
         assert sorted(map(str, found.records)) == sorted(map(str, once.records))
         for (out, told), before in zip(both_compare(path), expected, strict=True):
@@ -638,7 +640,7 @@ def test_a_small_file_does_not_take_much_memory(path, what, tmp_path):
     text = path.read_text()
     many = {
         "zeros": '"x":[' + "0," * 12_000_000 + "0]",
-        "values": '"x":[' + "[]," * 1_400_000 + "[]]," + '"y":[' + "0," * 2_900_000 + "0]",
+        "values": '"x":[' + "[]," * 1_400_000 + "[]]," + '"y":[' + "0," * 2_900_000 + "0]," + '"z":"' + os.urandom(60_000).hex() + '"',
         "list": '"ns":[' + "0," * (1 << 20) + "0]",
     }[what]
     line = '{"schema":1,"kind":"sample","run":"x","point":0,"launch":0,"round":99,' + many + "}\n"
@@ -685,5 +687,7 @@ def test_a_parquet_file_is_refused_by_its_columns_before_its_data(path, tmp_path
         with pytest.raises(phicoll.ResultsFileError, match=words):
             phicoll.load(tmp_path / f"{name}.parquet")
     monkeypatch.setattr(pa, "__version__", "14.0.0")
-    with pytest.raises(phicoll.ResourceError, match=r"good\.parquet is not read.*pip install 'pyarrow>=14\.0\.1'"):
+    with pytest.raises(
+        phicoll.ResourceError, match=r"good\.parquet is not read.*pip install 'pyarrow>=14\.0\.1'"
+    ):
         phicoll.load(good)

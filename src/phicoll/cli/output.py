@@ -34,4 +34,4 @@ def put_found(found: Found, as_json: bool) -> None:
 
 def put_json(data: Any) -> None:
     shown = json.dumps(data, indent=2, ensure_ascii=False)
-    put(streams.CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))
+    put("".join(f"\\u{ord(one):04x}" if streams.is_control(one) else one for one in shown))

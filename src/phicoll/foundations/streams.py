@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 
-__all__ = ["flush_output", "printable", "put", "say", "tell"]
+__all__ = ["flush_output", "is_control", "printable", "put", "say", "tell"]
 
-#: What a terminal obeys instead of showing it, all but ends of lines and tabs; halves of surrogate pairs, which are
-#: bytes that are not UTF-8.
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+def is_control(character: str) -> bool:
+    """Whether a terminal obeys it instead of showing it: all control characters but ends of lines and tabs.
+
+    So are halves of surrogate pairs, which are bytes that are not UTF-8.
+    """
+    return (
+        (character < " " and character not in "\n\t")
+        or "\x7f" <= character <= "\x9f"
+        or "\ud800" <= character <= "\udfff"
+    )
 
 
 def printable(text: object, *, one_line: bool = False) -> str:
@@ -18,7 +24,10 @@ def printable(text: object, *, one_line: bool = False) -> str:
 
     ``one_line``: also of ends of lines and tabs, as in a table's cell.
     """
-    shown = CONTROL.sub("?", str(text))
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    shown = "".join("?" if is_control(one) else one for one in shown)
     return shown.replace("\n", "?").replace("\t", "?") if one_line else shown
 
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -130,7 +131,12 @@ RecordLines read_records(const std::string& path, const std::string& argument) {
     if (line.find_first_not_of(std::string(" \t\r\0", 4)) == std::string::npos) continue;
     JsonValue value;
     JsonFault not_json;
-    if (!JsonValue::parse(line, &value, &not_json)) {
+    // Before they take memory. Each value but the first follows one of these signs.
+    if (line.size() > json_most_values &&
+        std::count_if(line.begin(), line.end(), [](char c) { return c == ',' || c == '[' || c == '{'; }) >
+            static_cast<std::ptrdiff_t>(json_most_values))
+      not_json.what = "more than " + std::to_string(json_most_values) + " values";
+    if (!not_json.what.empty() || !JsonValue::parse(line, &value, &not_json)) {
       if (lines.records.empty() && line[0] != '{')
         throw not_ours(argument, path, "its first line is not JSON");
       lines.damage(number, not_json.what);
