@@ -960,8 +960,6 @@ def test_a_full_disk_and_one_that_cannot_be_written_are_named(
     assert "or set XDG_CACHE_HOME to another folder" in done.stderr
 
 
-
-
 def test_a_program_linked_with_the_standard_abi_wants_its_own_compiler(
     phicoll_command: Command, launcher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -640,7 +640,15 @@ def test_a_small_file_does_not_take_much_memory(path, what, tmp_path):
     text = path.read_text()
     many = {
         "zeros": '"x":[' + "0," * 12_000_000 + "0]",
-        "values": '"x":[' + "[]," * 1_400_000 + "[]]," + '"y":[' + "0," * 2_900_000 + "0]," + '"z":"' + os.urandom(60_000).hex() + '"',
+        "values": '"x":['
+        + "[]," * 1_400_000
+        + "[]],"
+        + '"y":['
+        + "0," * 2_900_000
+        + "0],"
+        + '"z":"'
+        + os.urandom(60_000).hex()
+        + '"',
         "list": '"ns":[' + "0," * (1 << 20) + "0]",
     }[what]
     line = '{"schema":1,"kind":"sample","run":"x","point":0,"launch":0,"round":99,' + many + "}\n"

@@ -1,4 +1,4 @@
-"""Whether a file can be another user's: what runs in this user's programs must not be. ``own_file.cpp`` does the same."""
+"""Whether a file can be another user's, which must not run in this user's programs. ``own_file.cpp`` does the same."""
 
 from __future__ import annotations
 

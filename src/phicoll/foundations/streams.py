@@ -7,6 +7,7 @@ import sys
 
 __all__ = ["flush_output", "is_control", "printable", "put", "say", "tell"]
 
+
 def is_control(character: str) -> bool:
     """Whether a terminal obeys it instead of showing it: all control characters but ends of lines and tabs.
 

@@ -132,9 +132,9 @@ RecordLines read_records(const std::string& path, const std::string& argument) {
     JsonValue value;
     JsonFault not_json;
     // Before they take memory. Each value but the first follows one of these signs.
-    if (line.size() > json_most_values &&
-        std::count_if(line.begin(), line.end(), [](char c) { return c == ',' || c == '[' || c == '{'; }) >
-            static_cast<std::ptrdiff_t>(json_most_values))
+    if (line.size() > json_most_values && std::count_if(line.begin(), line.end(), [](char c) {
+                                            return c == ',' || c == '[' || c == '{';
+                                          }) > static_cast<std::ptrdiff_t>(json_most_values))
       not_json.what = "more than " + std::to_string(json_most_values) + " values";
     if (!not_json.what.empty() || !JsonValue::parse(line, &value, &not_json)) {
       if (lines.records.empty() && line[0] != '{')
