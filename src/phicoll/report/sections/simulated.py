@@ -120,7 +120,9 @@ def reason(best: str, second: str, ranks: int, counts: Sequence[Mapping[str, Any
             )
         elif short < long:
             found.append(
-                fill("its longest chain of messages is {:,} where that of {} is {:,}", short, code(other), long)
+                fill(
+                    "its longest chain of messages is {:,} where that of {} is {:,}", short, code(other), long
+                )
             )
     if not found:
         return Html()
