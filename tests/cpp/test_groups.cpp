@@ -358,8 +358,6 @@ TEST(Attach, SeparateProgramsFindEachOtherByName) {
   alone->communicator().barrier();
 }
 
-/// Attaches two programs that may use these CPUs alone, and asks both for something of their communicators.
-template <class Asked>
 // There all users that it does not map have one number.
 TEST(Attach, IsRefusedInAUserNamespaceThatDoesNotMapTheUser) {
   const int status = status_of(attaching([&] {
@@ -375,6 +373,8 @@ TEST(Attach, IsRefusedInAUserNamespaceThatDoesNotMapTheUser) {
   EXPECT_EQ(status, 5);
 }
 
+/// Attaches two programs that may use these CPUs alone, and asks both for something of their communicators.
+template <class Asked>
 void attach_two_on(const std::vector<int>& first, const std::vector<int>& second, Asked asked) {
   const std::string name = unique_name("cpus");
   std::vector<pid_t> pids;
