@@ -665,7 +665,8 @@ def test_a_small_file_does_not_take_much_memory(path, what, tmp_path):
             assert "MB when unpacked" in done.stderr
         else:
             assert done.returncode == 0, done.stderr
-            assert "1 damaged line(s) skipped" in done.stderr
+            assert "values" in done.stderr or "$.ns" in done.stderr or "'ns'" in done.stderr
+            assert "1 damaged line(s) skipped" in done.stderr or "1 cut-off line skipped" in done.stderr
 
 
 def test_a_parquet_file_is_refused_by_its_columns_before_its_data(path, tmp_path, monkeypatch):
