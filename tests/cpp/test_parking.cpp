@@ -38,6 +38,8 @@ struct ParkingProbe {
         seen);
   }
   static void look_around(const NativePort& port) { port.spread_out(); }
+  static bool meets(const NativePort& port, int from) { return port.meets(from); }
+  static bool met_before(const NativePort& port, int from) { return port.met_before(from); }
 };
 
 namespace {
@@ -331,6 +333,57 @@ TEST(NotedCpus, ARankThatWaitsOftenMovesToTheCpuWithFewerRanks) {
     EXPECT_GT(moved, 2000);
     EXPECT_EQ(os::allowed_cpus(), allowed);
   }).join();
+}
+
+TEST(NotedCpus, ARankLooksInPlaceAgainOnceTheOtherIsElsewhere) {
+  const std::vector<int> allowed = os::allowed_cpus();
+  static Control control;
+  control.configure(3, false, 0, 0);
+  std::thread([&] {
+    os::pin_this_thread(allowed[0]);
+    NativePort port(control, 0, WaitPolicy{});
+    const unsigned looks = port.looks_in_place();
+    EXPECT_GT(looks, 0u);
+    EXPECT_FALSE(ParkingProbe::met_before(port, 1)) << "none was met yet";
+    control.note_cpu(1, allowed[0]);
+    EXPECT_FALSE(ParkingProbe::met_before(port, 1)) << "no wait has found that yet";
+    EXPECT_TRUE(ParkingProbe::meets(port, 1));
+    EXPECT_EQ(port.looks_in_place(), 0u);
+    EXPECT_TRUE(ParkingProbe::met_before(port, 1));
+    EXPECT_TRUE(ParkingProbe::met_before(port, any_rank));
+    EXPECT_FALSE(ParkingProbe::met_before(port, 2)) << "that one is not here";
+    EXPECT_EQ(port.looks_in_place(), 0u) << "but another is";
+    control.note_cpu(1, allowed[0] + 1);
+    EXPECT_FALSE(ParkingProbe::met_before(port, 1));
+    EXPECT_EQ(port.looks_in_place(), looks);
+
+    control.note_cpu(1, allowed[0]);
+    EXPECT_TRUE(ParkingProbe::meets(port, 1));
+    int waits = 0;
+    while (ParkingProbe::met_before(port, 1)) ++waits;
+    EXPECT_EQ(waits, 62) << "a note may be old";
+    EXPECT_EQ(port.looks_in_place(), looks);
+
+    NativePort spins(control, 0, parse_wait_policy("spin"));
+    EXPECT_TRUE(ParkingProbe::meets(spins, 1));
+    EXPECT_EQ(spins.looks_in_place(), looks) << "as it was told to";
+  }).join();
+}
+
+TEST(LongWaits, TakeFewTurnsWhereTheyCannotSleep) {
+  static Control control;
+  control.configure(2, false, 2, 0);
+  const NativePort port(control, 0, WaitPolicy{});
+  NativePort::Patience patience;
+  for (int turn = 0; turn < 10000; ++turn)
+    port.take_turn(patience);  // the looks, and the first reading of the clock
+  const std::int64_t began = os::now_ns();
+  int late_turns = 0;  // each after a nap of at least 50 us, and of a 64th of the wait
+  for (std::int64_t waited = 0; waited < 200 * 1000 * 1000; waited = os::now_ns() - began) {
+    port.take_turn(patience);
+    late_turns += waited > 20 * 1000 * 1000 ? 1 : 0;
+  }
+  EXPECT_LT(late_turns, 640) << "naps of 300 us and more";
 }
 
 TEST(NotedCpus, RanksMeetWhereAnotherWasLastNoted) {

@@ -45,10 +45,11 @@ constexpr unsigned yields_a_check = 16;
 // A rank that roams sees whether it had better move at every 16th wait. It moves when it had better four times in a row; if it
 // moved in the last second, 8, 16, 32, then 64 times, as the system may have put it there because of other programs.
 constexpr unsigned waits_a_look_around = 16, times_before_a_move = 4, most_doublings = 4;
+// A rank that yields to one on its CPU looks in place again, for some microseconds, at every 64th wait.
+constexpr unsigned waits_a_look_in_place = 64;
 constexpr std::int64_t settled_ns = 1000 * 1000 * 1000;
-// A wait for any of several words cannot sleep on one. After the first time it naps for the second, every 16th turn.
+// A wait for any of several words cannot sleep on one. After this time it naps at every turn (os::nap_of_wait).
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
-constexpr long nap_ns = 50 * 1000;
 // A rank that has waited this long takes in what others have sent to it.
 constexpr std::int64_t taking_in_ns = 5 * 1000 * 1000;
 // The longest sleep: the fallback where membarrier is missing, and the latest moment at which a sleeper sees
@@ -169,11 +170,12 @@ void NativePort::take_turn(Patience& patience) const {
   } else if (turn == 1) {
     tell_of_a_wait();
   }
-  if (turn % yields_a_check == 0) {
+  if (patience.naps_ || turn % yields_a_check == 0) {
     check_alive(patience, true);
-    if (os::now_ns() - patience.started_ns_ > yielding_turns_ns) {
-      os::nap(nap_ns);
-      return;
+    const std::int64_t waited = os::now_ns() - patience.started_ns_;
+    if (waited > yielding_turns_ns) {
+      patience.naps_ = true;
+      return os::nap(os::nap_of_wait(waited));
     }
   }
   sched_yield();
@@ -247,9 +249,28 @@ void NativePort::spread_out() const {
 }
 
 // The kernel puts ranks that are not pinned on one CPU where another program keeps the other busy, and leaves them there for
-// long, as each wakes the other. Polite looks would then last as long as some hundred yields.
+// long, as each wakes the other. Looks would then last as long as some ten yields, polite ones as some hundred: a barrier of two
+// processes took 5 us there, and 0.7 in an MPI that yields at once. So later waits do not look in place.
 bool NativePort::meets(int from) const {
-  return control_->cpu(rank_) < 0 && control_->meets(rank_, from, os::current_cpu());
+  const bool here = control_->cpu(rank_) < 0 && control_->meets(rank_, from, os::current_cpu());
+  if (here && looks_in_place_ != 0 && wait_.kind == WaitPolicy::Kind::adaptive) {
+    waits_met_ = 1;
+    looks_in_place_ = 0;
+  }
+  return here;
+}
+
+/// Whether the rank `from` is still on this CPU after an earlier wait has met one here. A note may be old: its rank moved, and has
+/// not waited for long since. So every 64th wait looks again, and finds an answer only where that rank has another CPU.
+bool NativePort::met_before(int from) const {
+  if (waits_met_ == 0) return false;
+  const bool again = ++waits_met_ % waits_a_look_in_place == 0;
+  if (!again && meets(from)) return true;
+  if (again || from == any_rank || !meets(any_rank)) {
+    waits_met_ = 0;
+    looks_in_place_ = in_place(wait_, false);
+  }
+  return false;
 }
 
 bool NativePort::look_before_yields(const Awaited& a, std::uint64_t& seen) const {
@@ -383,7 +404,8 @@ std::uint64_t NativePort::wait_going_on(const Awaited& a) const {
   if (sharing_ && look_before_yields(a, seen)) return seen;
   Patience patience;
   // Turns take some ten times as long as looks: those before the first yield would last 50 us a wait.
-  patience.meets_ = !sharing_ && !roaming_ && meets(a.manner.from);
+  patience.meets_ =
+      !sharing_ && !roaming_ && (waits_met_ != 0 ? met_before(a.manner.from) : meets(a.manner.from));
   while (!look(a, seen)) take_turn(patience);
   return seen;
 }
@@ -411,7 +433,7 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
   Rest rest(*control_);
   if (wait_.kind == WaitPolicy::Kind::adaptive) {
     // Where ranks share a CPU, most waits end within a few yields: here, without a clock and with the fewest calls.
-    if (awaited_needs_this_cpu(a)) {
+    if (awaited_needs_this_cpu(a) || met_before(a.manner.from)) {
       tell_of_a_wait();
       for (unsigned turn = 0; turn < yields_a_check; ++turn) {
         sched_yield();

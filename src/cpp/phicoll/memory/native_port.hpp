@@ -132,6 +132,7 @@ class NativePort {
   /// Sets what a wait that is not over at once is handed to; null for nothing.
   void set_elsewhere(Elsewhere* elsewhere) {
     elsewhere_ = elsewhere;
+    waits_met_ = 0;
     looks_in_place_ = elsewhere != nullptr ? 0 : in_place(wait_, sharing_ || roaming_);
   }
 
@@ -293,6 +294,7 @@ class NativePort {
     WaitMark* mark_ = nullptr;
     bool alone_ = false;  // all others had left at the last check
     bool meets_ = false;  // another rank was on this CPU after the first looks
+    bool naps_ = false;
   };
   /// A turn, after a look in vain, of a wait for any of several words; `patience` is the wait's. Ends with the group.
   void take_turn(Patience& patience) const;
@@ -488,6 +490,7 @@ class NativePort {
   void spread_out() const;
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool meets(int from) const;
+  bool met_before(int from) const;
   bool look_before_yields(const Awaited& awaited, std::uint64_t& seen) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen, Rest& rest) const;
   std::uint64_t wait_going_on(const Awaited& awaited) const;
@@ -505,7 +508,8 @@ class NativePort {
   WaitPolicy wait_;
   bool sharing_;  // another rank is pinned to the same CPU
   bool roaming_;  // not pinned, in a group with more ranks than CPUs: ranks change CPUs all the time
-  unsigned looks_in_place_;
+  mutable unsigned looks_in_place_;  // none while another rank is met on this CPU
+  mutable unsigned waits_met_ = 0;   // those since then; 0: none is met
   mutable unsigned roaming_waits_ = 0;
   mutable unsigned crowds_ = 0;  // how often in a row this rank had better moved to another CPU
   mutable unsigned moves_ = 0;   // to others, each within a second of the one before

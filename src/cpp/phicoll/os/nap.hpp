@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdint>
+
 #include "phicoll/os/kept_errno.hpp"
 
 namespace phicoll {
@@ -15,6 +17,14 @@ inline void nap(long ns) {
   const timespec time = {0, ns};
   const KeptErrno kept;
   syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+/// How long to nap in a wait that has lasted so long and cannot sleep: it ends late by a 64th at most, and a second of it takes less
+/// than 1 percent of a CPU, as a nap and the looks around it take some 5 us.
+inline long nap_of_wait(std::int64_t waited_ns) {
+  constexpr std::int64_t shortest_ns = 50 * 1000, longest_ns = 2 * 1000 * 1000;
+  const std::int64_t part = waited_ns / 64;
+  return static_cast<long>(part < shortest_ns ? shortest_ns : part > longest_ns ? longest_ns : part);
 }
 
 }  // namespace os

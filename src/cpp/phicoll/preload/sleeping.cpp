@@ -21,9 +21,12 @@ constexpr unsigned looks = 100;
 constexpr unsigned yields = 4;
 // A thread that moves leaves its caches, so it moves after 8 such waits, and if it is still there after 16, 32 and so on.
 constexpr unsigned waits_before_a_move = 8;
-// After this time a Yielder naps: a nap ends late by its length and what the kernel adds, some percent of the wait.
+// Where yields lasted this long, something else computes on this CPU. Each would let it run for a time slice of some ms, so the
+// thread's next waits sleep at once: the kernel lets a thread that wakes go first.
+constexpr std::int64_t dear_ns = 500 * 1000;
+constexpr unsigned waits_without_yields = 64;
+// After this time a Yielder naps.
 constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
-constexpr long nap_ns = 50 * 1000;
 constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
 
 }  // namespace
@@ -50,10 +53,7 @@ bool Bedroom::shares_cpu(int rank, unsigned& waits) {
 void Sleeper::wait(Look look, const void* awaited) {
   wake_others();
   if (bedroom_.shares_cpu(rank_, sharing_waits_)) {
-    for (unsigned turn = 0; turn < yields; ++turn) {
-      if (look(awaited)) return;
-      sched_yield();
-    }
+    if (yield_and_look(look, awaited)) return;
   } else {
     for (unsigned turn = 0; turn < looks; ++turn) {
       if (look(awaited)) return;
@@ -62,6 +62,22 @@ void Sleeper::wait(Look look, const void* awaited) {
   }
   while (!sleep(look, awaited)) {
   }
+}
+
+bool Sleeper::yield_and_look(Look look, const void* awaited) {
+  if (look(awaited)) return true;
+  if (without_yields_ != 0) {
+    --without_yields_;
+    return false;
+  }
+  const std::int64_t began = phicoll::os::now_ns();
+  bool over = false;
+  for (unsigned turn = 0; turn < yields && !over; ++turn) {
+    sched_yield();
+    over = look(awaited);
+  }
+  if (phicoll::os::now_ns() - began > dear_ns) without_yields_ = waits_without_yields;
+  return over;
 }
 
 bool Sleeper::sleep(Look look, const void* awaited) {
@@ -98,16 +114,22 @@ bool Yielder::go_on() {
   if (turn == 0) {
     shares_ = bedroom_.shares_cpu(rank_, sharing_waits_);
     started_ns_ = 0;
+    naps_ = false;
   }
   if (!shares_ && turn < looks) {
     phicoll::arch::pause();
     return true;
   }
+  if (turn % 16 == 15 || naps_) {
+    const std::int64_t now = phicoll::os::now_ns();
+    if (started_ns_ == 0) started_ns_ = now;
+    naps_ = now - started_ns_ > yielding_ns;
+    if (naps_) {
+      phicoll::os::nap(phicoll::os::nap_of_wait(now - started_ns_));
+      return true;
+    }
+  }
   sched_yield();
-  if (turn % 16 != 15) return true;
-  const std::int64_t now = phicoll::os::now_ns();
-  if (started_ns_ == 0) started_ns_ = now;
-  if (now - started_ns_ > yielding_ns) phicoll::os::nap(nap_ns);
   return true;
 }
 

@@ -63,10 +63,12 @@ class Sleeper final : public phicoll::Elsewhere {
 
  private:
   bool sleep(Look look, const void* awaited);
+  bool yield_and_look(Look look, const void* awaited);
 
   Bedroom& bedroom_;
   int rank_;
   unsigned sharing_waits_ = 0;
+  unsigned without_yields_ = 0;  // how many waits sleep without them
 };
 
 /// The same without sleeping, for teams that have a CPU for each thread: what comes after the port's looks in place.
@@ -82,6 +84,7 @@ class Yielder final : public phicoll::Background {
   Bedroom& bedroom_;
   int rank_;
   bool shares_ = false;
+  bool naps_ = false;
   unsigned sharing_waits_ = 0;
   unsigned turns_ = 0;
   std::int64_t started_ns_ = 0;
