@@ -233,7 +233,12 @@ AlgorithmSpec TuningRow::spec(const Shape& shape) const {
 
 ParameterValues TuningRow::values(const Shape& shape) const {
   ParameterValues values = parts_of(given);
-  for (auto& value : values) value.second = value_of(value.second, nullptr, shape);
+  for (auto& value : values) {
+    if (!is_expression(value.second)) continue;
+    value.second = value_of(value.second, nullptr, shape);
+    // Beyond what algorithms take there is no such size.
+    if (std::stoll(value.second) > parameter_of(operation, "", value.first)->most) value.second = "0";
+  }
   return values;
 }
 

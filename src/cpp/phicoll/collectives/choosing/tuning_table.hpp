@@ -51,7 +51,7 @@ struct TuningRow {
   /// The spec for these ranks, `{...}` replaced by values within the parameters' ranges.
   std::string expanded(const Shape& shape) const;
   AlgorithmSpec spec(const Shape& shape) const;
-  /// The values that an in-place row gives parameters.
+  /// The values that an in-place row gives parameters; 0, which is never, for a computed size beyond the parameter's range.
   ParameterValues values(const Shape& shape) const;
   std::string text() const;
 };
