@@ -106,8 +106,8 @@ table[
         "definition",
         "median_ns",
         "median_lines",
-        "ratio_to_best_median",
-        "ratio_to_best_resolved",
+        "ratio_to_opponent_median",
+        "ratio_to_opponent_resolved",
     ]
 ].round(2)
 

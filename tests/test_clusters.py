@@ -315,19 +315,18 @@ def made_up_slurm(tmp_path, monkeypatch):
         assert not Path(f"/proc/{number}").exists()
 
 
-def pages_of(dask_worker):
-    """What a worker answers to somebody who asks for its pages."""
-    found = []
-    for page in ("health", "metrics", "info/main/workers.html"):
-        try:
-            with urlopen(f"http://127.0.0.1:{dask_worker.http_server.port}/{page}", timeout=5) as answer:
-                found.append(answer.status)
-        except HTTPError as error:
-            found.append(error.code)
-    return found
-
-
 def test_only_who_has_a_job_s_certificate_can_use_its_scheduler(made_up_slurm, tmp_path):
+    def pages_of(dask_worker):
+        """What a worker answers to somebody who asks for its pages."""
+        found = []
+        for page in ("health", "metrics", "info/main/workers.html"):
+            try:
+                with urlopen(f"http://127.0.0.1:{dask_worker.http_server.port}/{page}", timeout=5) as answer:
+                    found.append(answer.status)
+            except HTTPError as error:
+                found.append(error.code)
+        return found
+
     with opened("slurm") as there:
         address = there.client.scheduler.address
         assert address.startswith("tls://")

@@ -299,7 +299,7 @@ def test_the_tutorial_runs_and_prints_what_it_says(tmp_path: Path) -> None:
 TROUBLES = (
     "phicoll.run(work, memory_limit=10**14)",
     "phicoll.run(lambda comm: comm.empty(1000**3), ranks=2)",
-    "phicoll.run(lambda comm: comm.Split(0, 0), ranks=2, heap_limit=1 << 17)",
+    "phicoll.run(lambda comm: comm.Split(0, 0), ranks=2, heap_limit=1 << 15)",
     "phicoll.run(lambda comm: comm.rank == 2 and os.kill(os.getpid(), 9) or comm.Barrier())",
     "phicoll.run(lambda comm: comm.rank == 2 or comm.Barrier())",
     "phicoll.run(lambda comm: comm.Barrier() if comm.rank == 2 else comm.allreduce(1))",

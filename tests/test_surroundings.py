@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
@@ -177,12 +176,14 @@ def test_a_program_finds_the_locale_that_was_set(starter, given):
 
 
 def test_the_locale_stays_as_it_is_where_nothing_shows_what_was_set(monkeypatch):
-    def absent(self):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
+    def absent(name, *_):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(name))
 
-    monkeypatch.setattr(Path, "read_bytes", absent)
     monkeypatch.setenv("LC_CTYPE", "C.UTF-8")
-    assert environment_before_python() == dict(os.environ)
+    with monkeypatch.context() as hidden:
+        hidden.setattr("builtins.open", absent)
+        found = environment_before_python()
+    assert found == dict(os.environ)
 
 
 @pytest.mark.parametrize("starter", PROGRAM_STARTERS)

@@ -64,7 +64,8 @@ std::string WaitMark::in_words() const {
     case WaitNote::Kind::requests:
       break;
   }
-  const std::size_t count = std::min<std::size_t>(kinds >> count_at & four_bits, WaitedRequests::told);
+  const std::size_t count =
+      std::min<std::size_t>(kinds >> count_at & four_bits, std::size_t{WaitedRequests::told});
   std::string words;
   for (std::size_t i = 0; i < count; ++i) words += (i == 0 ? "" : " or ") + request_in_words(i);
   return "waits for " + words + ((kinds >> more_at & 1) != 0 ? " or others" : "");
