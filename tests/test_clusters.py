@@ -316,16 +316,13 @@ def made_up_slurm(tmp_path, monkeypatch):
 
 
 def test_only_who_has_a_job_s_certificate_can_use_its_scheduler(made_up_slurm, tmp_path):
-    def pages_of(dask_worker):
-        """What a worker answers to somebody who asks for its pages."""
-        found = []
+    def answers(port):
         for page in ("health", "metrics", "info/main/workers.html"):
             try:
-                with urlopen(f"http://127.0.0.1:{dask_worker.http_server.port}/{page}", timeout=5) as answer:
-                    found.append(answer.status)
+                with urlopen(f"http://127.0.0.1:{port}/{page}", timeout=5) as answer:
+                    yield answer.status
             except HTTPError as error:
-                found.append(error.code)
-        return found
+                yield error.code
 
     with opened("slurm") as there:
         address = there.client.scheduler.address
@@ -358,8 +355,8 @@ def test_only_who_has_a_job_s_certificate_can_use_its_scheduler(made_up_slurm, t
         for service in there.client.cluster.scheduler.services.values():  # no page without a certificate
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", service.port), timeout=5)
-        [told] = there.client.run(pages_of)
-        assert told == [404, 404, 404]
+        [port] = there.client.run(lambda dask_worker: dask_worker.http_server.port).values()
+        assert list(answers(port)) == [404, 404, 404]
     assert not folder.exists()
 
 
