@@ -14,12 +14,22 @@ namespace phicoll {
 constexpr unsigned Control::slots;
 constexpr std::uint16_t Control::asleep;
 
+namespace {
+
+/// Each rank sets what the group's maker has set: only what differs is stored, as a watcher may be reading.
+template <class T>
+void set(T& place, T value) {
+  if (place != value) place = value;
+}
+
+}  // namespace
+
 void Control::configure(int ranks, bool shared, int cpus, std::int64_t timeout_ns) {
-  ranks_ = ranks;
-  shared_ = shared ? 1 : 0;
-  usable_cpus_ = cpus == 0 ? ranks : cpus;
-  crowded_ = ranks > usable_cpus_ ? 1 : 0;
-  timeout_ns_ = timeout_ns;
+  set(ranks_, decltype(ranks_)(ranks));
+  set(shared_, decltype(shared_)(shared ? 1 : 0));
+  set(usable_cpus_, decltype(usable_cpus_)(cpus == 0 ? ranks : cpus));
+  set(crowded_, decltype(crowded_)(ranks > usable_cpus_ ? 1 : 0));
+  set(timeout_ns_, decltype(timeout_ns_)(timeout_ns));
   for (int r = 0; r < ranks; ++r) {
     members_[r].cpu = -1;
     members_[r].shares = 0;
