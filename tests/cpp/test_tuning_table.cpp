@@ -179,6 +179,9 @@ TEST(TuningTable, ReadsRulesAndWhatTheySay) {
   refused("allreduce any */own near-copy one-shot", {"'near-copy'"});
   refused("allreduce any */own 0 one-shot:cell={cel}", {"number 'cel' in 'cel'", "nearest: cell"});
   refused("allreduce any */own in-place dirct={direct}", {"'dirct={direct}'", "direct={direct}:far=copied"});
+  refused("allreduce any */own in-place direct=abc", {"direct 'abc'", "1073741824"});
+  refused("allreduce any */own in-place direct=1073741825", {"direct '1073741825'"});
+  refused("allreduce any */own in-place far=copid", {"far 'copid'", "copied"});
   refused("allreduce any 2/2 in-place direct={direct}", {"'2/2' in place", "a rule such as 2/own"});
   refused("allreduce any */own 0 one-shot\nallreduce any */own 0 sliced", {"t.tuning:3: a second row"});
   const TuningTable table =

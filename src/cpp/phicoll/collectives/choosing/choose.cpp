@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "phicoll/collectives/choosing/tuning_table.hpp"
-#include "phicoll/collectives/transport/direct.hpp"
 #include "phicoll/errors.hpp"
 
 namespace phicoll {
@@ -19,13 +18,7 @@ ParameterValues in_place(const Shape& shape, Operation operation) {
   const Tuning* const tuning = shape.tuning().get();
   const TuningRow* row = tuning == nullptr ? nullptr : tuning->table.in_place(shape, operation, tuning->mode);
   if (row == nullptr) row = default_rules().in_place(shape, operation, TuningMode::any);
-  ParameterValues values = row == nullptr ? ParameterValues() : row->values(shape);
-  // Rules multiply the host's number, which may be larger than what algorithms take: as good as never.
-  for (auto& value : values)
-    if ((value.first == "direct" || value.first == "put") &&
-        std::stoull(value.second) > static_cast<unsigned long long>(most_direct))
-      value.second = "0";
-  return values;
+  return row == nullptr ? ParameterValues() : row->values(shape);
 }
 
 /// The size in a parameter; 0 if it has none.

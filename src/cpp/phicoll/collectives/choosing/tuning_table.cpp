@@ -123,13 +123,23 @@ std::string value_of(const std::string& value, const ParameterInfo* parameter, c
   return std::to_string(number);
 }
 
+/// A computed value must be an expression, any other one that an algorithm of the operation takes.
 void check_in_place(const TuningRow& row, const Line& line) {
   for (const auto& part : parts_of(row.given)) {
-    if (parameter_of(row.operation, "", part.first) == nullptr || part.second.empty())
+    const ParameterInfo* const parameter = parameter_of(row.operation, "", part.first);
+    if (parameter == nullptr || part.second.empty())
       line.refuse("'" + row.given + "'", "parameters of algorithms for " +
                                              std::string(to_string(row.operation)) +
                                              " such as direct={direct}:far=copied");
-    read_by(line, [&] { return value_of(part.second, nullptr, Shape::unknown(1)); });
+    if (is_expression(part.second)) {
+      read_by(line, [&] { return value_of(part.second, nullptr, Shape::unknown(1)); });
+    } else if (parameter->choices.empty()) {
+      const long long value = whole_number(part.second, parameter->most);
+      if (value < parameter->least) line.refuse(part.first + " '" + part.second + "'", parameter->range());
+    } else if (std::find(parameter->choices.begin(), parameter->choices.end(), part.second) ==
+               parameter->choices.end()) {
+      line.refuse(part.first + " '" + part.second + "'", nearest_or_all(part.second, parameter->choices));
+    }
   }
 }
 

@@ -41,7 +41,7 @@ struct TuningRow {
   TuningMode mode = TuningMode::any;
   RowGroup group;
   Expression from;        ///< bytes of the count argument; 0 for a barrier
-  bool in_place = false;  ///< the row has parameters of the algorithm that another row chooses, and no size
+  bool in_place = false;  ///< a row without a size: parameters of whatever algorithm another row chooses
   std::string given;      ///< the spec as it is written
   std::string why;        ///< the row's comment
   int line = 0;
@@ -103,8 +103,8 @@ class TuningTable {
   Found find(const Shape& shape, const CallFacts& facts, TuningMode mode, int cpus) const;
   /// The first in-place row for such a group, or null.
   const TuningRow* in_place(const Shape& shape, Operation operation, TuningMode mode) const;
-  /// The row from which `number` on an algorithm begins, and the row before it in the same rules. Of an operation, both null if
-  /// there is none.
+  /// An operation's first row that begins at a host's number, and before it the row that precedes it in the same rules; both
+  /// null if there is none.
   std::pair<const TuningRow*, const TuningRow*> border(Operation operation,
                                                        const HostNumberField& number) const;
 
