@@ -1,0 +1,135 @@
+// The instructions of a call of 8 bytes between two ranks, counted one by one: an inlining that is lost, or a check that is made
+// twice, shows here. test_hot_path.py reads the barrier's code.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/clock.hpp"
+
+namespace phicoll {
+namespace {
+
+#if defined(__x86_64__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__SANITIZE_ADDRESS__)
+constexpr bool countable = true;
+
+thread_local volatile long steps = 0;
+void count_step(int) {
+  steps = steps + 1;
+}
+
+/// While the trap flag is set, the processor stops this thread after each instruction. Below the stack's red zone.
+void set_trap() {
+  asm volatile("lea -128(%%rsp), %%rsp\n pushfq\n orl $0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
+                   : "memory", "cc");
+}
+void clear_trap() {
+  asm volatile("lea -128(%%rsp), %%rsp\n pushfq\n andl $~0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
+                   : "memory", "cc");
+}
+#else
+constexpr bool countable = false;
+thread_local long steps = 0;
+void count_step(int) {}
+void set_trap() {}
+void clear_trap() {}
+#endif
+
+template <class Call>
+long steps_of(const Call& call) {
+  const long before = steps;
+  set_trap();
+  call();
+  clear_trap();
+  return steps - before;
+}
+
+struct Counted {
+  const char* name;
+  int rank;           ///< whose instructions are counted
+  long instructions;  ///< by GCC 12 at -O2, in November 2026
+  std::function<void(Communicator&, std::int64_t* send, std::int64_t* receive)> call;
+};
+
+const Operator& sum() {
+  static const Operator op = find_operator(Type::int64, Op::sum);
+  return op;
+}
+
+/// Another compiler, or another version, may take a tenth more.
+long bound(const Counted& counted) {
+  return counted.instructions + counted.instructions / 10;
+}
+
+/// The fewest of some turns, in each of which the other rank has had time to do its part: nothing is waited for then. One turn does,
+/// unless the other rank was held up.
+long fewest(const Counted& counted) {
+  GroupOptions options;
+  options.wait.kind = WaitPolicy::Kind::yield;  // the other rank never sleeps, so it need not be woken
+  constexpr int first = 4, last = 30;
+  std::atomic<int> begun{0}, ended{0};
+  std::atomic<long> least{1 << 30};
+  ThreadGroup(2, options).run([&](Communicator& comm) {
+    comm.select(Operation::broadcast, "ring");
+    comm.select(Operation::allreduce, "one-shot:cell=524288:cells=1");
+    comm.select(Operation::allgather, "one-shot");
+    std::int64_t send = 1, receive[2] = {0, 0};
+    for (int turn = 1; turn <= last && (turn <= first || least > bound(counted)); ++turn) {
+      if (comm.rank() != counted.rank) {
+        begun = turn;
+        counted.call(comm, &send, receive);
+        while (ended < turn) std::this_thread::yield();
+        continue;
+      }
+      while (begun < turn) std::this_thread::yield();
+      for (const std::int64_t until = os::now_ns() + 20000; os::now_ns() < until;) std::this_thread::yield();
+      const auto call = [&] { counted.call(comm, &send, receive); };
+      if (turn < first)
+        call();
+      else
+        least = std::min(least.load(), steps_of(call));
+      ended = turn;
+    }
+  });
+  return least;
+}
+
+TEST(HotCalls, EightBytesBetweenTwoRanksTakeNoMoreInstructions) {
+  if (!countable) GTEST_SKIP() << "counts the instructions of optimised x86-64 code";
+  struct sigaction counting = {}, before;
+  counting.sa_handler = &count_step;
+  ASSERT_EQ(sigaction(SIGTRAP, &counting, &before), 0);
+  const Counted all[] = {
+      {"allreduce", 1, 281,
+       [](Communicator& c, std::int64_t* send, std::int64_t* receive) {
+         c.allreduce(send, receive, 1, sum());
+       }},
+      {"broadcast on the root", 0, 207,
+       [](Communicator& c, std::int64_t*, std::int64_t* receive) { c.broadcast(receive, 8, 0); }},
+      {"broadcast on another rank", 1, 215,
+       [](Communicator& c, std::int64_t*, std::int64_t* receive) { c.broadcast(receive, 8, 0); }},
+      {"allgather", 1, 271,
+       [](Communicator& c, std::int64_t* send, std::int64_t* receive) { c.allgather(send, receive, 8); }},
+      {"barrier", 1, 63, [](Communicator& c, std::int64_t*, std::int64_t*) { c.barrier(); }},
+  };
+  for (const Counted& counted : all) {
+    const long found = fewest(counted);
+    EXPECT_LE(found, bound(counted)) << counted.name;
+    EXPECT_GE(found, counted.instructions / 2) << counted.name << ": not the whole call";
+    RecordProperty(counted.name, static_cast<int>(found));
+  }
+  sigaction(SIGTRAP, &before, nullptr);
+}
+
+}  // namespace
+}  // namespace phicoll
