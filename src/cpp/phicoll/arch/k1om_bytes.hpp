@@ -1,18 +1,17 @@
 #pragma once
 
-// The card's own instructions (Xeon Phi Knights Corner), emitted as bytes: GCC for k1om has no intrinsics for
-// them and ordinary assemblers do not know them. Compiles on any x86-64 host, so that the tests decode and,
-// under an emulator, execute these very bytes; on a host each of them is an illegal instruction.
+// The instructions of Xeon Phi Knights Corner, emitted as bytes: GCC for k1om has no intrinsics for them and
+// ordinary assemblers do not know them. Compiles on any x86-64 host, so that tests can decode these bytes
+// and, under an emulator, execute them; a host itself refuses each.
 //
-// Memory operands are (rdi) with a 32-bit displacement of 0: the 8-bit displacement of a vector instruction
-// is scaled by the operand, and the 32-bit form cannot be got wrong. Lines and sources here are aligned to 64
-// bytes: the card refuses others. A load and the store of what it loaded are one assembly statement, so that
-// nothing comes between them in zmm0. Inlined even without optimisation: the tests read the functions' code.
+// Memory operands are (rdi) with a 32-bit displacement of 0, since the 8-bit form of a vector instruction is
+// scaled by the operand. Lines and sources are aligned to 64 bytes: the card refuses others. A load and its
+// store are one assembly statement, so that nothing touches zmm0 between them.
 
 #include <cstdint>
 
-// zmm0 overlays xmm0. The card's compilers keep doubles there, though they define no __SSE__. A host's compiler without
-// SSE (-mno-sse) never uses the register and has no such name to clobber.
+// zmm0 overlays xmm0. The card's compilers keep doubles there, though they define no __SSE__. A host's
+// compiler without SSE (-mno-sse) never uses the register and has no such name to clobber.
 #if defined(__SSE__) || defined(PHICOLL_K1OM_COMPILER)
 #define PHICOLL_K1OM_CLOBBERS "xmm0", "memory"
 #else
@@ -31,6 +30,7 @@
 
 namespace phicoll {
 namespace arch {
+// All are inlined even without optimisation: the tests read the functions' code.
 namespace k1om_bytes {
 
 /// `delay eax`: this hardware thread issues nothing for that many cycles, its siblings take the slots. A hint

@@ -1,6 +1,7 @@
 #pragma once
 
-// For instruction sets that have only the compiler's copy: no vectors, no hints. Included by their files only.
+// For instruction sets that have only the compiler's copy: no vectors, no hints. Included by their files
+// only.
 
 #include <cstddef>
 #include <cstdint>

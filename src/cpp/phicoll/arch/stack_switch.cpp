@@ -8,9 +8,10 @@ namespace arch {
 
 #if defined(PHICOLL_OWN_STACK_SWITCH)
 
-// phicoll_switch_stack(void** kept, void* next) pushes the callee-saved registers, stores the stack pointer in *kept
-// and restores the registers from `next`. phicoll_first_step is where a new stack begins: it calls the function with
-// the argument that begin() put into two of those registers. A return address of 0 ends a debugger's list of frames.
+// phicoll_switch_stack(void** kept, void* next) pushes the callee-saved registers, stores the stack pointer
+// in *kept and restores the registers from `next`. phicoll_first_step is where a new stack begins: it calls
+// the function with the argument that begin() put into two of those registers. A return address of 0 ends a
+// debugger's list of frames.
 extern "C" {
 void phicoll_switch_stack(void** kept, void* next) __attribute__((visibility("hidden")));
 void phicoll_first_step() __attribute__((visibility("hidden")));
@@ -26,8 +27,8 @@ std::uintptr_t word_of(void (*function)()) {
 
 #if defined(__x86_64__)
 
-// The control words of SSE and x87 are left alone: no function that runs on a stack of its own changes them. `jmp` instead of
-// `ret`: the return stack of the branch predictor knows nothing of the other stack.
+// The control words of SSE and x87 are left alone: no function that runs on a stack of its own changes them.
+// `jmp` instead of `ret`: the return stack of the branch predictor knows nothing of the other stack.
 __asm__(
     ".text\n"
     ".p2align 4\n"
@@ -141,7 +142,8 @@ struct Kept {
 #endif
 
 void StackSwitch::begin(void* bottom, std::size_t bytes, Function function, void* argument) {
-  // Once the registers are popped, x86-64 finds the return address there, at 8 modulo 16; on aarch64 the stack is empty.
+  // Once the registers are popped, x86-64 finds the return address there, at 8 modulo 16; on aarch64 the
+  // stack is empty.
   const auto end = (reinterpret_cast<std::uintptr_t>(bottom) + bytes) / 16 * 16;
   top_ = new (reinterpret_cast<void*>(end - sizeof(Kept))) Kept(function, argument);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Switches from one stack to another within a thread: a dozen instructions on x86-64 (k1om included, which has all of them)
-// and aarch64, 2 to 5 ns; elsewhere ucontext, whose two system calls take some 500 ns.
+// Switches from one stack to another within a thread: a dozen instructions on x86-64 (k1om included, which
+// has all of them) and aarch64, 2 to 5 ns; elsewhere ucontext, whose two system calls take some 500 ns.
 
 #include <cstddef>
 
@@ -21,7 +21,8 @@ class StackSwitch {
  public:
   using Function = void (*)(void*);
 
-  /// The first go() to here calls function(argument), which never returns, on a stack of `bytes` from `bottom`.
+  /// The first go() to here calls function(argument), which never returns, on a stack of `bytes` from
+  /// `bottom`.
   void begin(void* bottom, std::size_t bytes, Function function, void* argument);
   /// Saves the caller's place in `here` and goes on at `there`. Returns when something goes back to `here`.
   static void go(StackSwitch& here, StackSwitch& there);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Ways to copy data to or from another CPU, behind one function. The fastest differs between hosts, and with the
-// distance of the two CPUs.
+// Ways to copy data to or from another CPU, behind one function. The fastest differs between hosts, and with
+// the distance of the two CPUs.
 
 #include <cstddef>
 #include <cstdint>

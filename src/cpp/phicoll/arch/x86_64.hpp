@@ -1,7 +1,8 @@
 #pragma once
 
 // x86-64 hosts. Included by arch.hpp only. Inline assembly instead of intrinsics, so that the file compiles
-// with -mno-sse -mno-mmx; every instruction here is in the x86-64 baseline, but for the vectors, which has_vectors() guards.
+// with -mno-sse -mno-mmx; every instruction here is in the x86-64 baseline, but for the vectors, which
+// has_vectors() guards.
 //
 // Stores of x86 become visible in program order, so a release is an ordinary store. MOVNTI is the exception:
 // it is ordered neither with ordinary stores nor with other MOVNTIs, and only SFENCE puts it in its place.
@@ -29,9 +30,10 @@ inline void pause() {
   __asm__ __volatile__("pause" : : : "memory");
 }
 
-/// Between two looks at a flag that is about to come: LFENCE keeps one load in flight instead of as many as fit, so
-/// that the exit from the loop costs no memory-order machine clear. Two ranks whose flags share one line then take 1.02
-/// times as long as a hand-written loop; without LFENCE 1.1 to 1.4, with PAUSE, twice as long, 1.2.
+/// Between two looks at a flag that is about to come: LFENCE keeps one load in flight instead of as many as
+/// fit, so that the exit from the loop costs no memory-order machine clear. Two ranks whose flags share one
+/// line then take 1.02 times as long as a hand-written loop; without LFENCE 1.1 to 1.4, with PAUSE, twice as
+/// long, 1.2.
 inline void look_gap() {
   __asm__ __volatile__("lfence" : : : "memory");
 }
@@ -89,7 +91,7 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
 #if defined(PHICOLL_THREAD_SANITIZER)
   store_words_unordered(line, source);
 #elif defined(__SSE2__)
-  // Sixteen bytes at a time: a copy of 4 to 256 KB took 0.5 to 0.7 of the time of one by eight (an EPYC).
+  // Sixteen bytes at a time: faster than eight by eight (docs/bench/behind-the-code.md).
   typedef long long Part __attribute__((vector_size(16), may_alias));
   auto* const to = static_cast<Part*>(line);
   for (int i = 0; i < 4; ++i) {
@@ -105,8 +107,8 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
 #endif
 }
 
-/// Copies bytes by the CPU's string move, which may write lines without reading them first. Once done, its stores are
-/// ordered like any others. The ranges do not overlap.
+/// Copies bytes by the CPU's string move, which may write lines without reading them first. Once done, its
+/// stores are ordered like any others. The ranges do not overlap.
 inline void copy_string(void* to, const void* from, std::size_t bytes) {
 #if defined(PHICOLL_THREAD_SANITIZER)
   __builtin_memcpy(to, from, bytes);
@@ -117,9 +119,10 @@ inline void copy_string(void* to, const void* from, std::size_t bytes) {
 
 /// From this many bytes on, the C library may copy by the string move too.
 constexpr std::size_t string_copy_bytes = 2048;
-/// Whether the string move is slow from here to there: if the destination lies a little after the source within their pages
-/// of 4 KB, some CPUs treat each load as one that must wait for the last store. On an EPYC of family 25 it copies 1.4 to
-/// 3 GB/s where that is 1 to 31 bytes, 8 to 30 GB/s for 33 to 63, and 40 elsewhere.
+/// Whether the string move is slow from here to there: if the destination lies a little after the source
+/// within their pages of 4 KB, some CPUs treat each load as one that must wait for the last store. On an EPYC
+/// of family 25 it copies 1.4 to 3 GB/s where that is 1 to 31 bytes, 8 to 30 GB/s for 33 to 63, and 40
+/// elsewhere.
 inline bool slow_by_string(const void* to, const void* from) {
   const auto after = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
   return (after - 1) % 4096 < 63;
@@ -137,8 +140,8 @@ inline bool has_vectors(int bytes) {
 #endif
 }
 
-/// Copies `strides` times 256 bytes by vectors of 32 bytes, ordinary stores. The upper halves of the registers are zero
-/// again when it returns, so that older instructions stay fast.
+/// Copies `strides` times 256 bytes by vectors of 32 bytes, ordinary stores. The upper halves of the
+/// registers are zero again when it returns, so that older instructions stay fast.
 inline void copy_vectors_32(void* to, const void* from, std::size_t strides) {
   if (strides == 0) return;
   __asm__ __volatile__(
@@ -201,8 +204,8 @@ inline void copy_vectors_64(void* to, const void* from, std::size_t strides) {
   );
 }
 
-/// Hints: this CPU will write the line soon; another CPU will read it soon. The second is a no-op on most CPUs
-/// (has_demotion).
+/// Hints: this CPU will write the line soon; another CPU will read it soon. The second is a no-op on most
+/// CPUs (has_demotion).
 inline void prefetch_line_to_write(const void* line) {
   __asm__ __volatile__("prefetchw (%0)" : : "r"(line));
 }
@@ -219,12 +222,15 @@ inline bool has_demotion() {
 /// (memory/hand_over.hpp).
 constexpr std::size_t hand_over_bytes = 1024;
 
-/// A release that carries its data, without a read of the line. The first SFENCE makes the seven words and
-/// every earlier store, ordinary ones too, visible before the flag: the eight stores usually leave as one
-/// write of 64 bytes, but an interrupt among them splits that, and the order of the pieces is undefined. The
-/// second makes the flag visible now and before any later store. Fencing once, after all eight, would be
-/// twice as fast (270 against 580 ns a line on a Zen server, 50 with plain stores) and could show a reader
-/// the flag without the data.
+/// A release that carries its data, without a read of the line.
+///
+/// (1) The first SFENCE makes words 1 to 7 and every earlier store, ordinary ones too, visible before the
+///     flag. The eight stores usually leave as one write of 64 bytes, but an interrupt may split it into
+///     pieces without an order.
+/// (2) The second SFENCE makes the flag visible now and before any later store.
+///
+/// A single fence after all eight stores would be faster (docs/bench/behind-the-code.md) but could show a
+/// reader the flag without the data.
 inline void store_line_no_read(void* line, const void* source) {
 #if defined(PHICOLL_THREAD_SANITIZER)
   store_words_then_flag(line, source);
