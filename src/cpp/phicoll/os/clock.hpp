@@ -11,7 +11,8 @@ namespace os {
 /// CLOCK_MONOTONIC in nanoseconds: one time for all processes of the machine.
 std::int64_t now_ns();
 
-/// The CPU time of this thread in nanoseconds. What a virtual machine's host took away is not in it, if the kernel knows.
+/// The CPU time of this thread in nanoseconds. What a virtual machine's host took away is not in it, if the
+/// kernel knows.
 std::int64_t thread_cpu_ns();
 
 /// The cycle counter (arch::cycles(): TSC, CNTVCT) as a clock. All members are measured but `invariant`.
@@ -34,9 +35,9 @@ CycleClock calibrate_cycle_clock(std::int64_t window_ns);
 /// The clock of this process, calibrated over 20 ms at the first call. Thread-safe.
 const CycleClock& cycle_clock();
 
-/// Whether the cycle counter serves as one clock for all ranks (NativePort::ticks): on x86-64 where the vendor calls it
-/// invariant, on aarch64 and on the card always (paper 004, section 3.2: consistent between cores in a normal power
-/// state). Decided at the first call, the same in every process of a machine.
+/// Whether the cycle counter serves as one clock for all ranks (NativePort::ticks): on x86-64 where the
+/// vendor calls it invariant, on aarch64 and on the card always (paper 004, section 3.2: consistent between
+/// cores in a normal power state). Decided at the first call, the same in every process of a machine.
 bool cycle_counter_is_clock();
 
 /// Nanoseconds of one of NativePort's ticks: cycle_clock()'s, or 1 where they are nanoseconds.

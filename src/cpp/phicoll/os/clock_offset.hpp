@@ -8,8 +8,8 @@
 namespace phicoll {
 namespace os {
 
-/// The bounds of counter(other) - counter(first): [low_ns, high_ns], as wide as the fastest round trip of a line
-/// between the two CPUs that was seen.
+/// The bounds of counter(other) - counter(first): [low_ns, high_ns], as wide as the fastest round trip of a
+/// line between the two CPUs that was seen.
 struct ClockOffset {
   double low_ns = 0;
   double high_ns = 0;

@@ -13,11 +13,11 @@ namespace os {
 
 class CpuLock {
  public:
-  /// Locks all of `cpus`, by flock on files phicoll-cpu-<n>.lock in `directory` (by default PHICOLL_LOCK_FOLDER, or else /tmp: those
-  /// who measure on a machine have to agree). While another process holds
-  /// one, waits up to `wait_s` seconds (0: hardly, negative: without limit), then throws a ResourceError
-  /// that names the CPU and the holder's pid and command. All or nothing. A held lock is inherited by fork
-  /// and kept until the child has ended too, but not by exec.
+  /// Locks all of `cpus`, by flock on files phicoll-cpu-<n>.lock in `directory` (by default
+  /// PHICOLL_LOCK_FOLDER, or else /tmp: those who measure on a machine have to agree). While another process
+  /// holds one, waits up to `wait_s` seconds (0: hardly, negative: without limit), then throws a
+  /// ResourceError that names the CPU and the holder's pid and command. All or nothing. A held lock is
+  /// inherited by fork and kept until the child has ended too, but not by exec.
   static CpuLock acquire(const std::vector<int>& cpus, double wait_s, const std::string& directory = "");
 
   CpuLock() = default;

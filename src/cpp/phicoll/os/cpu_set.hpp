@@ -20,7 +20,8 @@ int host_cpu_count();
 /// negative without one.
 double cpu_quota();
 
-/// How many ranks can run at once on so many CPUs: at most the quota, as of the first call, rounded up; at least 1.
+/// How many ranks can run at once on so many CPUs: at most the quota, as of the first call, rounded up; at
+/// least 1.
 int cpus_at_once(int cpus);
 /// The same for this thread's affinity set.
 int allowed_cpu_count();
@@ -31,8 +32,9 @@ void pin_this_thread(int cpu);
 /// Gives the calling thread the set back, as from allowed_cpus(). ResourceError when the system refuses.
 void set_thread_cpus(const std::vector<int>& cpus);
 
-/// Moves the calling thread to one of these CPUs that it may use. Its set is the same afterwards, but the system takes it for one
-/// that the program has asked for. Returns false if it may use none of them, or the system refuses.
+/// Moves the calling thread to one of these CPUs that it may use. Its set is the same afterwards, but the
+/// system takes it for one that the program has asked for. Returns false if it may use none of them, or the
+/// system refuses.
 bool move_to_cpus(const std::vector<int>& cpus);
 
 /// The CPU that the calling thread is on; -1 when unknown.

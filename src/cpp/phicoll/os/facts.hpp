@@ -1,9 +1,9 @@
 #pragma once
 
-// Facts about the machine for a measurement's record, and what may spoil a measurement, for doctor. Every function asks
-// anew, never throws, and has a value for "unknown". `root` stands before /proc and /sys ("" for the running system;
-// tests give made-up trees). See also topology.hpp, cpu_set.hpp, cgroup.hpp (quota, throttling), clock.hpp,
-// membarrier_available(), memfd_available(), pidfd_available().
+// Facts about the machine for a measurement's record, and what may spoil a measurement, for doctor. Every
+// function asks anew, never throws, and has a value for "unknown". `root` stands before /proc and /sys (""
+// for the running system; tests give made-up trees). See also topology.hpp, cpu_set.hpp, cgroup.hpp (quota,
+// throttling), clock.hpp, membarrier_available(), memfd_available(), pidfd_available().
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,8 @@
 namespace phicoll {
 namespace os {
 
-/// The CPU's name, with single blanks; implementer and part numbers where /proc/cpuinfo has no name; else "unknown".
+/// The CPU's name, with single blanks; implementer and part numbers where /proc/cpuinfo has no name; else
+/// "unknown".
 std::string cpu_model(const std::string& root = "");
 
 /// What distinguishes CPUs of the same name: "family 26 model 2"; "" where the system does not say.

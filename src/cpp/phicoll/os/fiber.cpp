@@ -39,15 +39,15 @@ namespace os {
 
 namespace {
 
-// The Itanium ABI's record of a thread's exceptions begins with those that are caught. std::current_exception()
-// takes as long as the switch.
+// The Itanium ABI's record of a thread's exceptions begins with those that are caught.
+// std::current_exception() takes as long as the switch.
 extern "C" void* __cxa_get_globals();
 void* const* caught_exceptions() {
   return static_cast<void**>(__cxa_get_globals());
 }
 
-/// The stacks of usual size that a thread's last fibers have left, for its next ones: a simulation of 240 ranks has 240, and
-/// the system takes 10 us to map one, to touch it and to unmap it.
+/// The stacks of usual size that a thread's last fibers have left, for its next ones: a simulation of 240
+/// ranks has 240, and the system takes 10 us to map one, to touch it and to unmap it.
 class KeptStacks {
  public:
   /// One of them, or null.
@@ -121,8 +121,8 @@ class Fiber::Stack {
   std::size_t bytes() const {
     return bytes_;
   }
-  /// How far below its end the fiber begins: less than a page, and not the same for stacks that lie side by side.
-  /// Otherwise the frames of hundreds of fibers would share a few sets of the cache.
+  /// How far below its end the fiber begins: less than a page, and not the same for stacks that lie side by
+  /// side. Otherwise the frames of hundreds of fibers would share a few sets of the cache.
   std::size_t unused() const {
     const std::size_t distance = 128;
     return reinterpret_cast<std::uintptr_t>(memory_) / page_ % (page_ / distance) * distance;

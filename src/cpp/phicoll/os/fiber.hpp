@@ -1,12 +1,12 @@
 #pragma once
 
-// A fiber: a function with a stack of its own that can stop in the middle and go on later, on one thread at a time; it
-// keeps no address of a thread_local across suspend(). AddressSanitizer and ThreadSanitizer are told of every switch. A
-// guard page ends the stack, so that running over it is a fault.
+// A function with its own stack that can stop midway and continue later, on one thread at a time. It keeps no
+// address of a thread_local across suspend(). Sanitizers are told of every switch. The stack ends in a guard
+// page, so that an overflow is a fault.
 //
-// Rules. A fiber never suspends inside a catch block or while an exception unwinds it: the C++ runtime keeps caught
-// exceptions in one list per thread, and two fibers' exceptions were seen swapped. suspend() checks that. A body lets
-// FiberCancelled pass. Fiber uses no globals: code that suspends a fiber holds a reference to it.
+// A fiber never suspends inside a catch block or while an exception unwinds it, which suspend() checks: the
+// C++ runtime keeps one list of caught exceptions per thread, and those of two fibers would mix. A body lets
+// FiberCancelled pass. No globals: code that suspends a fiber holds a reference to it.
 
 #include <cstddef>
 #include <exception>

@@ -1,7 +1,7 @@
 #pragma once
 
-// The process that made something, as distinct from later forks of it. A child of fork has a copy of all that its
-// parent made, a rank's communicator included, but is not a rank.
+// The process that made something, as distinct from later forks of it. A child of fork has a copy of all that
+// its parent made, a rank's communicator included, but is not a rank.
 
 #include <atomic>
 #include <cstdint>
@@ -13,8 +13,8 @@ class HomeProcess {
  public:
   /// The calling process. Throws ResourceError.
   HomeProcess();
-  /// Whether the calling process is this one and not a child of fork: a load and a comparison, where getpid() is a system
-  /// call.
+  /// Whether the calling process is this one and not a child of fork: a load and a comparison, where getpid()
+  /// is a system call.
   bool here() const { return forks_ == forks.load(std::memory_order_relaxed); }
 
  private:

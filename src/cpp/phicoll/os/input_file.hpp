@@ -10,9 +10,9 @@
 namespace phicoll {
 namespace os {
 
-/// A file opened for reading. It must be a regular file: a device or a FIFO may never answer or never end. It is read
-/// up to its size when opened, so that reading ends even while a program appends to it. If asked, a file compressed
-/// by gzip is read through that program, up to 4 MB or 250 times its size, and 8 GB.
+/// A file opened for reading. It must be a regular file: a device or a FIFO may never answer or never end. It
+/// is read up to its size when opened, so that reading ends even while a program appends to it. If asked, a
+/// file compressed by gzip is read through that program, up to 4 MB or 250 times its size, and 8 GB.
 class InputFile {
  public:
   /// Does not throw: `fault` says why the file can't be read.

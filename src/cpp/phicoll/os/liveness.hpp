@@ -1,8 +1,8 @@
 #pragma once
 
-// Finds out within a millisecond that another process has died. kill(pid, 0) succeeds on a child that is not reaped
-// yet, and parent-death signals follow the thread that forked, so neither serves. A pidfd does (Linux 5.3); before
-// that, a robust mutex that each process holds while it lives.
+// Finds out within a millisecond that another process has died. kill(pid, 0) succeeds on a child that is not
+// reaped yet, and parent-death signals follow the thread that forked, so neither serves. A pidfd does (Linux
+// 5.3); before that, a robust mutex that each process holds while it lives.
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -18,8 +18,8 @@ namespace os {
 /// (ESRCH). Close it with close().
 int open_pidfd(pid_t pid);
 
-/// Whether the process has ended, reaped or not, as far as its number tells: false once the number belongs to another
-/// process.
+/// Whether the process has ended, reaped or not, as far as its number tells: false once the number belongs to
+/// another process.
 bool process_has_ended(pid_t pid);
 
 /// Whether open_pidfd() works here.
@@ -51,8 +51,8 @@ class RobustToken {
   /// does not: a dead owner seems alive for ever there, and only pidfds tell.
   static bool works();
 
-  /// Makes the token usable, in memory that is mapped by all; once, by the process that makes the memory, before
-  /// anybody else sees it. ResourceError where the system has no robust process-shared mutex.
+  /// Makes the token usable, in memory that is mapped by all; once, by the process that makes the memory,
+  /// before anybody else sees it. ResourceError where the system has no robust process-shared mutex.
   void init();
 
   /// The owner takes it: once, for life. Returns false when another process has it or had it.

@@ -1,8 +1,8 @@
 #pragma once
 
 // A memory barrier on all CPUs that run a thread of this process, or of any registered process. A thread that
-// goes to sleep calls it (about 2.5 us) to order a signaller's store before the signaller's look at "is anyone
-// asleep". The signaller's path then needs no fence.
+// goes to sleep calls it (about 2.5 us) to order a signaller's store before the signaller's look at "is
+// anyone asleep". The signaller's path then needs no fence.
 
 namespace phicoll {
 namespace os {

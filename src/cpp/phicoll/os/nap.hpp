@@ -11,16 +11,16 @@
 namespace phicoll {
 namespace os {
 
-/// Sleeps for less than a second, or until a signal comes. It is the bare system call: glibc's functions that sleep are points of
-/// cancellation, and a barrier is none. Leaves errno as it is.
+/// Sleeps for less than a second, or until a signal comes. It is the bare system call: glibc's functions that
+/// sleep are points of cancellation, and a barrier is none. Leaves errno as it is.
 inline void nap(long ns) {
   const timespec time = {0, ns};
   const KeptErrno kept;
   syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, nullptr);
 }
 
-/// How long to nap in a wait that has lasted so long and cannot sleep: it ends late by a 64th at most, and a second of it takes less
-/// than 1 percent of a CPU, as a nap and the looks around it take some 5 us.
+/// How long to nap in a wait that has lasted so long and cannot sleep: it ends late by a 64th at most, and a
+/// second of it takes less than 1 percent of a CPU, as a nap and the looks around it take some 5 us.
 inline long nap_of_wait(std::int64_t waited_ns) {
   constexpr std::int64_t shortest_ns = 50 * 1000, longest_ns = 2 * 1000 * 1000;
   const std::int64_t part = waited_ns / 64;

@@ -20,7 +20,8 @@ class Way {
  public:
   explicit Way(const std::string& path) : user_(geteuid()) {
     struct stat root;
-    // Where root is no user of the container, the system's files belong to the number that stands for all others.
+    // Where root is no user of the container, the system's files belong to the number that stands for all
+    // others.
     system_ = lstat("/", &root) == 0 ? root.st_uid : 0;
     add(path);
   }

@@ -134,9 +134,9 @@ std::size_t mem_available() {
   return found ? available : estimate;
 }
 
-// Has the file system hold a range of a file. Returns 0 or an errno code: EOPNOTSUPP or ENOSYS where it cannot be asked to, as
-// tmpfs before Linux 3.5. Not posix_fallocate: where that is so, glibc's writes back bytes that it read a moment earlier, over
-// what a peer stores meanwhile.
+// Has the file system hold a range of a file. Returns 0 or an errno code: EOPNOTSUPP or ENOSYS where it
+// cannot be asked to, as tmpfs before Linux 3.5. Not posix_fallocate: where that is so, glibc's writes back
+// bytes that it read a moment earlier, over what a peer stores meanwhile.
 int allocate(int descriptor, std::size_t offset, std::size_t bytes) {
   // In steps: a signal makes the kernel give back the whole step, and a large one might never come to its
   // end.
@@ -153,8 +153,9 @@ int allocate(int descriptor, std::size_t offset, std::size_t bytes) {
   return 0;
 }
 
-// The same through the mapping, from a page's start on. The kernel sets no bit in a word of each page, atomically; what a peer
-// has stored there stays. A full file system is an error code here, and a SIGBUS if the process itself stored.
+// The same through the mapping, from a page's start on. The kernel sets no bit in a word of each page,
+// atomically; what a peer has stored there stays. A full file system is an error code here, and a SIGBUS if
+// the process itself stored.
 int touch_by_kernel(unsigned char* from, std::size_t bytes) {
   constexpr std::uint32_t set_nothing = FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_LT, 0);
   for (std::size_t at = 0; at < bytes; at += page_bytes())

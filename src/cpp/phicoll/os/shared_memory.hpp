@@ -8,16 +8,17 @@
 namespace phicoll {
 namespace os {
 
-/// Makes an empty file without a name, with close-on-exec set: by memfd_create, else in /dev/shm, TMPDIR, /tmp or /var/tmp.
-/// Returns its descriptor, which is none of the standard streams' numbers, or -1 with errno set. `label` shows in
-/// /proc/<pid>/maps.
+/// Makes an empty file without a name, with close-on-exec set: by memfd_create, else in /dev/shm, TMPDIR,
+/// /tmp or /var/tmp. Returns its descriptor, which is none of the standard streams' numbers, or -1 with errno
+/// set. `label` shows in /proc/<pid>/maps.
 int unnamed_file(const std::string& label);
 
 /// A mapped piece of shared memory and the descriptor that others reach it by (inherited, or sent over a
 /// socket). Zeroed. The pages are taken when they are reserved or first touched.
 class SharedMemory {
  public:
-  /// Makes `bytes` of it, in an unnamed_file(). ResourceError when more is asked than memory_available(), or nothing works.
+  /// Makes `bytes` of it, in an unnamed_file(). ResourceError when more is asked than memory_available(), or
+  /// nothing works.
   static SharedMemory create(const std::string& label, std::size_t bytes);
 
   /// The same as an unlinked file in `directory`.
