@@ -33,7 +33,8 @@ struct PhicollGroup {
 
 namespace {
 
-// Virtual: a machine gives pages as they are used. Each sub-communicator takes up to 32 MB of it, 4 MB once they have half.
+// Virtual: a machine gives pages as they are used. Each sub-communicator takes up to 32 MB of it, 4 MB once
+// they have half.
 constexpr std::size_t heap_limit = std::size_t{1} << 30;
 
 Communicator& of(PhicollComm* comm) {
@@ -68,9 +69,9 @@ thread_local std::string last_error;
 
 /// The file that was standard error when the process started.
 ///
-/// A program may close it before its end, or open a file of its own in its place, which nothing must be printed into. So a copy is kept, under
-/// a number that programs hardly use. It goes where a program closes all descriptors, and with a fork, since a daemon must not
-/// hold the terminal or pipe of its parent.
+/// A program may close it before its end, or open a file of its own in its place, which nothing must be
+/// printed into. So a copy is kept, under a number that programs hardly use. It goes where a program closes
+/// all descriptors, and with a fork, since a daemon must not hold the terminal or pipe of its parent.
 class Errors {
  public:
   void look() {
@@ -104,8 +105,8 @@ class Errors {
 
 Errors errors;
 
-// Runs when the library is loaded: before those that use it, and before the program's own code. Once a process has threads, as
-// MPIs start in MPI_Init, the kernel takes 10 to 30 ms to register it.
+// Runs when the library is loaded: before those that use it, and before the program's own code. Once a
+// process has threads, as MPIs start in MPI_Init, the kernel takes 10 to 30 ms to register it.
 __attribute__((constructor)) void loaded() {
   errors.look();
   pthread_atfork(nullptr, nullptr, [] { errors.forget_copy(); });

@@ -1,8 +1,9 @@
 #pragma once
 
-// The functions of libphicoll-preload.so, for libraries that are preloaded under a program. They are plain C, so that
-// the part that is compiled against the program's own runtime (an MPI's mpi.h) includes nothing else and may be built
-// by another compiler. They throw nothing: they return a PhicollResult, and phicoll_preload_error() says why.
+// The functions of libphicoll-preload.so, for libraries that are preloaded under a program. They are plain C,
+// so that the part that is compiled against the program's own runtime (an MPI's mpi.h) includes nothing else
+// and may be built by another compiler. They throw nothing: they return a PhicollResult, and
+// phicoll_preload_error() says why.
 
 #include <stddef.h>
 
@@ -35,14 +36,14 @@ typedef enum PhicollResult {
 PHICOLL_PRELOAD_API const char* phicoll_preload_error(void);
 /// phicoll's version, to be compared with the one that the caller was compiled with.
 PHICOLL_PRELOAD_API const char* phicoll_preload_version(void);
-/// Prints on what was standard error when the process started, also where the program has closed it; a file that has its number now is the
-/// program's own. Nothing if the process started without one.
+/// Prints on what was standard error when the process started, also where the program has closed it; a file
+/// that has its number now is the program's own. Nothing if the process started without one.
 PHICOLL_PRELOAD_API void phicoll_preload_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /// PHICOLL_DONE if the variables that choose algorithms (PHICOLL_BARRIER ...) are right.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_environment(void);
 
-/// Collective over `size` processes of this node that give the same name. `progress` is called every now and then while this
-/// process waits in any of the calls below.
+/// Collective over `size` processes of this node that give the same name. `progress` is called every now and
+/// then while this process waits in any of the calls below.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_attach(const char* name, int size, int rank,
                                                          void (*progress)(void), PhicollGroup** group);
 /// Leaves the group, whose communicators must have been freed. Does not wait.
@@ -53,26 +54,30 @@ PHICOLL_PRELOAD_API PhicollComm* phicoll_preload_whole(PhicollGroup* group);
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_create(PhicollGroup* group, const int* members, int size,
                                                          PhicollComm** comm);
 PHICOLL_PRELOAD_API void phicoll_preload_free(PhicollComm* comm);
-/// Lets `auto` serve an operation ("broadcast") of the communicator from now on, whatever a variable names. All members call it
-/// between the same calls.
+/// Lets `auto` serve an operation ("broadcast") of the communicator from now on, whatever a variable names.
+/// All members call it between the same calls.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_choose_auto(PhicollComm* comm, const char* operation);
-/// Breaks the communicator's group for a reason that the caller gives, which phicoll_preload_error() then returns: the
-/// others' calls end with an error. `comm` may be null. Returns PHICOLL_BROKEN.
+/// Breaks the communicator's group for a reason that the caller gives, which phicoll_preload_error() then
+/// returns: the others' calls end with an error. `comm` may be null. Returns PHICOLL_BROKEN.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason);
-/// Whether the process of one of the communicator's ranks has ended; 0 or 1. True of a rank whose death broke the group.
+/// Whether the process of one of the communicator's ranks has ended; 0 or 1. True of a rank whose death broke
+/// the group.
 PHICOLL_PRELOAD_API int phicoll_preload_has_ended(PhicollComm* comm, int rank);
 
 /// The operator of these names ("float64", "sum"), or null where phicoll has none.
 PHICOLL_PRELOAD_API const PhicollOperator* phicoll_preload_operator(const char* type, const char* op);
 
-/// kernel(context, to, left, right, count) sets to[i] = left[i] op right[i]; `to` may be either of the operands.
+/// kernel(context, to, left, right, count) sets to[i] = left[i] op right[i]; `to` may be either of the
+/// operands.
 typedef void (*PhicollKernel)(void* context, void* to, const void* left, const void* right, size_t count);
-/// An operator of the caller's own, to be freed; null for elements of more than 256 bytes. Operands stay in rank order.
+/// An operator of the caller's own, to be freed; null for elements of more than 256 bytes. Operands stay in
+/// rank order.
 PHICOLL_PRELOAD_API PhicollOperator* phicoll_preload_own_operator(size_t element_bytes, int commutative,
                                                                   PhicollKernel kernel, void* context);
 PHICOLL_PRELOAD_API void phicoll_preload_free_operator(PhicollOperator* op);
 
-// The calls of phicoll::Communicator, with bytes where no operator is. A null `send` (scatter: `receive`) means in place.
+// The calls of phicoll::Communicator, with bytes where no operator is. A null `send` (scatter: `receive`)
+// means in place.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_barrier(PhicollComm* comm);
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_bcast(PhicollComm* comm, void* buffer, size_t bytes,
                                                         int root);
@@ -118,16 +123,18 @@ PHICOLL_PRELOAD_API PhicollResult phicoll_preload_alltoallv(PhicollComm* comm, c
 
 /// PHICOLL_DONE if the text names a barrier (docs/preload.md), `auto` among them.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_barrier(const char* barrier);
-/// Such a barrier for 1 to phicoll_preload_most_threads() threads, which ends with the process. `crowded`: they have fewer CPUs.
-/// `sleepy`: a thread sleeps once it has waited as long as a sleep and a wake take; else it gives its CPU away for a while before.
+/// Such a barrier for 1 to phicoll_preload_most_threads() threads, which ends with the process. `crowded`:
+/// they have fewer CPUs. `sleepy`: a thread sleeps once it has waited as long as a sleep and a wake take;
+/// else it gives its CPU away for a while before.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded,
                                                           int sleepy, PhicollThreads** threads);
 PHICOLL_PRELOAD_API PhicollSeat* phicoll_preload_seat(PhicollThreads* threads, int rank);
-/// Enters the barrier. All seats must be used equally often. After it, every thread sees what any did before it.
+/// Enters the barrier. All seats must be used equally often. After it, every thread sees what any did before
+/// it.
 PHICOLL_PRELOAD_API void phicoll_preload_pass(PhicollSeat* seat);
 PHICOLL_PRELOAD_API int phicoll_preload_most_threads(void);
-/// Call it when the library is loaded: registering for membarrier takes 20 ms once the process has several threads, and
-/// the program may bind its threads later. Returns how many CPUs the process may use.
+/// Call it when the library is loaded: registering for membarrier takes 20 ms once the process has several
+/// threads, and the program may bind its threads later. Returns how many CPUs the process may use.
 PHICOLL_PRELOAD_API int phicoll_preload_begin(void);
 
 #ifdef __cplusplus

@@ -4,7 +4,8 @@
 
 namespace phicoll_preload {
 
-/// Lets no other thread hold `lock` while a process forks: its child, which has but the forking thread, would wait for ever.
+/// Lets no other thread hold `lock` while a process forks: its child, which has but the forking thread, would
+/// wait for ever.
 template <pthread_mutex_t& lock>
 void hold_over_forks() {
   const auto give_back = [] { pthread_mutex_unlock(&lock); };

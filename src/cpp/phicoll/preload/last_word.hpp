@@ -1,7 +1,7 @@
 #pragma once
 
-// What a preloaded library says when its process ends, in whatever way the program ends it. It needs no C++ library, since an MPI's compiler
-// may bring another.
+// What a preloaded library says when its process ends, in whatever way the program ends it. It needs no C++
+// library, since an MPI's compiler may bring another.
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,8 +11,9 @@
 
 namespace phicoll_preload {
 
-/// Says `word` once in a process: when it exits, or when it ends at once by _exit, as shells do, in a signal handler perhaps. So `word` waits
-/// for no lock. A child of fork says its own; a child of vfork, which runs in its parent's memory, says none.
+/// Says `word` once in a process: when it exits, or when it ends at once by _exit, as shells do, in a signal
+/// handler perhaps. So `word` waits for no lock. A child of fork says its own; a child of vfork, which runs
+/// in its parent's memory, says none.
 template <void (*word)()>
 class LastWord {
  public:

@@ -6,8 +6,9 @@
 
 namespace phicoll_preload {
 
-/// Waits for another thread that is at work, or will be soon. After some yields it sleeps: a yield by a thread of a real-time class
-/// never gives the CPU to a thread of a lower class, which may be the awaited one.
+/// Waits for another thread that is at work, or will be soon. After some yields it sleeps: a yield by a
+/// thread of a real-time class never gives the CPU to a thread of a lower class, which may be the awaited
+/// one.
 class Patience {
  public:
   void wait() {

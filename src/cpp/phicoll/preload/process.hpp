@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/// Whether this is the process that `phicoll omp` or the like became, by the variable that holds its number, and waited
-/// for no child. (Programs that a launcher or a shell ran report for themselves.)
+/// Whether this is the process that `phicoll omp` or the like became, by the variable that holds its number,
+/// and waited for no child. (Programs that a launcher or a shell ran report for themselves.)
 inline bool speaks_for_the_command(const char* variable) {
   const char* const first = getenv(variable);
   rusage children;

@@ -19,10 +19,11 @@ namespace {
 // Some microseconds. Of 0, 2, 4 and 16 yields and 20, 100 and 400 looks, only 0 yields were resolved slower.
 constexpr unsigned looks = 100;
 constexpr unsigned yields = 4;
-// A thread that moves leaves its caches, so it moves after 8 such waits, and if it is still there after 16, 32 and so on.
+// A thread that moves leaves its caches, so it moves after 8 such waits, and if it is still there after 16,
+// 32 and so on.
 constexpr unsigned waits_before_a_move = 8;
-// Where yields lasted this long, something else computes on this CPU. Each would let it run for a time slice of some ms, so the
-// thread's next waits sleep at once: the kernel lets a thread that wakes go first.
+// Where yields lasted this long, something else computes on this CPU. Each would let it run for a time slice
+// of some ms, so the thread's next waits sleep at once: the kernel lets a thread that wakes go first.
 constexpr std::int64_t dear_ns = 500 * 1000;
 constexpr unsigned waits_without_yields = 64;
 // After this time a Yielder naps.

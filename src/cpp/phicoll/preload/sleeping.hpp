@@ -1,10 +1,10 @@
 #pragma once
 
-// Waits in a program that does not know of phicoll: its threads may wait long, and other threads may need the CPU
-// meanwhile. A waiting thread looks for about as long as a sleep and a wake take. It gives its CPU away if another
-// thread of the barrier was last seen on it, because two threads that start on one CPU may stay there for long, as each
-// wakes the other; where that goes on, one of them moves. Then the thread sleeps (Sleeper), or gives its CPU away for
-// longer (Yielder), as OpenMP's runtimes do.
+// Waits in a program that does not know of phicoll: its threads may wait long, and other threads may need the
+// CPU meanwhile. A waiting thread looks for about as long as a sleep and a wake take. It gives its CPU away
+// if another thread of the barrier was last seen on it, because two threads that start on one CPU may stay
+// there for long, as each wakes the other; where that goes on, one of them moves. Then the thread sleeps
+// (Sleeper), or gives its CPU away for longer (Yielder), as OpenMP's runtimes do.
 
 #include <pthread.h>
 
@@ -22,9 +22,9 @@ class Sleeper;
 
 /// The memory that a barrier's threads share to sleep and to wake each other.
 ///
-/// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence looks for sleepers. So one
-/// of the two sees the other. The waker wakes all if it finds one whose wait is over: it looks in the sleeper's place, under the
-/// lock by which a sleeper comes and goes.
+/// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence
+/// looks for sleepers. So one of the two sees the other. The waker wakes all if it finds one whose wait is
+/// over: it looks in the sleeper's place, under the lock by which a sleeper comes and goes.
 class Bedroom {
  public:
   /// `control` notes the threads' CPUs and is not freed here.
@@ -41,8 +41,9 @@ class Bedroom {
     const void* awaited = nullptr;
   };
 
-  /// Notes the CPU of the calling thread, `rank`. Returns whether another was last noted there, or there are more than CPUs.
-  /// `waits` counts that thread's waits in a row that found one there: after many the thread moves, unless its rank is the lowest.
+  /// Notes the CPU of the calling thread, `rank`. Returns whether another was last noted there, or there are
+  /// more than CPUs. `waits` counts that thread's waits in a row that found one there: after many the thread
+  /// moves, unless its rank is the lowest.
   bool shares_cpu(int rank, unsigned& waits);
 
   phicoll::Control& control_;
@@ -58,7 +59,8 @@ class Sleeper final : public phicoll::Elsewhere {
  public:
   Sleeper(Bedroom& bedroom, int rank) : bedroom_(bedroom), rank_(rank) {}
   void wait(Look look, const void* awaited) override;
-  /// Wakes sleepers after signals; call it at the latest when the thread waits itself, and at the end of its barrier.
+  /// Wakes sleepers after signals; call it at the latest when the thread waits itself, and at the end of its
+  /// barrier.
   void wake_others();
 
  private:
@@ -71,7 +73,8 @@ class Sleeper final : public phicoll::Elsewhere {
   unsigned without_yields_ = 0;  // how many waits sleep without them
 };
 
-/// The same without sleeping, for teams that have a CPU for each thread: what comes after the port's looks in place.
+/// The same without sleeping, for teams that have a CPU for each thread: what comes after the port's looks in
+/// place.
 class Yielder final : public phicoll::Background {
  public:
   Yielder(Bedroom& bedroom, int rank) : bedroom_(bedroom), rank_(rank) {}

@@ -1,5 +1,5 @@
-// Barriers of a process's own threads, without a Communicator: threads come and go, a team's size changes, and nothing
-// that a program does may break its barrier.
+// Barriers of a process's own threads, without a Communicator: threads come and go, a team's size changes,
+// and nothing that a program does may break its barrier.
 
 #include <sys/mman.h>
 #include <unistd.h>

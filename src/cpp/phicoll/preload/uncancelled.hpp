@@ -4,7 +4,8 @@
 
 namespace phicoll_preload {
 
-/// While it lives, what the thread calls is no point of cancellation: opening and reading a file, and printing, are ones.
+/// While it lives, what the thread calls is no point of cancellation: opening and reading a file, and
+/// printing, are ones.
 class Uncancelled {
  public:
   Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

@@ -1,6 +1,6 @@
-// The intercepted collectives. Each is a template over its count and displacement types, so that the versions with large counts
-// (MPI-4) are the same code. Each first asks whether the call is phicoll's, by what all ranks share; otherwise, or where an
-// argument is one that the MPI refuses, the MPI gets the call as it is.
+// The intercepted collectives. Each is a template over its count and displacement types, so that the versions
+// with large counts (MPI-4) are the same code. Each first asks whether the call is phicoll's, by what all
+// ranks share; otherwise, or where an argument is one that the MPI refuses, the MPI gets the call as it is.
 
 #include <string.h>
 
@@ -16,9 +16,9 @@ bool is_first_alive(const Nodes& nodes) {
   return true;
 }
 
-/// phicoll could not end a call. Its group is broken then, for all its ranks. Over nodes, other nodes' leaders would wait for this node's
-/// in the MPI, unless that has refused them all a call of this communicator. A leader that was refused knows, and acts for its node as
-/// long as it lives.
+/// phicoll could not end a call. Its group is broken then, for all its ranks. Over nodes, other nodes'
+/// leaders would wait for this node's in the MPI, unless that has refused them all a call of this
+/// communicator. A leader that was refused knows, and acts for its node as long as it lives.
 int fail(const Comm& comm, Row row) {
   const bool awaited = comm.nodes != nullptr && !comm.nodes->refused && is_first_alive(*comm.nodes);
   char which[512];
@@ -193,7 +193,8 @@ class Blocks {
       total_ += bytes_[r];
     }
     if (facts_.plain) {
-      // MPI_BOTTOM is null, and displacements are addresses then. Where there is no address either, the MPI will refuse the call.
+      // MPI_BOTTOM is null, and displacements are addresses then. Where there is no address either, the MPI
+      // will refuse the call.
       if (total_ != 0 && reinterpret_cast<intptr_t>(memory) + lowest == 0) return false;
       for (size_t r = 0; r < ranks_; ++r) at_[r] = bytes_[r] == 0 ? 0 : at_[r] - static_cast<size_t>(lowest);
       base_ = total_ == 0 ? memory_ : memory_ + lowest;
@@ -292,8 +293,8 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm handl
   return ordered ? found : nullptr;
 }
 
-/// A reduction's operator if it is phicoll's, or the program's own, in `own`. As all ranks give the same operator and type,
-/// all find the same.
+/// A reduction's operator if it is phicoll's, or the program's own, in `own`. As all ranks give the same
+/// operator and type, all find the same.
 [[gnu::always_inline]] inline const Reducing* operator_for(Comm& comm, Row row, MPI_Datatype type, MPI_Op op,
                                                            OwnOperator* own) {
   const Reducing& last = comm.reducing;
@@ -345,7 +346,8 @@ template <class Count, class Pass>
   if (reducing == nullptr) return pass();
   if (count < 0) PHICOLL_PASS(row, Why::argument);
   if (count == 0) return MPI_SUCCESS;
-  // Rank 0 of an exclusive scan receives nothing, so its buffer may be anything, and no algorithm writes to it.
+  // Rank 0 of an exclusive scan receives nothing, so its buffer may be anything, and no algorithm writes to
+  // it.
   if (row == Row::Exscan && comm->rank == 0 && send != MPI_IN_PLACE) receive = const_cast<void*>(send);
   if (send == nullptr || receive == nullptr) PHICOLL_PASS(row, Why::argument);
   const size_t elements = static_cast<size_t>(count);
@@ -363,9 +365,9 @@ template <class Count, class Pass>
                pass);
 }
 
-/// Reductions in which each rank has operands and results of `count` elements; operands of a block for each rank if `blocks`.
-/// The usual call, by the communicator's last operator, has nothing to copy, make, free or report. Kept apart, it
-/// takes 2 to 3 ns less of 65 to 90 for 8 bytes between two ranks.
+/// Reductions in which each rank has operands and results of `count` elements; operands of a block for each
+/// rank if `blocks`. The usual call, by the communicator's last operator, has nothing to copy, make, free or
+/// report. Kept apart, it takes 2 to 3 ns less of 65 to 90 for 8 bytes between two ranks.
 template <class Count, class Pass>
 [[gnu::always_inline]] inline int reduce_everywhere(Row row, Reduction reduction, bool blocks,
                                                     const void* send, void* receive, Count count,
@@ -414,8 +416,9 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
                phicoll_preload_reduce_scatter(comm->ranks, from, receive, elements, reducing->with), pass);
 }
 
-/// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's block; `set` describes all of
-/// them at the root. Blocks move to the root if `to_root`. `call` is phicoll's, of what is sent, where to, and the bytes of `mine`.
+/// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's
+/// block; `set` describes all of them at the root. Blocks move to the root if `to_root`. `call` is phicoll's,
+/// of what is sent, where to, and the bytes of `mine`.
 template <class All, class Set, class Call, class Count, class Pass>
 int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype type, int root, MPI_Comm handle,
            Set set, Call call, Pass pass) {

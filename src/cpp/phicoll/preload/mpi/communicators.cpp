@@ -1,4 +1,5 @@
-// The communicators that have called a collective: a table by handle, which an attribute keeps true when one is freed.
+// The communicators that have called a collective: a table by handle, which an attribute keeps true when one
+// is freed.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,8 +64,9 @@ bool create(Comm* comm, const int* members) {
   return stays(*comm);
 }
 
-/// A group of its own, which no other thread's call is in the way of. Attaching waits without progress of the MPI's and for a
-/// bounded time, so all ranks come to it together: the barrier waits for late ones as the program's call would.
+/// A group of its own, which no other thread's call is in the way of. Attaching waits without progress of the
+/// MPI's and for a bounded time, so all ranks come to it together: the barrier waits for late ones as the
+/// program's call would.
 bool attach(Comm* comm) {
   uint64_t token = random_number();
   PMPI_Bcast(&token, sizeof token, MPI_BYTE, 0, comm->handle);
@@ -143,9 +145,10 @@ Comm* look_up(MPI_Comm handle) {
   return made;
 }
 
-// With threads a communicator's group takes milliseconds to make. Each that was made halves the number of first calls of those that come
-// after it, but only while there are at least `calls_a_group` calls of all communicators to a group. As ranks may have made different
-// groups, they agree about that, after 4, 8, 16 and 32 calls.
+// With threads a communicator's group takes milliseconds to make. Each that was made halves the number of
+// first calls of those that come after it, but only while there are at least `calls_a_group` calls of all
+// communicators to a group. As ranks may have made different groups, they agree about that, after 4, 8, 16
+// and 32 calls.
 void count_call(Comm* comm) {
   constexpr unsigned fewest_first_calls = 7;
   constexpr unsigned calls_a_group = 32;
@@ -202,8 +205,8 @@ void start_communicators() {
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, nullptr);
 }
 
-// The entries stay until the MPI deletes their attributes. Leaders' communicators are left to MPI_Finalize: MPI_Comm_free is collective,
-// and ranks may have the entries in different orders.
+// The entries stay until the MPI deletes their attributes. Leaders' communicators are left to MPI_Finalize:
+// MPI_Comm_free is collective, and ranks may have the entries in different orders.
 void end_communicators() {
   for (Comm* first : table)
     for (Comm* comm = first; comm != nullptr; comm = comm->next) {

@@ -1,6 +1,7 @@
-// What Fortran programs call where the MPI's Fortran library would call PMPI_ functions: here it is MPI_ functions. Under Open MPI that is
-// each call; `use mpi_f08` comes to ompi_allreduce_f, the others to mpi_allreduce_, as the compiler spells it. Under MPICH and Intel MPI it
-// is those calls of `use mpi_f08` that have no buffer: their other Fortran functions call MPI_ functions themselves.
+// What Fortran programs call where the MPI's Fortran library would call PMPI_ functions: here it is MPI_
+// functions. Under Open MPI that is each call; `use mpi_f08` comes to ompi_allreduce_f, the others to
+// mpi_allreduce_, as the compiler spells it. Under MPICH and Intel MPI it is those calls of `use mpi_f08`
+// that have no buffer: their other Fortran functions call MPI_ functions themselves.
 
 #include "shim.h"
 
@@ -54,7 +55,8 @@ PHICOLL_ALSO(barrier, mpi_barrier_f08_)
 
 #pragma GCC visibility push(default)
 extern "C" {
-// Common blocks of the MPI's Fortran headers, which are known by their addresses. A library has those of its compiler's spelling.
+// Common blocks of the MPI's Fortran headers, which are known by their addresses. A library has those of its
+// compiler's spelling.
 #define PHICOLL_COMMON(name, NAME) \
   extern __attribute__((weak)) char NAME[1], name[1], name##_[1], name##__[1];
 PHICOLL_COMMON(mpi_fortran_in_place, MPI_FORTRAN_IN_PLACE)

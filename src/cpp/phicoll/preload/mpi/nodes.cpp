@@ -1,11 +1,10 @@
-// Communicators with ranks on several nodes: phicoll moves data within each node, and one rank a node, its leader (the first of the
-// node in rank order), calls the MPI's own collective among the leaders. Large broadcasts and reductions to all go in pieces, so that
-// the MPI sends one piece while the nodes work on the next.
+// Communicators with ranks on several nodes. phicoll moves data within each node; one rank per node, its
+// leader (the node's first in rank order), calls the MPI's own collective among the leaders. Large broadcasts
+// and allreduces go in pieces, so that the MPI sends one piece while the nodes work on the next.
 //
-// All ranks make the same calls of phicoll's and all leaders the same of the MPI's, in the same order. A choice that leaders must share
-// rests only on the communicator, the bytes, the root and the operator. `nodes.here` decides only how a node sums. Where the MPI refuses a
-// leader's call, as it then does other leaders', the leader breaks its node's group, so that no rank there waits for it. Where a node's
-// group breaks for another reason, its first rank that lives ends the program (fail() of calls.cpp): other leaders would wait in the MPI.
+// All ranks make the same phicoll calls, and all leaders the same MPI calls, in the same order. A choice that
+// leaders must share depends only on the communicator, the bytes, the root and the operator; `nodes.here`
+// decides only how a node sums.
 
 #include <limits.h>
 #include <stdio.h>
@@ -19,12 +18,18 @@ namespace phicoll_mpi {
 namespace {
 
 constexpr size_t piece_bytes = size_t{256} << 10;
-/// With at least this many ranks and bytes a node sums by an allreduce: of 4 KB it takes half the time of a reduce (128 ranks, simulated).
+/// With at least this many ranks and bytes a node sums by an allreduce: of 4 KB it takes half the time of a
+/// reduce (128 ranks, simulated).
 constexpr int many_ranks = 16;
 constexpr size_t larger_bytes = 2048;
 constexpr int under_way = 2;  ///< pieces that the MPI has at once
 
-/// Ends a leader's call of the MPI. Its error breaks the node's group, so that the node's other ranks get an error too.
+// If the MPI refuses a leader's call, it refuses the other leaders' too; each leader breaks its node's group,
+// so that no rank there waits for it. If a node's group breaks for another reason, its first surviving rank
+// ends the program (fail() in calls.cpp), since other leaders would wait in the MPI.
+
+/// Ends a leader's call of the MPI. Its error breaks the node's group, so that the node's other ranks get an
+/// error too.
 PhicollResult of_mpi(Nodes& nodes, int result) {
   if (result == MPI_SUCCESS) return PHICOLL_DONE;
   nodes.refused = true;
@@ -45,9 +50,9 @@ bool leads(const Nodes& nodes) {
   return nodes.place == 0;
 }
 
-/// One of the calls within a node that make up a call of the program's. If the algorithm that a variable names cannot serve it, `auto`
-/// does, and serves the operation's later calls among these ranks too. The call cannot be left to the MPI: the node's ranks get the
-/// same answer, but other nodes' ranks may get another.
+/// One of the calls within a node that make up a call of the program's. If the algorithm that a variable
+/// names cannot serve it, `auto` does, and serves the operation's later calls among these ranks too. The call
+/// cannot be left to the MPI: the node's ranks get the same answer, but other nodes' ranks may get another.
 template <class Call>
 PhicollResult within(const Nodes& nodes, const char* operation, Call call) {
   PhicollResult result = call();
@@ -143,7 +148,8 @@ PhicollResult hand_up(const Nodes& nodes, const void* send, void* receive, size_
   });
 }
 
-/// A leader's requests, at most `under_way` at once; waited for in the order begun, at the latest when a call fails.
+/// A leader's requests, at most `under_way` at once; waited for in the order begun, at the latest when a call
+/// fails.
 class UnderWay {
  public:
   explicit UnderWay(Nodes& nodes) : nodes_(nodes) {}
@@ -196,7 +202,8 @@ struct NodeBlocks {
   int *counts, *starts;
 };
 
-/// Fills in which rank is where. Returns false if each rank has a node of its own, where there is nothing to gain.
+/// Fills in which rank is where. Returns false if each rank has a node of its own, where there is nothing to
+/// gain.
 bool number_nodes(const Comm* comm, Nodes* nodes, const int* in_world) {
   const size_t size = static_cast<size_t>(comm->size);
   nodes->node_of = reinterpret_cast<int*>(nodes + 1);
@@ -270,7 +277,8 @@ PhicollResult nodes_barrier(const Comm& comm) {
   return result == PHICOLL_DONE ? local_barrier(nodes) : result;
 }
 
-// The root's node shares a piece before its leader sends it. Other leaders receive a piece before their node shares it.
+// The root's node shares a piece before its leader sends it. Other leaders receive a piece before their node
+// shares it.
 PhicollResult nodes_bcast(const Comm& comm, void* buffer, size_t bytes, int root) {
   Nodes& nodes = *comm.nodes;
   const int from = nodes.node_of[root];
@@ -454,7 +462,8 @@ bool spread(Comm* comm, const int* in_world) {
     release_nodes(comm);
     return false;
   }
-  // The MPI may have no communicator left. Its errors, on the leaders' communicator too, are handled in this file.
+  // The MPI may have no communicator left. Its errors, on the leaders' communicator too, are handled in this
+  // file.
   MPI_Errhandler handler;
   PMPI_Comm_get_errhandler(comm->handle, &handler);
   PMPI_Comm_set_errhandler(comm->handle, MPI_ERRORS_RETURN);

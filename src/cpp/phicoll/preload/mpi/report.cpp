@@ -1,4 +1,5 @@
-// The table after the run (PHICOLL_MPI_REPORT=1): what ran in phicoll, with sizes and time, and what passed through and why.
+// The table after the run (PHICOLL_MPI_REPORT=1): what ran in phicoll, with sizes and time, and what passed
+// through and why.
 
 #include <stdio.h>
 #include <stdlib.h>

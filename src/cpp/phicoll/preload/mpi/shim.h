@@ -1,11 +1,12 @@
 #pragma once
 
-// libphicoll-mpi.so: the collectives of a program's MPI, in phicoll. It is preloaded, defines MPI_* and calls PMPI_* where the
-// MPI itself is meant. Compiled against that MPI's mpi.h by `phicoll mpi`, as C++ without its library: whatever compiler mpicc
-// calls, nothing but libc and the MPI is needed beside libphicoll-preload.so.
+// libphicoll-mpi.so: the collectives of a program's MPI, in phicoll. It is preloaded, defines MPI_* and calls
+// PMPI_* where the MPI itself is meant. Compiled against that MPI's mpi.h by `phicoll mpi`, as C++ without
+// its library: whatever compiler mpicc calls, nothing but libc and the MPI is needed beside
+// libphicoll-preload.so.
 //
-// Whether a call runs in phicoll is decided by what all its ranks share alone (the communicator's members, the operator, the
-// predefined type of a reduction), so that all decide alike without a message.
+// Whether a call runs in phicoll is decided by what all its ranks share alone (the communicator's members,
+// the operator, the predefined type of a reduction), so that all decide alike without a message.
 
 // MPI's former C++ functions, which some mpi.h still declare, are in a library that mpicc does not link.
 #define OMPI_SKIP_MPICXX 1
@@ -49,7 +50,8 @@ enum class Row : unsigned char {
 constexpr int rows = static_cast<int>(Row::count);
 extern const char* const row_names[rows];
 
-/// The nodes of a communicator that has ranks on several. They are numbered in the order of their first ranks.
+/// The nodes of a communicator that has ranks on several. They are numbered in the order of their first
+/// ranks.
 struct Nodes {
   PhicollComm* local;  ///< the ranks on this rank's node; null where it is alone
   MPI_Comm leaders;    ///< the first rank of each node; MPI_COMM_NULL on others
@@ -90,7 +92,8 @@ struct Comm {
 struct World {
   PhicollGroup* group;  ///< of this node's ranks; null: everything passes through, unless `threads`
   bool
-      threads;  ///< MPI_THREAD_MULTIPLE: each communicator has a group of its own, as threads may make them at once
+      /// MPI_THREAD_MULTIPLE: each communicator has a group of its own, as threads may make them at once
+      threads;
   Why why;  ///< `none` if every node's ranks have attached
   bool joined;
   int size, rank;
@@ -131,8 +134,8 @@ inline Comm* find(MPI_Comm handle) {
   Comm* const known = latest;
   return __builtin_expect(known != nullptr && known->handle == handle, 1) ? known : look_up(handle);
 }
-/// Counts a call of a communicator that has not been settled yet, and settles it at the last of its first calls. All ranks count the
-/// same calls.
+/// Counts a call of a communicator that has not been settled yet, and settles it at the last of its first
+/// calls. All ranks count the same calls.
 void count_call(Comm* comm);
 /// Which communicator it is, and by what phicoll's errors number its ranks.
 void name_communicator(const Comm& comm, char* words, size_t bytes);
@@ -143,8 +146,8 @@ void end_communicators();
 
 /// The calls that run over several nodes. The others are the MPI's there.
 bool spreads(Row row);
-/// Prepares a communicator for them; collective. `in_world`: the rank in MPI_COMM_WORLD of each rank. Returns false, on all ranks alike, if each rank
-/// has a node of its own or a node's ranks could not meet.
+/// Prepares a communicator for them; collective. `in_world`: the rank in MPI_COMM_WORLD of each rank. Returns
+/// false, on all ranks alike, if each rank has a node of its own or a node's ranks could not meet.
 bool spread(Comm* comm, const int* in_world);
 void release_nodes(Comm* comm);
 /// Whether a reduction by nodes may be used: its operator commutes, or the nodes keep rank order.
@@ -157,8 +160,8 @@ struct MpiOperator {
   MPI_Op op;
 };
 
-// As the calls of the same names in engine.hpp; a null `send` (scatter: `receive`) means in place. `bytes` of a reduction are those of
-// all elements.
+// As the calls of the same names in engine.hpp; a null `send` (scatter: `receive`) means in place. `bytes` of
+// a reduction are those of all elements.
 PhicollResult nodes_barrier(const Comm& comm);
 PhicollResult nodes_bcast(const Comm& comm, void* buffer, size_t bytes, int root);
 PhicollResult nodes_reduce(const Comm& comm, const void* send, void* receive, size_t count, size_t bytes,

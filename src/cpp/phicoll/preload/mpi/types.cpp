@@ -1,4 +1,5 @@
-// Datatypes and operators: which of the MPI's are phicoll's, and packing for those whose elements do not lie as they are sent.
+// Datatypes and operators: which of the MPI's are phicoll's, and packing for those whose elements do not lie
+// as they are sent.
 
 #include <limits.h>
 #include <stdlib.h>
@@ -101,7 +102,8 @@ const Predefined* find_predefined(MPI_Datatype type) {
   return nullptr;
 }
 
-/// The MPI's own pack may put something before the data, or swap bytes. This is tried once, on a type with a gap.
+/// The MPI's own pack may put something before the data, or swap bytes. This is tried once, on a type with a
+/// gap.
 bool packing_is_plain() {
   struct Pair {
     double value;
@@ -141,8 +143,8 @@ class Quietly {
   MPI_Errhandler kept_[2];
 };
 
-/// The standard has no reductions of MPI_CHAR, but most MPIs make them, as of C's char, and OSU's benchmarks ask for them by
-/// default. This MPI is tried once.
+/// The standard has no reductions of MPI_CHAR, but most MPIs make them, as of C's char, and OSU's benchmarks
+/// ask for them by default. This MPI is tried once.
 bool chars_are_integers() {
   const char negative = static_cast<char>(-1);
   char sum = 3;
@@ -152,8 +154,8 @@ bool chars_are_integers() {
          greatest == (CHAR_MIN < 0 ? 1 : negative);
 }
 
-/// Fortran's compilers have values of their own for true. This MPI is tried once on gfortran's and Intel's: whether it makes
-/// what C makes of an integer.
+/// Fortran's compilers have values of their own for true. This MPI is tried once on gfortran's and Intel's:
+/// whether it makes what C makes of an integer.
 bool logicals_are_integers() {
   if (MPI_LOGICAL == MPI_DATATYPE_NULL || size_of(MPI_LOGICAL) != sizeof(int)) return false;
   const int values[] = {0, 1, -1};
@@ -216,8 +218,8 @@ bool unpack_some(const unsigned char* from, size_t bytes, void* to, size_t count
                        MPI_COMM_SELF) == MPI_SUCCESS;
 }
 #else
-/// This rank alone, where the program awaits no message. Made in MPI_Init, when no thread of the program's uses MPI_COMM_SELF; and no
-/// duplicate of that, whose attributes may have functions of the program's.
+/// This rank alone, where the program awaits no message. Made in MPI_Init, when no thread of the program's
+/// uses MPI_COMM_SELF; and no duplicate of that, whose attributes may have functions of the program's.
 MPI_Comm own_comm = MPI_COMM_NULL;
 
 void make_own_comm() {
@@ -228,8 +230,8 @@ void make_own_comm() {
   PMPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
 }
 
-/// Sends elements of one type to this rank itself, as elements of another. Each message has a tag of its own among those of threads that
-/// do this at the same time; all tags to 32767 are allowed.
+/// Sends elements of one type to this rank itself, as elements of another. Each message has a tag of its own
+/// among those of threads that do this at the same time; all tags to 32767 are allowed.
 bool send_to_self(const void* from, size_t count, MPI_Datatype type, void* to, size_t to_count,
                   MPI_Datatype to_type) {
   static unsigned messages = 0;
@@ -275,7 +277,8 @@ bool unpack_some(const unsigned char* from, size_t bytes, void* to, size_t count
 }
 #endif
 
-/// A type whose elements lie where they do from MPI_BOTTOM, for another address: MPICH refuses a null address to its pack.
+/// A type whose elements lie where they do from MPI_BOTTOM, for another address: MPICH refuses a null address
+/// to its pack.
 class FromBottom {
  public:
   FromBottom(MPI_Datatype type, size_t elements) {

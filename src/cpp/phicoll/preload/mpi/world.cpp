@@ -45,10 +45,10 @@ namespace {
 
 MPI_Comm progress_comm = MPI_COMM_NULL;
 
-// A rank that waits in phicoll may be the one whose MPI has to go on before the awaited rank gets there: the rest of a large
-// message that it sent, say. On a communicator of its own, on which no message is ever sent: MPICH did not go on by a probe
-// on MPI_COMM_SELF. Where ranks share CPUs a probe may take as long as a short call (Open MPI gives the CPU away), so short
-// calls probe seldom.
+// A rank that waits in phicoll may be the one whose MPI has to go on before the awaited rank gets there: the
+// rest of a large message that it sent, say. On a communicator of its own, on which no message is ever sent:
+// MPICH did not go on by a probe on MPI_COMM_SELF. Where ranks share CPUs a probe may take as long as a short
+// call (Open MPI gives the CPU away), so short calls probe seldom.
 void let_mpi_go_on() {
   constexpr int64_t long_call_ns = 50000;
   constexpr int64_t in_short_calls_ns = 200000;
@@ -92,8 +92,8 @@ uint64_t mixed_link(uint64_t hash, const char* path) {
   return bytes > 0 ? mixed(hash, text, static_cast<size_t>(bytes)) : hash;
 }
 
-/// The same for processes that can meet at an abstract socket and send each other a descriptor: of one boot of one kernel, in one
-/// network namespace. PHICOLL_NODE stands for it where it is set and not empty.
+/// The same for processes that can meet at an abstract socket and send each other a descriptor: of one boot
+/// of one kernel, in one network namespace. PHICOLL_NODE stands for it where it is set and not empty.
 uint64_t node_identity() {
   uint64_t hash = 0xcbf29ce484222325u;
   const char* const name = getenv("PHICOLL_NODE");
@@ -299,7 +299,8 @@ void tell_cure(const char* library, char* words, size_t bytes) {
                                        : " builds one for it");
 }
 
-/// Of the phicoll libraries that a program was given, the first that was loaded: its functions are the ones called.
+/// Of the phicoll libraries that a program was given, the first that was loaded: its functions are the ones
+/// called.
 bool is_first() {
   return dlsym(RTLD_DEFAULT, "phicoll_mpi_preload") ==
          dlsym(dlopen(own_path(), RTLD_LAZY | RTLD_NOLOAD), "phicoll_mpi_preload");

@@ -1,5 +1,6 @@
-// Replaces a program's calls of its OpenMP runtime: the beginnings of parallel regions and the barriers in them. Forks,
-// joins, work sharing and all else stay the runtime's. dlclose() is replaced too, so that no runtime goes.
+// Replaces a program's calls of its OpenMP runtime: the beginnings of parallel regions and the barriers in
+// them. Forks, joins, work sharing and all else stay the runtime's. dlclose() is replaced too, so that no
+// runtime goes.
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -51,8 +52,8 @@ struct Gomp : Region {
   }
 };
 
-/// The words that are passed for so many arguments. A function gets at least those that it takes: others are the caller's to put away, on
-/// x86-64 and aarch64.
+/// The words that are passed for so many arguments. A function gets at least those that it takes: others are
+/// the caller's to put away, on x86-64 and aarch64.
 constexpr int passed(int count) {
   return count <= 4 ? 4 : count <= 12 ? 12 : count <= 60 ? 60 : most_arguments;
 }
@@ -272,8 +273,8 @@ PHICOLL_EXPORT void GOMP_barrier() {
       HERE, false, [] {}, [](const Runtime& r) { r.barrier(); });
 }
 
-// A loop's or sections' end is the nowait one and a barrier: the runtime frees what the construct shared when the last thread has
-// ended it, whether they meet in a barrier or not.
+// A loop's or sections' end is the nowait one and a barrier: the runtime frees what the construct shared when
+// the last thread has ended it, whether they meet in a barrier or not.
 PHICOLL_EXPORT void GOMP_loop_end() {
   barrier(
       HERE, false, [] { here.region->runtime().loop_end_nowait(); }, [](const Runtime& r) { r.loop_end(); });

@@ -16,7 +16,8 @@
 #include "phicoll/preload/engine.hpp"
 #include "phicoll/preload/forks.hpp"
 
-// Distinguishes copies of this library from runtimes, and from each other: all find the first one's by its name.
+// Distinguishes copies of this library from runtimes, and from each other: all find the first one's by its
+// name.
 extern "C" {
 char phicoll_omp_own_mark;
 extern __attribute__((visibility("default"), alias("phicoll_omp_own_mark"))) char phicoll_omp_library;
@@ -52,7 +53,8 @@ __attribute__((constructor)) void begin() {
 
 // --- What objects import
 
-/// A barrier executes tasks, cancelled constructs end barriers, and a target region has no team of its own thread.
+/// A barrier executes tasks, cancelled constructs end barriers, and a target region has no team of its own
+/// thread.
 const char* meaning(const char* name) {
   static const char* const tasks[] = {"GOMP_task",
                                       "GOMP_taskloop",
@@ -86,8 +88,8 @@ struct Dynamic {
   // Data's and calls'. On x86-64 and aarch64 all have an addend.
   Relocations data{}, calls{};
 
-  /// One more than the last symbol that may be imported, as each of these has a relocation. (Which of them the hash tables list is the
-  /// linker's choice.)
+  /// One more than the last symbol that may be imported, as each of these has a relocation. (Which of them
+  /// the hash tables list is the linker's choice.)
   std::size_t end_of_imports() const {
     std::size_t end = 0;
     for (const Relocations* part : {&data, &calls}) {
@@ -111,7 +113,8 @@ struct Dynamic {
         if (defines(i, name)) return &symbols[i];
       return nullptr;
     }
-    // Four numbers, words of a filter, the first symbol of each bucket, and each symbol's hash, whose lowest bit ends a bucket.
+    // Four numbers, words of a filter, the first symbol of each bucket, and each symbol's hash, whose lowest
+    // bit ends a bucket.
     const std::uint32_t buckets = gnu_hash[0], first_hashed = gnu_hash[1], filter_words = gnu_hash[2];
     const std::uint32_t* const firsts = gnu_hash + 4 + filter_words * (sizeof(ElfW(Addr)) / 4);
     const std::uint32_t* const hashes = firsts + buckets;
@@ -215,9 +218,9 @@ bool is_ours(const void* address) {
   return found != nullptr && dladdr(found, &marked) != 0 && marked.dli_fbase == info.dli_fbase;
 }
 
-/// What `symbol` would have resolved to in the object of this address: in the first object of the global scope that has it, else in
-/// those that the object was loaded with, else in `any`. Waits while another thread loads an object, until its constructors have
-/// ended.
+/// What `symbol` would have resolved to in the object of this address: in the first object of the global
+/// scope that has it, else in those that the object was loaded with, else in `any`. Waits while another
+/// thread loads an object, until its constructors have ended.
 const void* definition_for(const void* address, const char* symbol, const void* any) {
   const void* found = dlsym(RTLD_NEXT, symbol);
   if (found != nullptr && !is_ours(found)) return found;
@@ -230,10 +233,11 @@ const void* definition_for(const void* address, const char* symbol, const void* 
   return found != nullptr && !is_ours(found) ? found : any;
 }
 
-/// The runtime that the object with this address reaches by `symbol`; without functions if there is none. If one object alone defines it,
-/// and that is GNU's runtime, the dynamic linker is not asked: the calling thread may be one that a constructor waits for. (LLVM's and
-/// Intel's runtimes ask it in their first call, with a lock of theirs held, which a constructor's region may want. So there the linker is
-/// asked before that call.)
+/// The runtime that the object with this address reaches by `symbol`; without functions if there is none. If
+/// one object alone defines it, and that is GNU's runtime, the dynamic linker is not asked: the calling
+/// thread may be one that a constructor waits for. (LLVM's and Intel's runtimes ask it in their first call,
+/// with a lock of theirs held, which a constructor's region may want. So there the linker is asked before
+/// that call.)
 Runtime runtime_for(const void* address, const char* symbol) {
   Definers definers{symbol, 0, nullptr, {}};
   dl_iterate_phdr(look_for_definer, &definers);
@@ -291,8 +295,9 @@ const Caller* find(const void* address, bool kmp) {
   return nullptr;
 }
 
-// Asks the dynamic linker and the runtime before it takes the lock: a thread may hold their locks while another, which it waits for,
-// wants this one, as where an object's constructor begins a region. (What dl_iterate_phdr locks, no constructor holds.)
+// Asks the dynamic linker and the runtime before it takes the lock: a thread may hold their locks while
+// another, which it waits for, wants this one, as where an object's constructor begins a region. (What
+// dl_iterate_phdr locks, no constructor holds.)
 const Caller& meet(const void* address, bool kmp) {
   const phicoll::os::KeptErrno kept;
   dl_iterate_phdr(look_at_imports, nullptr);

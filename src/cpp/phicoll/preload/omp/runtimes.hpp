@@ -1,6 +1,7 @@
 #pragma once
 
-// The OpenMP runtimes of a process (libgomp, libomp, libiomp5), and which of them a caller would have reached.
+// The OpenMP runtimes of a process (libgomp, libomp, libiomp5), and which of them a caller would have
+// reached.
 
 #include "phicoll/preload/reason.hpp"
 
@@ -83,11 +84,11 @@ struct Caller {
   const Runtime* kmp;
 };
 
-/// The functions that the object with this address reaches. The first call of an object also looks at what all objects
-/// import. Ends the process if there is no such function, as the dynamic linker would have.
+/// The functions that the object with this address reaches. The first call of an object also looks at what
+/// all objects import. Ends the process if there is no such function, as the dynamic linker would have.
 const Caller& caller(const void* address, bool kmp);
-/// Keeps the runtimes that callers know from being unloaded. Called before any object is closed, not when a caller is met: the dynamic
-/// linker gives a handle of an object only once no thread runs constructors.
+/// Keeps the runtimes that callers know from being unloaded. Called before any object is closed, not when a
+/// caller is met: the dynamic linker gives a handle of an object only once no thread runs constructors.
 void keep_runtimes();
 /// Whether this process has several runtimes, so that a callee is not known by its team.
 bool several_runtimes();

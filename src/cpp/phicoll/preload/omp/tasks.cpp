@@ -1,5 +1,6 @@
-// Tasks of an object that was loaded while a team of ours was in its region. Its barriers run no tasks, so each task is
-// executed where it is made, as if its if clause were false. All other programs with tasks are left to their runtime.
+// Tasks of an object that was loaded while a team of ours was in its region. Its barriers run no tasks, so
+// each task is executed where it is made, as if its if clause were false. All other programs with tasks are
+// left to their runtime.
 
 #include <stddef.h>
 

@@ -74,8 +74,8 @@ Team* make(int size, int crowded) {
   return team;
 }
 
-/// A free team. What its last threads did there is visible, since they were joined before it was given back under this
-/// lock.
+/// A free team. What its last threads did there is visible, since they were joined before it was given back
+/// under this lock.
 Team* take(int size, int crowded) {
   pthread_mutex_lock(&pool_lock);
   Team* team = nullptr;
@@ -95,8 +95,8 @@ Team* take(int size, int crowded) {
 
 }  // namespace
 
-// The threads of the team that come first to a barrier compete to take a team; the others wait for the one that won, which does not
-// wait for them.
+// The threads of the team that come first to a barrier compete to take a team; the others wait for the one
+// that won, which does not wait for them.
 Team* Region::team(int size) {
   Team* team = team_.load(std::memory_order_acquire);
   if (team == nullptr && team_.compare_exchange_strong(team, &being_made, std::memory_order_acq_rel)) {

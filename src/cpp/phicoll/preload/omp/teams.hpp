@@ -2,9 +2,10 @@
 
 // Teams of threads and the barriers they meet in.
 //
-// Every parallel region goes through this library's entry points, which put a Region on the encountering thread's stack and let the
-// runtime's team execute a function of ours with its address. So all threads of a team, and no others, agree on one object,
-// however teams are nested and whichever threads the runtime takes. The region ends after the runtime has joined the team.
+// Every parallel region goes through this library's entry points, which put a Region on the encountering
+// thread's stack and let the runtime's team execute a function of ours with its address. So all threads of a
+// team, and no others, agree on one object, however teams are nested and whichever threads the runtime takes.
+// The region ends after the runtime has joined the team.
 
 #include <stdint.h>
 
@@ -40,8 +41,8 @@ class Region {
 
   const Runtime& runtime() const { return runtime_; }
   int outer() const { return outer_; }
-  /// The team for `size` threads; null: the runtime's barriers serve this region. Each thread of the team asks for it, with the
-  /// same size, and gets the same.
+  /// The team for `size` threads; null: the runtime's barriers serve this region. Each thread of the team
+  /// asks for it, with the same size, and gets the same.
   Team* team(int size);
 
  private:

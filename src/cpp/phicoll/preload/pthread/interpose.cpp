@@ -21,16 +21,17 @@ extern __attribute__((visibility("default"), alias("phicoll_pthread_own_mark")))
 namespace phicoll_pthread {
 namespace {
 
-// glibc's barrier is five words of 32 bits in an object of 32 bytes. Its last eight bytes hold our pointer, which is believed only
-// if it leads back to the object: so a barrier that was not initialized through this library is glibc's.
+// glibc's barrier is five words of 32 bits in an object of 32 bytes. Its last eight bytes hold our pointer,
+// which is believed only if it leads back to the object: so a barrier that was not initialized through this
+// library is glibc's.
 constexpr std::size_t pointer_at = 24;
 static_assert(sizeof(pthread_barrier_t) == 32, "the object is that of glibc on 64 bits");
 
 using Init = int (*)(pthread_barrier_t*, const pthread_barrierattr_t*, unsigned);
 using Other = int (*)(pthread_barrier_t*);
 
-/// A function of glibc's. It is found when this library is loaded, or at a call before that, as by another library's constructor: later
-/// the dynamic linker may serve one thread alone, which waits for this one.
+/// A function of glibc's. It is found when this library is loaded, or at a call before that, as by another
+/// library's constructor: later the dynamic linker may serve one thread alone, which waits for this one.
 template <class Function>
 class Theirs {
  public:

@@ -203,7 +203,8 @@ bool Turns::has_places() {
   return false;
 }
 
-/// This thread's place: as noted, or as the barrier knows it, or, with `settle`, one whose owner has ended or that has none.
+/// This thread's place: as noted, or as the barrier knows it, or, with `settle`, one whose owner has ended or
+/// that has none.
 Place* Turns::find(bool settle) {
   if (!know_this_thread()) return nullptr;
   auto& noted = self.found[(reinterpret_cast<uintptr_t>(this) / sizeof(Turns)) % Self::sets];
@@ -238,8 +239,8 @@ Turns::Outcome Turns::wait() {
   Place* const place = find(true);
   if (__builtin_expect(place != nullptr, 1)) {
     uint64_t entered = place->entered.load(std::memory_order_relaxed);
-    // Only its owner enters a place until it is locked, so this fails then and only then. Acquire: of what another thread, which
-    // entered in the owner's place, did there.
+    // Only its owner enters a place until it is locked, so this fails then and only then. Acquire: of what
+    // another thread, which entered in the owner's place, did there.
     if (__builtin_expect((entered & lock_bit) == 0, 1) &&
         place->entered.compare_exchange_strong(entered, entered + one_round, std::memory_order_acquire))
       return pass(*place, entered / one_round + 1);
@@ -250,15 +251,15 @@ Turns::Outcome Turns::wait() {
 Turns::Outcome Turns::pass(Place& place, uint64_t round) {
   phicoll_preload_pass(place.seat);
   const bool first = &place == places_->first;
-  // Release: the seat may be passed by another thread, or the places go to another barrier. Nothing of this object is used
-  // afterwards.
+  // Release: the seat may be passed by another thread, or the places go to another barrier. Nothing of this
+  // object is used afterwards.
   place.left.store(round, std::memory_order_release);
   return first ? Outcome::serial : Outcome::other;
 }
 
-/// A round consists of the next `size` arrivals. In the round that has begun, some places were entered once more than
-/// the others; each further arrival fills one of the others. When none is left, or none has been entered, the next
-/// arrival begins a round that is wholly glibc's.
+/// A round consists of the next `size` arrivals. In the round that has begun, some places were entered once
+/// more than the others; each further arrival fills one of the others. When none is left, or none has been
+/// entered, the next arrival begins a round that is wholly glibc's.
 Turns::Outcome Turns::wait_without_place(Place* own) {
   Place* taken = nullptr;
   uint64_t round = 0;
@@ -285,8 +286,8 @@ Turns::Outcome Turns::wait_without_place(Place* own) {
       return Outcome::elsewhere;
     }
     taken->entered.store(round * one_round + lock_bit, std::memory_order_relaxed);
-    // The thread that entered here before may still be on its way out; nothing keeps it, since all have arrived in its
-    // round.
+    // The thread that entered here before may still be on its way out; nothing keeps it, since all have
+    // arrived in its round.
     phicoll_preload::Patience patience;
     while (taken->left.load(std::memory_order_acquire) != round - 1) patience.wait();
   }
@@ -330,8 +331,8 @@ void Turns::give_back() {
   free_barriers = this;
 }
 
-// The barriers' own locks may have been held. Nobody gets the places in use: some of their seats may have been passed more often than
-// others.
+// The barriers' own locks may have been held. Nobody gets the places in use: some of their seats may have
+// been passed more often than others.
 void Turns::begin_anew() {
   Turns* const all = barriers.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < begun; ++i) {

@@ -2,11 +2,11 @@
 
 // A pthread barrier's threads as the ranks of one of phicoll's barriers.
 //
-// POSIX says how many threads a barrier releases, not which. The first threads that come take its places, one each, and
-// keep them: in each round a thread enters its own place. A thread that ends leaves its place to a new one. When a
-// thread finds no place, the barrier's later rounds are glibc's: places are locked, the round that has begun is filled
-// by whichever threads come, and all later arrivals go to the program's own pthread_barrier_t, which no thread has used
-// so far.
+// POSIX says how many threads a barrier releases, not which. The first threads that come take its places, one
+// each, and keep them: in each round a thread enters its own place. A thread that ends leaves its place to a
+// new one. When a thread finds no place, the barrier's later rounds are glibc's: places are locked, the round
+// that has begun is filled by whichever threads come, and all later arrivals go to the program's own
+// pthread_barrier_t, which no thread has used so far.
 
 #include <pthread.h>
 #include <stdint.h>
@@ -45,17 +45,20 @@ class Turns {
     elsewhere  ///< nothing was done: the program's own barrier serves this call
   };
 
-  /// Takes places for the object, with `size` threads (2 or more); null if there is no room, or barriers stay with glibc.
+  /// Takes places for the object, with `size` threads (2 or more); null if there is no room, or barriers stay
+  /// with glibc.
   static Turns* take(const void* object, int size);
   /// The places taken for the object, if `pointer` is that; else null. `pointer` may be anything.
   static Turns* of(const void* object, const void* pointer);
 
   Outcome wait();
-  /// Waits until all threads of the last round have left, and frees the barrier. No thread may call wait() any more.
+  /// Waits until all threads of the last round have left, and frees the barrier. No thread may call wait()
+  /// any more.
   void give_back();
   /// Whether no thread is in a round.
   bool idle() const;
-  /// In a child of fork, whose only thread this is: lets all barriers begin anew, as their other threads are gone.
+  /// In a child of fork, whose only thread this is: lets all barriers begin anew, as their other threads are
+  /// gone.
   static void begin_anew();
 
   // Made in zeroed memory.
@@ -83,8 +86,8 @@ struct Elsewhere {
   uint64_t stayed;   ///< there were no places to be had: see `left_alone`
 };
 
-/// For the report of this process alone: calls `tell(context, threads, rounds)` for each number of threads that had rounds. False, and it has
-/// told nothing, if a thread that may have been stopped holds the lock.
+/// For the report of this process alone: calls `tell(context, threads, rounds)` for each number of threads
+/// that had rounds. False, and it has told nothing, if a thread that may have been stopped holds the lock.
 bool for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context,
                    Elsewhere* elsewhere);
 
