@@ -1,5 +1,6 @@
-// Collectives on teams and on active sets: each is the team's communicator's, by `auto` or what PHICOLL_ALLREDUCE and the
-// like choose. Buffers in symmetric memory are passed as the group knows them, so that algorithms read them where they lie.
+// Collectives on teams and on active sets: each is the team's communicator's, by `auto` or what
+// PHICOLL_ALLREDUCE and the like choose. Buffers in symmetric memory are passed as the group knows them, so
+// that algorithms read them where they lie.
 
 #include <cstdint>
 #include <cstring>
@@ -103,8 +104,8 @@ inline void check_symmetric(const char* argument, const void* address, std::size
   throw ArgumentError("dest", "memory that overlaps with source",
                       in_place ? "memory apart from it, or the same" : "memory apart from it");
 }
-/// Throws unless what a call writes is apart from what it reads or, in place, the same memory. Nothing has been entered yet, so
-/// the group goes on.
+/// Throws unless what a call writes is apart from what it reads or, in place, the same memory. Nothing has
+/// been entered yet, so the group goes on.
 inline void check_apart(const void* dest, std::size_t written, const void* source, std::size_t read,
                         bool in_place) {
   const auto to = reinterpret_cast<std::uintptr_t>(dest), from = reinterpret_cast<std::uintptr_t>(source);
@@ -161,12 +162,14 @@ void exscan(Team& team, T* dest, const T* source, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) dest[i] = T();
 }
 
-// 256 bytes to 2 KB between two PEs are put straight into the destination, which the specification wants ready on all PEs before
-// any calls: one copy, where the communicator's cells take two. A word follows on the communicator, the announcement. It
-// orders the puts before its receiver's reads, finds PEs in other calls, and tells where the data was put: PEs that name
-// other places or sizes end with an error, and where a destination is not in shared memory the communicator moves the data.
-// A broadcast then takes 0.5 to 0.9 of the time, and a collect 0.5 to 1. From 4 KB on, lines that their reader has just read lose
-// to cells where CPUs are far from each other; among more PEs no gain was seen.
+// Between two PEs, 256 bytes to 2 KB are put straight into the destination, which the specification requires
+// to be ready on all PEs before any of them calls: one copy, where the communicator's cells need two. The
+// announcement, a word on the communicator, follows. It orders the puts before the receiver's reads, detects
+// PEs in other calls, and tells where the data was put: differing places or sizes are an error, and the
+// communicator moves the data if a destination is not in shared memory.
+//
+// From 4 KB on, lines that their reader has just read lose to cells where CPUs are far apart; more PEs gain
+// nothing.
 constexpr std::size_t least_put = 256;
 constexpr std::size_t most_put = 2048;
 
@@ -219,8 +222,8 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
   if (mine && all && dest != source) phicoll_shmem_copy(dest, source, bytes);
 }
 
-/// Puts this PE's block of `bytes`, `at` bytes into the results of both PEs, of `all` bytes each, and returns when the other has
-/// done so too. False: nothing was moved.
+/// Puts this PE's block of `bytes`, `at` bytes into the results of both PEs, of `all` bytes each, and returns
+/// when the other has done so too. False: nothing was moved.
 bool put_block(Team& team, void* dest, std::size_t all, std::size_t at, const void* source,
                std::size_t bytes) {
   const int other = 1 - team.comm->rank();
@@ -278,8 +281,8 @@ void alltoall(Team& team, void* dest, const void* source, std::size_t bytes) {
   team.comm->alltoall(of.as_group_memory(source), of.as_group_memory(dest), bytes);
 }
 
-// Elements of a block lie `sst` and `dst` elements apart. Each PE fetches its blocks between two barriers: before the first
-// no source is ready, and after the second all may be written again.
+// Elements of a block lie `sst` and `dst` elements apart. Each PE fetches its blocks between two barriers:
+// before the first no source is ready, and after the second all may be written again.
 void alltoalls(Team& team, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
                std::size_t element, std::size_t count) {
   const int size = team.size(), me = team.comm->rank();
@@ -311,7 +314,8 @@ void alltoalls(Team& team, void* dest, const void* source, std::ptrdiff_t dst, s
 using namespace phicoll;
 using namespace phicoll::shmem;
 
-// A barrier's signals are releases and its waits acquires: every PE that leaves it sees all that any PE stored before.
+// A barrier's signals are releases and its waits acquires: every PE that leaves it sees all that any PE
+// stored before.
 PHICOLL_SHMEM_EXPORT(void, barrier_all, ()) {
   guarded("barrier_all", [] { world().comm().barrier(); });
 }

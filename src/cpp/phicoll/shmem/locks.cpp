@@ -1,6 +1,7 @@
-// Locks: the queue of Mellor-Crummey and Scott (1991). A symmetric lock is a long on each PE. Its upper half is the queue's
-// tail, of PE 0's copy alone; its lower half is the PE's own node: its successor, and whether the lock was handed to it. PEs
-// are noted as their number plus one. The first come is the first served, and each waits on its own word.
+// Locks: the queue of Mellor-Crummey and Scott (1991). A symmetric lock is a long on each PE. Its upper half
+// is the queue's tail, of PE 0's copy alone; its lower half is the PE's own node: its successor, and whether
+// the lock was handed to it. PEs are noted as their number plus one. The first come is the first served, and
+// each waits on its own word.
 
 #include <cstdint>
 #include <string>

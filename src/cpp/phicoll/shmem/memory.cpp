@@ -1,5 +1,6 @@
-// The symmetric heap. Every function is collective over all PEs and ends with a barrier (free begins with one), as the
-// specification says: no PE stores into a block before all have it, or when one has given it back.
+// The symmetric heap. Every function is collective over all PEs and ends with a barrier (free begins with
+// one), as the specification says: no PE stores into a block before all have it, or when one has given it
+// back.
 
 #include <cstdint>
 #include <cstdio>
@@ -16,7 +17,8 @@ namespace shmem {
 
 namespace {
 
-// All PEs get a block at the same offset, or null: the allocators are alike, but pages may be lacking for one PE alone.
+// All PEs get a block at the same offset, or null: the allocators are alike, but pages may be lacking for one
+// PE alone.
 void* take(std::size_t alignment, std::size_t bytes) {
   World& all = world();
   if (all.checks()) all.check_same("size", bytes);

@@ -35,8 +35,8 @@ unsigned char* reserve_at(unsigned char* wanted, std::size_t bytes) {
   return at == MAP_FAILED ? nullptr : static_cast<unsigned char*>(at);
 }
 
-/// Copies whole pages to memory of zeros. A page of zeros, untouched .bss mostly, stays untouched on both sides. Word by word:
-/// AddressSanitizer's memcpy refuses the red zones between a program's globals.
+/// Copies whole pages to memory of zeros. A page of zeros, untouched .bss mostly, stays untouched on both
+/// sides. Word by word: AddressSanitizer's memcpy refuses the red zones between a program's globals.
 __attribute__((no_sanitize_address)) void copy_pages(unsigned char* to, const unsigned char* from,
                                                      std::size_t bytes) {
   const auto* const source = reinterpret_cast<const std::uintptr_t*>(from);
@@ -149,9 +149,9 @@ void Segments::map(unsigned char* at, std::size_t bytes, std::size_t place) cons
                         " bytes could not be mapped: " + std::strerror(errno));
 }
 
-// Their pages were taken by fallocate, which asks no mapping for their size. So they are collapsed now into huge
-// ones, which other PEs' mappings of the file then have too. Before Linux 6.1, where that cannot be asked for, the kernel may do
-// it later.
+// Their pages were taken by fallocate, which asks no mapping for their size. So they are collapsed now into
+// huge ones, which other PEs' mappings of the file then have too. Before Linux 6.1, where that cannot be
+// asked for, the kernel may do it later.
 void Segments::make_huge(std::size_t offset, std::size_t bytes) const {
   constexpr int collapse = 25;  // MADV_COLLAPSE
   const std::uintptr_t from = up_to(reinterpret_cast<std::uintptr_t>(heap_) + offset, huge_page);

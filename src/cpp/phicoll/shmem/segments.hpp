@@ -1,7 +1,8 @@
 #pragma once
 
-// The symmetric memory of all PEs in one process's address space, laid out so that one number per PE turns the address of a
-// symmetric object into the address of that PE's copy, whether the object lies in the heap or in the program's data segment:
+// The symmetric memory of all PEs in one process's address space, laid out so that one number per PE turns
+// the address of a symmetric object into the address of that PE's copy, whether the object lies in the heap
+// or in the program's data segment:
 //
 //   own data D ....... own heap D + X
 //   data of PE p at D + gap + p * stride      heap of PE p at D + X + gap + p * stride
@@ -15,7 +16,8 @@
 namespace phicoll {
 namespace shmem {
 
-/// The program's own writable data (.data and .bss): whole pages, without those that the loader made read-only again.
+/// The program's own writable data (.data and .bss): whole pages, without those that the loader made
+/// read-only again.
 struct DataSegment {
   unsigned char* at = nullptr;
   std::size_t bytes = 0;
@@ -33,14 +35,15 @@ struct FilePlaces {
 constexpr std::size_t greatest_alignment = std::size_t{1} << 30;
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-/// Whether the heaps are to have huge pages: PHICOLL_SHMEM_HUGE, or else whether Linux allows them for shared memory
-/// (/sys/kernel/mm/transparent_hugepage/shmem_enabled).
+/// Whether the heaps are to have huge pages: PHICOLL_SHMEM_HUGE, or else whether Linux allows them for shared
+/// memory (/sys/kernel/mm/transparent_hugepage/shmem_enabled).
 bool huge_pages_wanted();
 
 class Segments {
  public:
-  /// Maps everybody's memory: `heap_bytes` of each PE, `data_bytes` beside, which may be 0. The heap's byte `aligned` lies at
-  /// a multiple of greatest_alignment. Throws ResourceError if the address space has no room.
+  /// Maps everybody's memory: `heap_bytes` of each PE, `data_bytes` beside, which may be 0. The heap's byte
+  /// `aligned` lies at a multiple of greatest_alignment. Throws ResourceError if the address space has no
+  /// room.
   Segments(int descriptor, const std::vector<FilePlaces>& places, int me, std::size_t heap_bytes,
            std::size_t aligned, const DataSegment& data, std::size_t data_bytes);
   ~Segments();
@@ -51,12 +54,14 @@ class Segments {
   /// For each PE, what to add to an own address.
   const std::vector<std::ptrdiff_t>& deltas() const { return deltas_; }
 
-  /// Collapses a part of this PE's heap, whose pages are taken, into huge pages as far as it has whole ones. The heap's byte `aligned` lies
-  /// at a multiple of huge_page in the file too. Where Linux has none, the pages stay as they are.
+  /// Collapses a part of this PE's heap, whose pages are taken, into huge pages as far as it has whole ones.
+  /// The heap's byte `aligned` lies at a multiple of huge_page in the file too. Where Linux has none, the
+  /// pages stay as they are.
   void make_huge(std::size_t offset, std::size_t bytes) const;
 
-  /// Copies the data segment to its place in the group's file and maps that place over it. Only the executable's own data
-  /// moves: that of shared libraries, the C library among them, stays. Not while other threads store there.
+  /// Copies the data segment to its place in the group's file and maps that place over it. Only the
+  /// executable's own data moves: that of shared libraries, the C library among them, stays. Not while other
+  /// threads store there.
   void move_data() const;
 
  private:

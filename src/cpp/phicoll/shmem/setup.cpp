@@ -37,7 +37,8 @@ constexpr const char* called_global_exit = "called shmem_global_exit";
 
 void finalize() {
   if (the_world == nullptr) return;
-  // A barrier made of an allreduce: a PE that is still in another call's barrier is found, and does not wait for ever.
+  // A barrier made of an allreduce: a PE that is still in another call's barrier is found, and does not wait
+  // for ever.
   std::uint8_t word = 0;
   the_world->comm().allreduce(nullptr, &word, 1, find_operator(Type::uint8, Op::bor));
   if (--to_finalize > 0) return;
@@ -64,8 +65,8 @@ void at_exit(int status, void*) {
 }
 #endif
 
-// musl has no on_exit, and atexit tells no status. A PE that failed would then wait here for others that wait for it, so one that
-// ends without shmem_finalize is taken for one that failed.
+// musl has no on_exit, and atexit tells no status. A PE that failed would then wait here for others that wait
+// for it, so one that ends without shmem_finalize is taken for one that failed.
 int register_at_exit() {
 #if defined(__GLIBC__)
   if (!os::fallbacks_forced()) return on_exit(at_exit, nullptr);

@@ -114,8 +114,8 @@ namespace {
 
 using Config = const shmem_team_config_t;
 
-/// One part of a split: all PEs of the parent call it. `color` negative: not in the new team. Returns whether all that are to
-/// be in a team are.
+/// One part of a split: all PEs of the parent call it. `color` negative: not in the new team. Returns whether
+/// all that are to be in a team are.
 bool split(Team& parent, int color, int key, const std::vector<int>& members, Config* config, long mask,
            shmem_team_t* made) {
   std::unique_ptr<Communicator> comm;

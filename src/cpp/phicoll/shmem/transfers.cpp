@@ -1,5 +1,5 @@
-// Transfers and atomics as functions of the library, and the cases that their inlined forms leave to it: checked
-// arguments, data segments that only copies between processes reach, strides.
+// Transfers and atomics as functions of the library, and the cases that their inlined forms leave to it:
+// checked arguments, data segments that only copies between processes reach, strides.
 
 #include <cerrno>
 #include <cstring>

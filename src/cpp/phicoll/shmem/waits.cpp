@@ -1,5 +1,5 @@
-// Waiting for a change of this PE's own memory, and testing for it. Looks are acquire loads: whoever sees a word that a PE
-// stored after fence(), or by a signal, sees what that PE put before.
+// Waiting for a change of this PE's own memory, and testing for it. Looks are acquire loads: whoever sees a
+// word that a PE stored after fence(), or by a signal, sees what that PE put before.
 
 #include <string>
 
@@ -68,7 +68,8 @@ void wait_until(T* place, int cmp, T value) {
                 [=](auto compares) { wait_for("wait_until", [=] { return compares(look_at(place)); }); });
 }
 
-/// Some words and what is wanted of each: one value, or one of each word's own. Words whose status is not 0 do not count.
+/// Some words and what is wanted of each: one value, or one of each word's own. Words whose status is not 0
+/// do not count.
 template <class T>
 struct Several {
   const T* words;

@@ -1,6 +1,7 @@
 #pragma once
 
-// What one PE keeps from shmem_init to shmem_finalize, and for a later shmem_init: its group, everybody's symmetric memory, the teams.
+// What one PE keeps from shmem_init to shmem_finalize, and for a later shmem_init: its group, everybody's
+// symmetric memory, the teams.
 
 #include <cstddef>
 #include <cstdint>
@@ -70,7 +71,8 @@ class World {
     }
     return address;
   }
-  /// A number for the place of symmetric memory that loads and stores reach, the same for all PEs' copies; 0: other memory.
+  /// A number for the place of symmetric memory that loads and stores reach, the same for all PEs' copies; 0:
+  /// other memory.
   std::uint64_t place_of(const void* address, std::size_t bytes) const {
     const auto* const at = static_cast<const unsigned char*>(address);
     const Where found = where(address, bytes);
@@ -82,9 +84,8 @@ class World {
     return const_cast<void*>(as_group_memory(static_cast<const void*>(address)));
   }
 
-  /// @name The symmetric heap
-  /// Each PE has an allocator of its own; all PEs make the same calls, so their answers are at the same offsets.
-  /// @{
+  /// @name The symmetric heap Each PE has an allocator of its own; all PEs make the same calls, so their
+  /// answers are at the same offsets. @{
   Heap& heap() { return *heap_; }
   std::size_t heap_bytes() const { return heap_bytes_; }
   /// Bytes from the start of the own heap: the same for all PEs' copies of an object.
@@ -95,8 +96,8 @@ class World {
   void check_same(const char* argument, std::uint64_t value);
   /// @}
 
-  /// A wait of this PE: until look() holds, by the group's ways of waiting, for a PE that stores without waking anyone. Ends
-  /// with the group.
+  /// A wait of this PE: until look() holds, by the group's ways of waiting, for a PE that stores without
+  /// waking anyone. Ends with the group.
   template <class Look>
   void wait(Look look) const {
     const NativePort port = waiting_port();
@@ -108,7 +109,8 @@ class World {
     while (!look()) port.take_turn(patience);
   }
 
-  /// To be called when a call has looked in vain and does not wait: what else the PE has begun, by phicoll's own calls, goes on.
+  /// To be called when a call has looked in vain and does not wait: what else the PE has begun, by phicoll's
+  /// own calls, goes on.
   void look() const;
 
   /// @name Teams
@@ -174,9 +176,11 @@ inline World& world() {
 
 /// Whether throw_errors() was called.
 bool errors_are_thrown();
-/// Ends the program: prints "phicoll: PE 2: <what>" and breaks the group, so that the other PEs end too. Or throws Error.
+/// Ends the program: prints "phicoll: PE 2: <what>" and breaks the group, so that the other PEs end too. Or
+/// throws Error.
 [[noreturn]] void end_with(const std::string& what);
-/// The same for bad input: ends the program with "<argument>: got <got>; allowed: <allowed>", or throws ArgumentError.
+/// The same for bad input: ends the program with "<argument>: got <got>; allowed: <allowed>", or throws
+/// ArgumentError.
 [[noreturn]] void refuse(const std::string& argument, const std::string& got, const std::string& allowed);
 /// Ends this PE silently if another one called shmem_global_exit, as `what` then says.
 void end_after_global_exit(const std::string& what);
