@@ -59,13 +59,13 @@ struct KernelSamples {
 
   /// The samples of a rank in nanoseconds, each divided by what is in it.
   std::vector<double> ns(int rank) const;
-  /// Nanoseconds between two stamps with nothing between them, the median over the ranks that measured. Every sample
-  /// includes this time, before it is divided.
+  /// Nanoseconds between two stamps with nothing between them, the median over the ranks that measured. Every
+  /// sample includes this time, before it is divided.
   double empty_ns() const;
   std::uint64_t late() const;
   std::uint64_t wrong() const;
-  /// GB/s of all ranks that measured, one value per sample: their bytes over the slowest one's time. Empty if no bytes
-  /// are counted.
+  /// GB/s of all ranks that measured, one value per sample: their bytes over the slowest one's time. Empty if
+  /// no bytes are counted.
   std::vector<double> gigabytes_a_second() const;
 };
 

@@ -1,21 +1,19 @@
 #pragma once
 
-// What a kernel provides, what it is given on a rank, and what it returns.
+// What a kernel provides, which all ranks run together with equal arguments. It touches shared memory through
+// its port alone, so it measures real and simulated machines.
 //
-//   struct PingPong {
-//     static KernelFacts facts();
-//     struct Parameters { ... };
-//     template <class Visitor> static void describe(Visitor&, Parameters&);  // collectives/parameters.hpp
-//     static const char* ranks_allowed(const Parameters&, int ranks);        // null if `ranks` will do
-//     static std::size_t footprint(const Parameters&, int ranks);            // bytes of zeroed shared memory
-//     static const char* where(const Parameters&);                           // default place of the ranks
-//     static int per_sample(const Parameters&, int ranks);                   // what a sample is divided by
-//     static std::size_t bytes(const Parameters&);                           // per rank and sample; 0: none
-//     template <class Port> static void run(Port&, const Parameters&, const KernelRun&, RankSamples&);
-//   };
-//
-// All ranks run it at the same time with equal arguments. A kernel touches shared memory through its port
-// alone, so the same source measures a machine and a simulated machine.
+//     struct PingPong {
+//       static KernelFacts facts();
+//       struct Parameters { ... };
+//       template <class Visitor> static void describe(Visitor&, Parameters&);  // contract/parameters.hpp
+//       static const char* ranks_allowed(const Parameters&, int ranks);        // null: yes
+//       static std::size_t footprint(const Parameters&, int ranks);            // of shared memory
+//       static const char* where(const Parameters&);                           // default placement
+//       static int per_sample(const Parameters&, int ranks);                   // divisor of a sample
+//       static std::size_t bytes(const Parameters&);                           // of a sample
+//       template <class Port> static void run(Port&, const Parameters&, const KernelRun&, RankSamples&);
+//     };
 
 #include <cstddef>
 #include <cstdint>
@@ -46,8 +44,8 @@ struct RankSamples {
   std::vector<std::int64_t> ticks;
   std::uint64_t late = 0;   ///< samples whose common start this rank came too late for (kept)
   std::uint64_t wrong = 0;  ///< samples after which the data were not what they must be
-  /// Empty regions that this rank timed before its first sample: the time of the stamps around a sample, which every
-  /// sample includes.
+  /// Empty regions that this rank timed before its first sample: the time of the stamps around a sample,
+  /// which every sample includes.
   std::vector<std::int64_t> empty;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Brings lines into a coherence state by the means of a program: stores, loads and evictions. An eviction drops the
-// line from the caches of the rank that asks (the Xeon Phi) or from all (x86-64); a store in front of it leaves that
-// rank the only holder, so both come to the same.
+// Brings lines into a coherence state by the means of a program: stores, loads and evictions. An eviction
+// drops the line from the caches of the rank that asks (the Xeon Phi) or from all (x86-64); a store in front
+// of it leaves that rank the only holder, so both come to the same.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +25,8 @@ enum class LineState : unsigned char {
 inline bool has_two_holders(LineState state) {
   return state == LineState::shared || state == LineState::forward;
 }
-/// The rank that brings the line into its state: of a line in state F the other holder, whose part the owner ends by
-/// reading. Where the protocol has no such state (MESI, the Xeon Phi's) that is one more shared line.
+/// The rank that brings the line into its state: of a line in state F the other holder, whose part the owner
+/// ends by reading. Where the protocol has no such state (MESI, the Xeon Phi's) that is one more shared line.
 inline bool owner_begins(LineState state) {
   return state != LineState::forward;
 }

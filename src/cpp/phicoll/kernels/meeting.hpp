@@ -1,8 +1,8 @@
 #pragma once
 
-// Brings the ranks of a kernel together, and starts them together by time stamp (paper 004, section 3.2). The simplest
-// barrier, with one line per rank, outside of what is timed. The last rank gathers, since no kernel makes it the owner
-// of anything that others read.
+// Brings the ranks of a kernel together, and starts them together by time stamp (paper 004, section 3.2). The
+// simplest barrier, with one line per rank, outside of what is timed. The last rank gathers, since no kernel
+// makes it the owner of anything that others read.
 
 #include <cstddef>
 #include <cstdint>

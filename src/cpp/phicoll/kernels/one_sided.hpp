@@ -1,10 +1,10 @@
 #pragma once
 
-// Put, get, p and g between pairs of ranks, all pairs at the same time, as the PGAS microbenchmarks time them (003 section 4.1,
-// figures 3 to 5: n pairs are 2 n PEs). OpenSHMEM's put and get are copies between the two symmetric memories, p and g a store
-// and a load of one word. A library's call around such an access costs time of its own, which `call` states; with `call=0` the
-// access is what shmem_ptr gives: loads and stores in the peer's memory. The buffers stay where they are, so by default they are
-// in the caches where the accesses before have left them.
+// Put, get, p and g between all pairs of ranks at the same time, as the PGAS microbenchmarks time them (003
+// section 4.1, figures 3 to 5: n pairs are 2 n PEs). OpenSHMEM's put and get copy between two symmetric
+// memories; p and g store and load one word. `call` states the time that a library's call adds to an access;
+// with `call=0` the access is what shmem_ptr gives, loads and stores in the peer's memory. The buffers do not
+// move, so by default they lie in the caches where earlier accesses left them.
 
 #include <algorithm>
 
@@ -99,7 +99,8 @@ struct OneSided {
     for (int s = 0; s <= run.samples; ++s) {
       const auto round = static_cast<std::uint64_t>(s) + 1;
       const bool renewed = s == 0 || fresh;
-      // A partner that wrote its buffer would call its lines back: a source that is kept holds the first mark.
+      // A partner that wrote its buffer would call its lines back: a source that is kept holds the first
+      // mark.
       const std::uint64_t mark = writes || fresh ? round : 1;
       if (writes) {
         if (moves) write(port, source, size, mark);
@@ -129,8 +130,8 @@ struct OneSided {
       } else {
         meeting.agree(port);
       }
-      // All transfers have ended before anyone looks at what has come, or writes again. The next ones begin when all have
-      // come to the next start, so after those looks and writes.
+      // All transfers have ended before anyone looks at what has come, or writes again. The next ones begin
+      // when all have come to the next start, so after those looks and writes.
       meeting.meet(port);
       const bool looks = !writes ? moves : serves && (fresh || s == run.samples);
       if (looks && !holds(port, target, size, mark)) ++samples.wrong;

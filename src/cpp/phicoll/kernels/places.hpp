@@ -15,9 +15,9 @@ namespace kernels {
 /// two packages).
 const std::vector<std::string>& host_places();
 
-/// A CPU for each rank, out of `cpus`: the second is at `where` from the first; a third, which helps with shared lines,
-/// is on the nearest core of its own. Throws ArgumentError: "where" for a place that these CPUs do not have, with those
-/// that they have; "ranks" for more than the place takes.
+/// A CPU for each rank, out of `cpus`: the second is at `where` from the first; a third, which helps with
+/// shared lines, is on the nearest core of its own. Throws ArgumentError: "where" for a place that these CPUs
+/// do not have, with those that they have; "ranks" for more than the place takes.
 std::vector<int> cpus_at(const std::vector<os::CpuPlace>& cpus, const std::string& where, int ranks);
 
 /// The placement (GroupOptions) that `where` means on the CPUs that this process may use: a list of CPUs for

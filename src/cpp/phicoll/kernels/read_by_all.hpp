@@ -48,8 +48,8 @@ struct ReadByAll {
     return static_cast<std::size_t>(p.lines) * arch::line_bytes;
   }
 
-  /// The rank whose lines `rank` copies; -1: none (the root of one line). A last group of less than four turns
-  /// within itself, and one rank alone reads its neighbour's.
+  /// The rank whose lines `rank` copies; -1: none (the root of one line). A last group of less than four
+  /// turns within itself, and one rank alone reads its neighbour's.
   static int source(Pattern pattern, int rank, int ranks) {
     const int group = rank / 4 * 4;
     const int members = ranks - group < 4 ? ranks - group : 4;

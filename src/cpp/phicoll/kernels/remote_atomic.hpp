@@ -1,8 +1,8 @@
 #pragma once
 
-// OpenSHMEM's atomics on a word of another rank, by all pairs at the same time. A rank has one operation under way at a time. A
-// library's call around it costs `call` ticks. The operation itself is a locked instruction on the word, natively and on the Xeon
-// Phi; fetch is a load and set a store.
+// OpenSHMEM's atomics on a word of another rank, by all pairs at the same time. A rank has one operation
+// under way at a time. A library's call around it costs `call` ticks. The operation itself is a locked
+// instruction on the word, natively and on the Xeon Phi; fetch is a load and set a store.
 
 #include "phicoll/kernels/exchange.hpp"
 #include "phicoll/kernels/one_sided.hpp"
@@ -115,7 +115,8 @@ struct RemoteAtomic {
     return false;
   }
 
-  /// `rank`'s word that is operated on, or with `raised` how often `rank` raised one: a page each, so that no two share a line.
+  /// `rank`'s word that is operated on, or with `raised` how often `rank` raised one: a page each, so that no
+  /// two share a line.
   static DataWord& word(const KernelRun& run, int rank, bool raised) {
     return *reinterpret_cast<DataWord*>(run.memory + Meeting::footprint(run.ranks) +
                                         (static_cast<std::size_t>(rank) * 2 + (raised ? 1 : 0)) * page_bytes);

@@ -1,10 +1,10 @@
 #pragma once
 
-// STREAM (McCalpin 1995), as 000 section IV uses it: copy c = a, scale b = q c, add c = a + b and triad
-// a = b + q c over arrays of doubles, every rank on a part of its own, all started together. Bytes are
-// counted as STREAM counts them: what is read and what is written, not the reading of lines in order to write
-// them. Over OpenSHMEM (003 section 4.2) the arrays are loaded and stored where they lie, which shmem_ptr gives, or got
-// block by block into a buffer of the rank, which computes there and puts the result.
+// STREAM (McCalpin 1995), as 000 section IV uses it: copy c = a, scale b = q c, add c = a + b and triad a = b
+// + q c over arrays of doubles. Each rank has its own part; all start together. Bytes are counted as STREAM
+// does: what is read and written, not the lines read in order to write them. Over OpenSHMEM (003 section 4.2)
+// the arrays are either accessed in place through shmem_ptr, or got block by block into the rank's buffer,
+// computed there and put back.
 
 #include <algorithm>
 

@@ -1,8 +1,9 @@
 #pragma once
 
-// OpenSHMEM's point-to-point synchronisation, there and back, by all pairs at the same time: a rank stores a number in its
-// partner's word by p, and waits by wait_until for the partner's number in its own word. A library's call costs `call` ticks
-// before the store and before the wait; the latter are hidden while the answer is under way.
+// OpenSHMEM's point-to-point synchronisation, there and back, by all pairs at the same time: a rank stores a
+// number in its partner's word by p, and waits by wait_until for the partner's number in its own word. A
+// library's call costs `call` ticks before the store and before the wait; the latter are hidden while the
+// answer is under way.
 
 #include "phicoll/kernels/exchange.hpp"
 #include "phicoll/kernels/one_sided.hpp"
