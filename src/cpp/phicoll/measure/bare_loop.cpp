@@ -240,7 +240,7 @@ bool BareLoop::may_write(const Phase& phase, Out& out) {
   if (out.written < out.free_until) return true;
   std::uint64_t least = UINT64_MAX;
   for (std::size_t r = 0; r < out.readers; ++r)
-    least = std::min(least, out.ring.read[r].words[0].load(std::memory_order_acquire));
+    least = std::min(least, out.ring.read[r].words[0].load(std::memory_order_acquire));  // (2)
   out.free_until = least + out.ring.count;
   return out.written < out.free_until;
 }
@@ -251,11 +251,12 @@ bool BareLoop::may_read(const Phase& phase, std::size_t i) const {
   if (in.left != nullptr && i != 0 && phase.ins[i - 1].at <= in.at &&
       phase.ins[i - 1].at != phase.ins[i - 1].bytes)
     return false;
+  // (1)
   return in.ring.flags[in.read & (in.ring.count - 1)].words[0].load(std::memory_order_acquire) == in.read + 1;
 }
 
 void BareLoop::publish(Out& out, std::size_t bytes) {
-  out.ring.flags[out.written & (out.ring.count - 1)].words[0].store(out.written + 1,
+  out.ring.flags[out.written & (out.ring.count - 1)].words[0].store(out.written + 1,  // (1)
                                                                     std::memory_order_release);
   ++out.written;
   out.at += bytes;
@@ -264,6 +265,7 @@ void BareLoop::publish(Out& out, std::size_t bytes) {
 void BareLoop::acknowledge(In& in, std::size_t bytes) {
   ++in.read;
   in.at += bytes;
+  // (2)
   if ((in.read & (in.ring.count / 2 - 1)) == 0) in.read_word->store(in.read, std::memory_order_release);
 }
 

@@ -1,15 +1,14 @@
 #pragma once
 
-// The bare loop copies each byte of an operation into a ring of cells and out again, and does nothing else: no checks,
-// headers, signatures or choices. Its time is the limit for all algorithms that go through shared memory. Its
-// parameters are the ways of storing and loading, so it shows which is best on a host.
+// The bare loop copies each byte of an operation into a ring of cells and out again, without checks, headers,
+// signatures or choices. Its time bounds all other algorithms.
 //
-// A stream is a ring with one writer and one or more readers. A call gives each rank streams to write and streams to read.
-// A rank takes turns between them, a piece at a time, until all are through.
+// A stream is a ring with one writer and at least one reader. In a call a rank alternates between its
+// streams, piece by piece.
 //
-//  1. A cell's flag is stored with release after its bytes; a reader that acquires it sees them. Flags only grow.
-//  2. A reader stores with release, every half ring, how many cells it has read. The writer acquires that from all readers
-//     before it writes a cell again.
+// (1) A cell's flag is stored with release after its bytes; a reader that acquires it sees them.
+// (2) Every half ring, a reader stores with release how many cells it has read; the writer acquires that from
+//     all readers before it reuses a cell.
 
 #include <cstddef>
 #include <cstdint>
@@ -82,8 +81,8 @@ class BareLoop {
   /// Why this CPU or system cannot run it; null if it can.
   static const char* lacking(const BareLoopParameters& p);
 
-  /// `memory`: footprint() bytes for which all ranks have called prepare(). `yields`: a rank that can do nothing gives its
-  /// CPU away.
+  /// `memory`: footprint() bytes for which all ranks have called prepare(). `yields`: a rank that can do
+  /// nothing gives its CPU away.
   BareLoop(const BareLoopParameters& p, unsigned char* memory, int rank, int ranks, bool yields,
            const MessageBuffers& buffers);
   /// Zeroes the memory that `rank` is to write first. All ranks call it, and then meet.

@@ -13,8 +13,8 @@ namespace measure {
 
 namespace {
 
-// The largest offset of the other CPUs' counters from the first one's; of more than 64 CPUs, a sample. 0 where
-// threads cannot be started or pinned.
+// The largest offset of the other CPUs' counters from the first one's; of more than 64 CPUs, a sample. 0
+// where threads cannot be started or pinned.
 double largest_offset_ns(const std::vector<int>& cpus) {
   const std::size_t step = cpus.size() > 64 ? cpus.size() / 64 : 1;
   std::vector<int> compared{cpus[0]};

@@ -13,8 +13,8 @@ namespace measure {
 
 namespace {
 
-// The fewest pieces: what a scan sends to a rank has the ranks before it in it, and in an allreduce each rank reduces one
-// part and hands the result to all.
+// The fewest pieces: what a scan sends to a rank has the ranks before it in it, and in an allreduce each rank
+// reduces one part and hands the result to all.
 std::vector<Piece> fewest_pieces(const Work& work, int ranks) {
   const OperationRow& row = row_of(work.operation);
   std::vector<Piece> pieces = pieces_of(work, ranks);

@@ -38,8 +38,8 @@ void with_call(Communicator& of, const MessageBuffers& buffers, bool prepared, U
     return with_call_of(work.operation, work.exclusive, [&, count](auto call) {
       use([=] { call(*c, send, receive, count, op, 0, nullptr); });
     });
-  // All counts are equal and the blocks lie side by side. The arrays are built once, as a program would keep them from call
-  // to call.
+  // All counts are equal and the blocks lie side by side. The arrays are built once, as a program would keep
+  // them from call to call.
   const std::vector<std::size_t> counts(static_cast<std::size_t>(of.size()), count);
   const std::vector<std::size_t> places = block_places(counts, 0);
   const Blocks blocks{counts.data(), places.data()};

@@ -1,7 +1,7 @@
 #pragma once
 
-// The hand-written reference for operations on eight bytes between two ranks with a CPU each: inlined where they
-// are timed, without checks or parameters (see hand_loops.hpp).
+// The hand-written reference for operations on eight bytes between two ranks with a CPU each: inlined where
+// they are timed, without checks or parameters (see hand_loops.hpp).
 
 #include <algorithm>
 #include <atomic>

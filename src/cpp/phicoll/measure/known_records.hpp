@@ -1,7 +1,7 @@
 #pragma once
 
-// Which records a file has already: lines may be there twice, as in a file that was appended to itself or to a longer copy.
-// phicoll/results/identity.py does the same for the Python package.
+// Which records a file has already: lines may be there twice, as in a file that was appended to itself or to
+// a longer copy. phicoll/results/identity.py does the same for the Python package.
 
 #include <cstddef>
 #include <string>
@@ -15,8 +15,8 @@ namespace measure {
 
 enum class Known { is_new, repeated, contradicted };
 
-/// A sample is told by its run, point, launch, round and definition: it has one value. Another record is repeated if an equal
-/// one is there; a point that failed later is another one.
+/// A sample is told by its run, point, launch, round and definition: it has one value. Another record is
+/// repeated if an equal one is there; a point that failed later is another one.
 class KnownRecords {
  public:
   /// `records`: those known so far. The caller appends each record that is new.

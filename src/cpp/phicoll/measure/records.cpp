@@ -42,8 +42,8 @@ void check_first(const JsonValue& first, const std::string& path, const std::str
   if (first["phicoll"].string != "results") throw not_ours(argument, path, "its first line is not phicoll's");
 }
 
-// Opens `path` for appending, and locks a regular file. Another run's lock is its end. A file system without locks
-// serves, too.
+// Opens `path` for appending, and locks a regular file. Another run's lock is its end. A file system without
+// locks serves, too.
 int open_alone(const std::string& path) {
   for (;;) {
     const int descriptor = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);

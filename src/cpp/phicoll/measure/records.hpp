@@ -39,9 +39,9 @@ std::string record_line(const char* kind, const std::string& run, const JsonObje
 
 class RecordWriter {
  public:
-  /// Opens `path` ("-": standard output) for appending. An existing file must be a results file of phicoll, which
-  /// no other run is writing (flock). An unfinished last line is ended before the first record, which is then whole.
-  /// Throws ArgumentError("output"); with `resume` also for a device or FIFO.
+  /// Opens `path` ("-": standard output) for appending. An existing file must be a results file of phicoll,
+  /// which no other run is writing (flock). An unfinished last line is ended before the first record, which
+  /// is then whole. Throws ArgumentError("output"); with `resume` also for a device or FIFO.
   explicit RecordWriter(const std::string& path, bool resume = false);
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;
@@ -62,7 +62,8 @@ class RecordWriter {
   std::string before_;  ///< what the first record is preceded by
 };
 
-/// The whole lines of a results file; those that say again what others say (a file appended to itself) are left out.
+/// The whole lines of a results file; those that say again what others say (a file appended to itself) are
+/// left out.
 struct RecordLines {
   std::vector<JsonValue> records;
   std::size_t damaged = 0;       ///< `last_is_cut_off` included
@@ -75,8 +76,8 @@ struct RecordLines {
   /// 'launch'; ..."; "" if every line was taken.
   std::string loss() const;
 };
-/// Reads a results file; damaged lines are skipped and counted, also samples that contradict an earlier one. Throws ArgumentError(argument) if the file
-/// can't be read, is not phicoll's, or has a newer schema.
+/// Reads a results file; damaged lines are skipped and counted, also samples that contradict an earlier one.
+/// Throws ArgumentError(argument) if the file can't be read, is not phicoll's, or has a newer schema.
 RecordLines read_records(const std::string& path, const std::string& argument);
 
 /// The fields of the context record.

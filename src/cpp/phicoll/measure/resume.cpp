@@ -8,8 +8,8 @@ namespace measure {
 
 namespace {
 
-// Throws if `context` is a measured run's of another host. A cluster's hosts are named, also this one: their points
-// differ from a run's here.
+// Throws if `context` is a measured run's of another host. A cluster's hosts are named, also this one: their
+// points differ from a run's here.
 void check_host(const JsonValue& context) {
   if (context["clock"]["source"].string == "simulated") return;
   const std::string& name = context["host"]["name"].string;

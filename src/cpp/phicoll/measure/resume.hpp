@@ -12,8 +12,8 @@ namespace measure {
 
 /// The identifier of the last run of `file`, if it can be continued with `settings` (JSON, as in its
 /// context). When to stop may differ; what is measured may not. `seed` becomes the run's seed unless one was
-/// given. Throws an ArgumentError that names the setting that differs, or the host with another CPU, or of a cluster,
-/// that measured it.
+/// given. Throws an ArgumentError that names the setting that differs, or the host with another CPU, or of a
+/// cluster, that measured it.
 std::string run_to_resume(const RecordLines& file, const std::string& settings, std::uint64_t* seed,
                           bool seed_given);
 

@@ -60,7 +60,8 @@ void check_evicted(bool evicted, bool windows);
 /// bad placement, or no subject that applies.
 void check_settings(const Settings& settings);
 
-/// Allows buffers half of a group's heap, since buffers of several sizes follow each other in it. Throws ArgumentError.
+/// Allows buffers half of a group's heap, since buffers of several sizes follow each other in it. Throws
+/// ArgumentError.
 void check_heap(const Work& work, int ranks);
 
 }  // namespace measure

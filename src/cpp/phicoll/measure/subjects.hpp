@@ -22,10 +22,12 @@ const std::vector<AlgorithmInfo>& references(Operation operation);
 /// True for the references that run in a separate program.
 bool is_openmp_reference(const std::string& name);
 
-/// The name of the subject that makes calls by `auto` with all but the data worked out before (Communicator::prepare).
+/// The name of the subject that makes calls by `auto` with all but the data worked out before
+/// (Communicator::prepare).
 extern const char* const prepared_call;
 
-/// One of the things that a sweep measures beside each other: an algorithm or a reference, and the work that it does.
+/// One of the things that a sweep measures beside each other: an algorithm or a reference, and the work that
+/// it does.
 struct Subject {
   AlgorithmInfo info;
   bool reference = false;

@@ -41,9 +41,10 @@ inline void wait_ticks(const StampClock& clock, std::uint64_t ticks) {
   }
 }
 
-/// How many empty turns a rank makes before it enters a window's call. Clocks advance in steps (10 ns on a Zen 5), and a rank that
-/// waits for a time resumes just after a step. Two calls of slightly different lengths would then look equal, or a whole step apart,
-/// throughout a run. Spreading the entries over the steps makes the mean correct.
+/// How many empty turns a rank makes before it enters a window's call. Clocks advance in steps (10 ns on a
+/// Zen 5), and a rank that waits for a time resumes just after a step. Two calls of slightly different
+/// lengths would then look equal, or a whole step apart, throughout a run. Spreading the entries over the
+/// steps makes the mean correct.
 inline std::uint64_t spread_turns(const Step& step, std::uint64_t call, int rank) {
   constexpr std::uint64_t turns = 128;  // some 30 ns; mpi_collectives.c has as many
   return Random(mix_seed(~step.seed, call, static_cast<std::uint64_t>(rank))).below(turns);

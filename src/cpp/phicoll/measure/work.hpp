@@ -16,8 +16,8 @@ struct ProgramCall;
 
 namespace measure {
 
-/// An operation and what it is called with when it is measured: like a ProgramCall, but without places or counts of its own,
-/// and plain data, so that it can be copied to the step board.
+/// An operation and what it is called with when it is measured: like a ProgramCall, but without places or
+/// counts of its own, and plain data, so that it can be copied to the step board.
 struct Work {
   Operation operation = Operation::barrier;
   bool vector = false;     ///< a version with counts, which are all equal here
@@ -53,8 +53,8 @@ std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks);
 /// copied from send to receive buffer. docs/measuring-collectives.md gives the reasons for each operation.
 std::uint64_t moved_bytes(const Work& work, int ranks);
 
-/// Bytes that must get from one rank's send buffer, at `from`, to another's receive buffer, at `to`. A reduction
-/// combines them there with what it has from others.
+/// Bytes that must get from one rank's send buffer, at `from`, to another's receive buffer, at `to`. A
+/// reduction combines them there with what it has from others.
 struct Piece {
   int sender;
   int receiver;
@@ -62,8 +62,8 @@ struct Piece {
   std::size_t to;
   std::size_t bytes;
 };
-/// All pieces of such work, by sender and then by receiver. A rank's piece for itself is among them if it has a place
-/// of its own in the result.
+/// All pieces of such work, by sender and then by receiver. A rank's piece for itself is among them if it has
+/// a place of its own in the result.
 std::vector<Piece> pieces_of(const Work& work, int ranks);
 
 /// The call of such work, with blocks that are all alike. Throws ArgumentError as check_work does.
