@@ -276,7 +276,8 @@ void CountMachine::suspend(int rank) {
 
 void CountMachine::wait(int rank, const Awaited& awaited) {
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
-  // Looks again after every wake: between the store that woke this rank and its turn, the word may have changed.
+  // Looks again after every wake: between the store that woke this rank and its turn, the word may have
+  // changed.
   while (!awaited.holds()) {
     self.awaited = awaited;
     self.waiting = true;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The memory and the scheduler of CountPort: all ranks of a shape as fibers of the calling thread, and records of which
-// rank wrote and which obtained what. counts.hpp has the definitions.
+// The memory and the scheduler of CountPort: all ranks of a shape as fibers of the calling thread, and
+// records of which rank wrote and which obtained what. counts.hpp has the definitions.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,8 @@ class CountMachine {
   /// each call.
   void own(int rank, const unsigned char* from, std::size_t bytes);
 
-  // For CountPort, which reads and changes the memory itself; these record it. `ordered`: with release, or acquire.
+  // For CountPort, which reads and changes the memory itself; these record it. `ordered`: with release, or
+  // acquire.
   void wrote(int rank, const void* word, Write how, bool ordered);
   void wrote_line(int rank, const void* line, Write how);
   void obtained(int rank, const void* word, bool ordered);

@@ -1,7 +1,8 @@
 #pragma once
 
-// CountPort: one rank's way into a CountMachine, by the same contract as NativePort. Nothing happens at the same time,
-// so memory orders have no effect; fences, prefetches, evictions and the store policy change nothing that is counted.
+// CountPort: one rank's way into a CountMachine, by the same contract as NativePort. Nothing happens at the
+// same time, so memory orders have no effect; fences, prefetches, evictions and the store policy change
+// nothing that is counted.
 
 #include <cstdint>
 #include <cstring>

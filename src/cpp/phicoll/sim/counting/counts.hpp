@@ -1,31 +1,24 @@
 #pragma once
 
-// What a collective does, counted: the same algorithm source runs on a port which counts instead of measuring. Counts are
-// exact, deterministic and independent of the machine; docs/counting.md has a worked example.
+// What a collective does, counted: the same algorithm source runs on a port that counts instead of measuring.
+// Counts are exact, deterministic and independent of the machine; docs/counting.md defines them with a worked
+// example.
 //
-// All ranks enter a call together, in rank order. Each runs until it waits for a condition that does not hold yet;
-// ranks go on in the order in which their conditions came to hold. A call begins when all have left the last one. Flags
-// are in their steady state: two calls pass before the counted one.
-//
-// A *notification* is a store for others: every executed signal, signal_add and signal_or, and every other store or
-// read-modify-write whose value another rank obtained in the same call (of a counter's arrivals, all but the last). A
-// whole-line store is one notification, however many flags lie in the line.
-//
-// An *edge* leads from a rank that wrote a word to a rank that obtained it in the same call, by a wait that it ended, a
-// load or a read-modify-write. The same value of the same word, obtained twice by one rank, is one edge. A look of a wait
-// that has to go on is none.
-//
-// *Rounds* is the number of edges on the longest path through ranks in time: a rank's writes come after what it obtained
-// before. Read-modify-writes of one word are simultaneous arrivals: a rank that obtains the word is one edge after each of
-// them, and none of them is after another. A read-modify-write whose result the algorithm discards tells the rank nothing
-// and adds no edge to its path.
-//
-// *Longest chain* is the longest path on which every notification counts one: a rank's signals follow one another, and
-// read-modify-writes of one word queue.
+// All ranks enter a call together, in rank order. Each runs until it waits for a condition that does not hold
+// yet; ranks continue in the order in which their conditions came to hold. A call begins when all ranks have
+// left the last one. Two uncounted calls bring the flags into their steady state.
 
 #include <cstdint>
 
 namespace phicoll {
+
+// Notifications are stores for others: each signal, and each other store or read-modify-write whose value
+// another rank obtained in the same call. An edge leads from the writer of a word to a rank that obtained it
+// in the same call, by a wait that it ended, a load or a read-modify-write; a wait's unsuccessful look adds
+// none.
+//
+// Rounds: the edges on the longest path in time. Longest chain: the same with each notification counting one,
+// so that one rank's signals, and read-modify-writes of one word, follow one another.
 
 /// One call, made once by each rank.
 struct Counts {

@@ -539,7 +539,8 @@ void Coherence::fill(std::uint32_t t) {
     transfer = static_cast<int>(log_->transfers.size()) - 1;
   }
 
-  // Handles acknowledgements to the directory: of reads from memory, and of what keeps the line busy until then.
+  // Handles acknowledgements to the directory: of reads from memory, and of what keeps the line busy until
+  // then.
   if (p_.protocol == Protocol::table) {
     if (write) line.sharers = CoreSet();
     if (kind != Request::evict) {

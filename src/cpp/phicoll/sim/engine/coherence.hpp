@@ -1,17 +1,12 @@
 #pragma once
 
-// How lines travel in a simulated machine: private caches, distributed tag directories, memory, and a ring between them.
-// Values are not here. The simulation keeps one image of memory, which a store changes when its core owns the line, so that
-// no fault of the protocol could silently give an algorithm a wrong value.
+// How lines travel in a simulated machine: private caches, distributed tag directories, memory, and the ring
+// between them. Values are not here: the simulation has one image of memory, changed when the storing core
+// owns the line, so no fault of the protocol can silently give an algorithm a wrong value.
 //
-// A read miss asks the line's directory, which asks a cache that has the line. That cache sends the data to the requester
-// and an acknowledgement to the directory, which gives the go-ahead (ramos-hoefler-2013 section 1.2.1). While a directory
-// waits for an answer the line is busy, and further requests for it queue in the order of their arrival. A write (a request
-// for ownership) invalidates the other copies first. docs/simulator.md has all transactions and what each step costs.
-//
-// Which cores may hold a line (the tests check this after every event): one core exclusively or modified and no other, or
-// any number shared. A cache gives a line up when it takes up the invalidation, and a new owner has it only after all
-// acknowledgements, so holders never overlap. A core that has asked to drop a line counts as not having it.
+// A read miss asks the line's directory, which asks a cache that has the line. That cache sends the data to
+// the requester and an acknowledgement to the directory, which gives the go-ahead (ramos-hoefler-2013 section
+// 1.2.1). docs/simulator.md has all transactions and their costs.
 
 #include <algorithm>
 #include <cstddef>
@@ -53,8 +48,8 @@ struct CoreSet {
 class CoherenceListener {
  public:
   virtual ~CoherenceListener() = default;
-  /// The request that `rank` waited for is fulfilled: its core has the line, unless it was taken away at once. `position` is
-  /// how many ranks of the request were told before.
+  /// The request that `rank` waited for is fulfilled: its core has the line, unless it was taken away at
+  /// once. `position` is how many ranks of the request were told before.
   virtual void fulfilled(int rank, LineId line, Request kind, int position, int transfer) = 0;
   /// All ranks of the request have been told.
   virtual void all_told() = 0;
@@ -64,12 +59,20 @@ class CoherenceListener {
   virtual void due(int rank) = 0;
 };
 
+// While a directory waits for an answer the line is busy: further requests for it queue in order of arrival.
+// A write (a request for ownership) invalidates the other copies first.
+//
+// Invariant, which the tests check after every event: a line is held either exclusively or modified by one
+// core, or shared by any number. A cache gives a line up when it takes up the invalidation, and a new owner
+// has it only after all acknowledgements, so holders never overlap. A core that has asked to drop a line
+// counts as not having it.
 class Coherence {
  public:
   Coherence(const MachineParameters& parameters, EventWheel& wheel, std::uint64_t seed,
             CoherenceListener& listener, Counters& counters);
 
-  /// Makes `count` lines, which are in memory alone, before any request. The seed gives them their directories and channels.
+  /// Makes `count` lines, which are in memory alone, before any request. The seed gives them their
+  /// directories and channels.
   void add_lines(std::size_t count);
   std::size_t lines() const { return lines_.size(); }
   int directory_of(LineId line) const { return lines_[line].home; }
@@ -108,8 +111,8 @@ class Coherence {
     return p_.l2_hit;
   }
 
-  /// Makes a request of `rank` on `core`; fulfilled() tells when it has been served. A prefetch by rank -1 tells no rank. Joins
-  /// a request of the core for the same line if the machine merges them.
+  /// Makes a request of `rank` on `core`; fulfilled() tells when it has been served. A prefetch by rank -1
+  /// tells no rank. Joins a request of the core for the same line if the machine merges them.
   void request(Request kind, int core, int rank, LineId line);
   /// Whether the core has asked for the line and not got it yet.
   bool asked(int core, LineId line) const { return states_[state_index(core, line)] >= one_asked; }
@@ -123,11 +126,11 @@ class Coherence {
 
   /// Throws Error with the line and the cores if two cores hold what only one may hold.
   void check(LineId line) const;
-  /// Throws Error unless all has come to rest: nothing is busy or under way, all lines are sound, and the directories know
-  /// exactly which core has what.
+  /// Throws Error unless all has come to rest: nothing is busy or under way, all lines are sound, and the
+  /// directories know exactly which core has what.
   void check_at_rest() const;
-  /// Sets a line up as if `cores` had read or written it, in a machine that is at rest. Throws ArgumentError for a core that
-  /// the machine does not have, and for several that are to have the line alone.
+  /// Sets a line up as if `cores` had read or written it, in a machine that is at rest. Throws ArgumentError
+  /// for a core that the machine does not have, and for several that are to have the line alone.
   void place(LineId line, LineState state, const std::vector<int>& cores);
 
  private:
@@ -135,8 +138,8 @@ class Coherence {
   static constexpr unsigned state_mask = 7, one_asked = 8;
   static_assert(2 * max_contexts_per_core < 256 / one_asked, "as many transactions are counted in states_");
 
-  // A Line, a Transaction and a Core fill one line of the host's caches each. There are more of them than a first-level
-  // cache holds, and misses there cost.
+  // A Line, a Transaction and a Core fill one line of the host's caches each. There are more of them than a
+  // first-level cache holds, and misses there cost.
   struct alignas(arch::line_bytes) Line {
     CoreSet sharers;  // as the directory knows them: cores that have the line, the owner among them
     std::uint32_t waiting = none;  // requests in the order of their arrival
@@ -305,11 +308,12 @@ class Coherence {
   bool capacity_matters_ = false;  // there are more lines than a first-level cache holds
   bool l2_matters_ = false;        // likewise of the second level: without it none drives another out
   AlignedVector<Line> lines_;
-  // For each line and core: the state, and above it how many of the core's transactions for the line are under way, evictions
-  // apart. Mostly none is, which saves a search. A context has at most one read and one write.
+  // For each line and core: the state, and above it how many of the core's transactions for the line are
+  // under way, evictions apart. Mostly none is, which saves a search. A context has at most one read and one
+  // write.
   AlignedVector<std::uint8_t> states_;
-  // The states of successive lines are 2^state_shift_ bytes apart, so one line's states span as few of the host's lines as
-  // possible.
+  // The states of successive lines are 2^state_shift_ bytes apart, so one line's states span as few of the
+  // host's lines as possible.
   int state_shift_ = 0;
   std::vector<CoreTags> l1_, l2_;
   AlignedVector<Core> cores_;

@@ -7,9 +7,9 @@
 namespace phicoll {
 namespace sim {
 
-/// When a line that is asked for now starts on its way, which it does when all that it passes has let it in: the cache of
-/// the core that answers (none: memory, of the package `home`), the way out of its last-level cache, that between
-/// packages, and the way into the requester's last-level cache.
+/// When a line that is asked for now starts on its way, which it does when all that it passes has let it in:
+/// the cache of the core that answers (none: memory, of the package `home`), the way out of its last-level
+/// cache, that between packages, and the way into the requester's last-level cache.
 Cycles Coherence::queue_table(int from, int to, Source source, int home, Cycles at) {
   const auto pass = [&](std::vector<Cycles>& free, int which, Cycles service) {
     if (service == 0) return;
@@ -59,7 +59,8 @@ void Coherence::begin_table(std::uint32_t t) {
     latency = line.package == package ? p_.table_memory : p_.table_far_memory;
     start = queue_table(-1, x.core, x.source, line.package, start);
   } else if (!others.empty()) {
-    // The owner answers, or of several sharers the nearest: under the requester's last-level cache, else in its package.
+    // The owner answers, or of several sharers the nearest: under the requester's last-level cache, else in
+    // its package.
     const int l3 = l3_of(x.core);
     const auto nearness = [&](int core) {
       return l3_of(core) == l3 ? 2 : package_of(core) == package ? 1 : 0;
@@ -68,7 +69,8 @@ void Coherence::begin_table(std::uint32_t t) {
     others.each([&](int core) {
       if (!writable(from, x.line) && nearness(core) > 0 && nearness(core) >= nearness(from)) from = core;
     });
-    // What goes from one last-level cache to another asks the line's memory, whose package may be another one.
+    // What goes from one last-level cache to another asks the line's memory, whose package may be another
+    // one.
     const int place = nearness(from) == 1 && line.package != package ? 0 : nearness(from);
     const auto of_place = [&](int near, int other, int far) {
       return place == 2 ? near : place == 1 ? other : far;

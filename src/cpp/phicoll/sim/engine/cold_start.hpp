@@ -1,7 +1,7 @@
 #pragma once
 
-// The start that ramos-hoefler-2013's models assume (their R_I terms): the flags and slots of an algorithm are in
-// memory alone when a call begins. Not part of any reported time.
+// The start that ramos-hoefler-2013's models assume (their R_I terms): the flags and slots of an algorithm
+// are in memory alone when a call begins. Not part of any reported time.
 
 #include <cstddef>
 

@@ -51,8 +51,8 @@ class CoreTags {
   std::uint32_t* set_of(std::uint32_t line) {
     return &lines_[(mask_ != 0 ? line & mask_ : line % sets_) * ways_];
   }
-  /// The line's way, ways_ if it is not there. Looks at all ways: the processor cannot predict where a line is, and a wrong
-  /// guess costs more.
+  /// The line's way, ways_ if it is not there. Looks at all ways: the processor cannot predict where a line
+  /// is, and a wrong guess costs more.
   std::size_t find(const std::uint32_t* set, std::uint32_t line) const {
     std::size_t found = ways_;
     for (std::size_t way = 0; way < ways_; ++way) found = set[way] == line ? way : found;

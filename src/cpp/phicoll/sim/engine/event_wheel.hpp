@@ -1,12 +1,12 @@
 #pragma once
 
-// The simulator's clock: events in the order of their time and, at the same time, in the order in which they were made, so
-// that a run is the same to the cycle on every host. With `shuffle` a seed picks among the events of the same time instead:
-// another interleaving of what the machine leaves open.
+// The simulator's clock: events in order of time and, at equal times, in the order in which they were made,
+// so that a run is identical to the cycle on every host. With `shuffle`, a seed chooses among events of the
+// same time: another interleaving of what the machine leaves open.
 //
-// A wheel of one-cycle buckets holds what is near, a heap what is further away. An event moves from the heap to the
-// wheel as soon as its bucket is in reach, before anything else can be put there, so both together keep the order in
-// which events were made.
+// A wheel of one-cycle buckets holds near events, a heap later ones. An event moves from the heap to the
+// wheel as soon as its bucket is in reach, before anything else can be put there, so the order survives the
+// move.
 
 #include <array>
 #include <cstdint>
@@ -19,8 +19,8 @@
 namespace phicoll {
 namespace sim {
 
-// Where reads and writes are handled differently they are two kinds: the host mispredicts the choice among kinds about once an
-// event, however many there are, and would mispredict a second choice as well.
+// Where reads and writes are handled differently they are two kinds: the host mispredicts the choice among
+// kinds about once an event, however many there are, and would mispredict a second choice as well.
 enum class EventKind : std::uint8_t {
   request,             ///< a request reaches its directory
   start,               ///< the directory takes it up
@@ -79,7 +79,8 @@ class EventWheel {
     links[link] = free_;
     free_ = link;
     links[bucket] = after;
-    // Without a branch, not even one that the compiler makes: the host cannot predict which event is its bucket's last.
+    // Without a branch, not even one that the compiler makes: the host cannot predict which event is its
+    // bucket's last.
     const std::uint32_t last = after == none;
     last_[bucket] ^= (last_[bucket] ^ static_cast<std::uint32_t>(bucket)) & (0 - last);
     used_[bucket / 64] &= ~(std::uint64_t{last} << bucket % 64);
@@ -193,8 +194,8 @@ class EventWheel {
   Cycles next_ = never;
   std::uint64_t popped_ = 0;
   std::uint64_t sequence_ = 0;
-  // The events of a bucket are a list. The link after an event has the number of the event, which its node has less `reach`:
-  // the first links are of the buckets, to their first events.
+  // The events of a bucket are a list. The link after an event has the number of the event, which its node
+  // has less `reach`: the first links are of the buckets, to their first events.
   std::vector<std::uint32_t> links_;
   std::vector<Node> nodes_;
   std::uint32_t free_ = none;

@@ -1,7 +1,8 @@
 #pragma once
 
-// The log that a simulation keeps on request: every transfer with its times, every change of a line's state, what each
-// rank did, and which write each wait waited for. The timeline and the critical path are made from it.
+// The log that a simulation keeps on request: every transfer with its times, every change of a line's state,
+// what each rank did, and which write each wait waited for. The timeline and the critical path are made from
+// it.
 
 #include <algorithm>
 #include <array>
@@ -88,8 +89,8 @@ struct MarkRecord {
   Cycles time;
 };
 
-/// Records by number. The oldest may be dropped and later ones left out; their numbers then stand for no record, and
-/// writes to them are lost.
+/// Records by number. The oldest may be dropped and later ones left out; their numbers then stand for no
+/// record, and writes to them are lost.
 template <class T>
 class Records {
  public:
@@ -124,7 +125,8 @@ class Records {
   struct Free {
     void operator()(T* records) const { std::free(records); }
   };
-  // By realloc, which moves large blocks without a copy: a vector would hold one and a half times as much while it grows.
+  // By realloc, which moves large blocks without a copy: a vector would hold one and a half times as much
+  // while it grows.
   void grow() {
     static_assert(std::is_trivially_copyable<T>::value, "moved by realloc");
     room_ = std::max<std::size_t>(1024, 2 * room_);
@@ -147,8 +149,8 @@ class Log {
   static constexpr int none = -1;
   static constexpr int every_call = INT_MIN;
 
-  /// Of `ranks` ranks. With a `call`, only what comes from two calls before it until all have left the next is kept: a
-  /// transfer is written down when it ends.
+  /// Of `ranks` ranks. With a `call`, only what comes from two calls before it until all have left the next
+  /// is kept: a transfer is written down when it ends.
   Log(int ranks, int call) : ranks_(ranks), call_(call) {}
   /// Bytes of the records that are kept.
   std::size_t bytes() const { return transfers.bytes() + operations.bytes() + states.bytes(); }
@@ -197,7 +199,8 @@ class Log {
     }
     for (unsigned b = offset; b < offset + bytes; ++b) found->second[b] = operation;
   }
-  /// The operation that wrote the bytes of `mask`, of several the one whose write became visible last; none if there is none.
+  /// The operation that wrote the bytes of `mask`, of several the one whose write became visible last; none
+  /// if there is none.
   int writer(LineId line, std::uint64_t mask) const {
     const auto found = writers_.find(line);
     if (found == writers_.end()) return none;

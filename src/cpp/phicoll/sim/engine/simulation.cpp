@@ -187,7 +187,8 @@ void Simulation::sync(Context& c) {
   if (!reaches_its_time(c)) c.fiber.suspend();
 }
 
-/// Brings the clock to the rank's time, or returns false if something is earlier: the rank rests until its time has come.
+/// Brings the clock to the rank's time, or returns false if something is earlier: the rank rests until its
+/// time has come.
 bool Simulation::reaches_its_time(Context& c) {
   look_for_stop(++operations_);
   const MachineParameters& p = machine_.p;

@@ -1,15 +1,11 @@
 #pragma once
 
-// A simulated machine with ranks on it: one fiber a rank, one clock in cycles, one order of all events. The same machine,
-// ranks and seed give the same result to the cycle on any host. Simulations share nothing, so many can run at the same time
-// in different threads.
+// A simulated machine with ranks on it: one fiber per rank, one clock in cycles, one order of all events. The
+// same machine, ranks and seed give the same result to the cycle on any host. Simulations share nothing, so
+// threads can run several at once.
 //
-// A rank runs ahead of the clock only while nothing else can happen: before every operation it compares its own time with
-// that of the earliest event, and lets an earlier one happen first. So every operation sees memory as it is at its time.
-//
-// A rank that waits for a word whose line its core holds is parked until the line is taken away, or written on its core. It
-// goes on at the moment of its next look. So waiting costs the host nothing while nothing changes; the instructions of the
-// looks are charged to the core's issue port all the same.
+// A rank runs ahead of the clock only while nothing else can happen: before every operation it lets events
+// earlier than its own time happen first, so each operation sees memory as it is at its time.
 
 #include <algorithm>
 #include <atomic>
@@ -72,9 +68,9 @@ class SimPort;
 
 class Simulation final : private CoherenceListener {
  public:
-  /// The places of `shape` are contexts of the machine (Machine::places). The shared memory has `bytes` zeroed bytes, which
-  /// are in no cache. Throws ArgumentError("ranks"): more ranks than contexts, two ranks on one context, a place that the
-  /// machine does not have.
+  /// The places of `shape` are contexts of the machine (Machine::places). The shared memory has `bytes`
+  /// zeroed bytes, which are in no cache. Throws ArgumentError("ranks"): more ranks than contexts, two ranks
+  /// on one context, a place that the machine does not have.
   Simulation(const Machine& machine, const Shape& shape, std::size_t bytes, const SimOptions& options = {});
   ~Simulation() override;
 
@@ -83,9 +79,10 @@ class Simulation final : private CoherenceListener {
   const Shape& shape() const { return shape_; }
   Cycles now() const { return wheel_.now(); }
 
-  /// Lets every rank call `body` once, starting at the present time. Returns when all have returned and nothing is under
-  /// way, or when the log of one call has all that it keeps. Throws what a body throws, and DeadlockError if ranks wait for
-  /// ever. After an error, or where the log ended it first, no run may follow: it throws Error.
+  /// Lets every rank call `body` once, starting at the present time. Returns when all have returned and
+  /// nothing is under way, or when the log of one call has all that it keeps. Throws what a body throws, and
+  /// DeadlockError if ranks wait for ever. After an error, or where the log ended it first, no run may
+  /// follow: it throws Error.
   void run(const std::function<void(SimPort&)>& body);
 
   Counters counters() const;  ///< gathered from all parts of the machine
@@ -101,8 +98,8 @@ class Simulation final : private CoherenceListener {
   LineState state(int core, LineId line) const { return coherence_.state(core, line); }
   int core_of(int rank) const { return contexts_[static_cast<std::size_t>(rank)].core; }
   int directory_of(LineId line) const { return coherence_.directory_of(line); }
-  /// Sets the line at `place` up as if `cores` had just read it (shared, exclusive) or written it (modified), or as held by
-  /// no core (invalid). Between runs only.
+  /// Sets the line at `place` up as if `cores` had just read it (shared, exclusive) or written it (modified),
+  /// or as held by no core (invalid). Between runs only.
   void place(const void* place, LineState state, const std::vector<int>& cores);
   /// Puts a mark into the log. Takes no simulated time.
   void mark(int rank, MarkKind kind, int call);
@@ -119,14 +116,15 @@ class Simulation final : private CoherenceListener {
             Stores stores = Stores::cached);
   void combine(int rank, const Operator& op, void* to, const void* left, const void* right,
                std::size_t count);
-  /// Moves and combinations; a rank's own data lies in the simulated memory too. Throws Error naming the rank for a range
-  /// outside.
+  /// Moves and combinations; a rank's own data lies in the simulated memory too. Throws Error naming the rank
+  /// for a range outside.
   void check_bound(int rank, const void* pointer, std::size_t bytes) const;
   /// Stores `bytes` line by line, as a program writes its data.
   void write(int rank, void* to, const void* from, std::size_t bytes);
   /// At most 8 bytes, at any alignment.
   std::uint64_t read_value(int rank, const void* from, std::size_t bytes);
-  /// What the rank would read there now, its own stores included. Takes no simulated time and changes no line.
+  /// What the rank would read there now, its own stores included. Takes no simulated time and changes no
+  /// line.
   void peek(int rank, const void* from, void* into, std::size_t bytes);
   bool ghost(const void* place) const {
     return static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) >=
@@ -144,10 +142,14 @@ class Simulation final : private CoherenceListener {
  private:
   static constexpr int full_weight = 256;  // of a context that issues all the time
 
+  // A rank that waits for a word whose line its core holds is parked until the line is taken away or written
+  // on its core, and continues at the moment of its next look. So waiting costs the host nothing while
+  // nothing changes; the looks' instructions are still charged to the core's issue port.
   enum class Mode : unsigned char { running, blocked, parked, waking, finished };
   enum class Needs : unsigned char { nothing, line, buffer_space, buffer_empty };
-  /// What a rank does at its next event without its fiber, which goes on afterwards. A wait looks many times; and what a
-  /// rank does after a store is mostly a wait, so a store that is to come later leaves the fiber running until then.
+  /// What a rank does at its next event without its fiber, which goes on afterwards. A wait looks many times;
+  /// and what a rank does after a store is mostly a wait, so a store that is to come later leaves the fiber
+  /// running until then.
   enum class Step : unsigned char {
     none,         ///< nothing
     store,        ///< the next of its stores, and the wait if it has begun one
@@ -208,7 +210,8 @@ class Simulation final : private CoherenceListener {
     int transfer = -1;   // that served it last
   };
 
-  /// What the contexts of a core share, and what is asked of all of them at an event: in one line of the host's caches.
+  /// What the contexts of a core share, and what is asked of all of them at an event: in one line of the
+  /// host's caches.
   struct alignas(arch::line_bytes) Core {
     Cycles issue_busy = 0;
     int load = 0;                             // sum of the contexts' weights
@@ -268,8 +271,8 @@ class Simulation final : private CoherenceListener {
     if ((std::max(before, own.load) > calm_load_) & (own.parked != 0)) change_looks(c);
   }
   void change_looks(const Context& c);
-  /// How long the core's issue port needs for a context's instructions: no context issues more often than every
-  /// `issue_interval` cycles, and the contexts that issue take turns.
+  /// How long the core's issue port needs for a context's instructions: no context issues more often than
+  /// every `issue_interval` cycles, and the contexts that issue take turns.
   Cycles issue(const Context& c, int instructions) const {
     const int interval = std::max(machine_.p.issue_interval * full_weight, core(c).load);
     return static_cast<Cycles>(instructions) * interval / full_weight;

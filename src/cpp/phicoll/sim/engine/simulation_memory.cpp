@@ -200,7 +200,8 @@ void Simulation::pump_stores(Context& c) {
   const std::size_t before = c.store_count;
   while (c.store_count != 0 && coherence_.writable(c.core, store_at(c, 0).line)) {
     commit(c, store_at(c, 0));
-    // An empty ring begins anew: its first places are in the host's cache. But a store that is to come is there already.
+    // An empty ring begins anew: its first places are in the host's cache. But a store that is to come is
+    // there already.
     const bool anew = --c.store_count == 0 && c.step != Step::store;
     c.first_store = anew || c.first_store + 1 == c.stores.size() ? 0 : c.first_store + 1;
   }

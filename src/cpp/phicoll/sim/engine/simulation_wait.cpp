@@ -16,8 +16,8 @@ constexpr std::int64_t vain_turns_a_rank = 20000;
 
 }  // namespace
 
-/// The rank rests until the next look at a line of its cache that can see something new: not before the line is taken away or
-/// written on this core.
+/// The rank rests until the next look at a line of its cache that can see something new: not before the line
+/// is taken away or written on this core.
 void Simulation::look_again(Context& c, LineId line) {
   c.next_look = c.time + pause_;
   c.look_period = look_period(c);

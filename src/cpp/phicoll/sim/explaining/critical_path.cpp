@@ -120,8 +120,8 @@ class Walk {
     if (rank >= 0) last_rank_ = rank;
   }
 
-  /// Attributes the time from `from` until now to `cause`. Returns false if that reaches the start of the call, or the
-  /// moment at which the awaited value became visible; the walk then goes on elsewhere.
+  /// Attributes the time from `from` until now to `cause`. Returns false if that reaches the start of the
+  /// call, or the moment at which the awaited value became visible; the walk then goes on elsewhere.
   bool emit(Cause cause, Cycles from) {
     if (from < floor_ || from < start_) cut_ = true;
     from = std::max(std::max(from, floor_), start_);

@@ -1,16 +1,15 @@
 #pragma once
 
-// The critical path of a call: the chain of steps that kept the last rank from leaving. It is found by walking
-// backwards from the last departure: from what a rank did last, and if it waited, to the write that it waited
-// for; from there to the writer's store, from its visibility to its instruction; and so on to the last
-// arrival.
+// The critical path of a call: the chain of steps that kept the last rank from leaving, found backwards to
+// the last arrival.
 //
-// Where a request queued for a busy line, the path goes on through the request that held the line before it:
-// that is what it waited for. Where it waited for a value, the path never goes back beyond the moment at
-// which the value became visible without passing through its writer.
+// 1. Start at the last departure, with what that rank did last.
+// 2. Where a rank waited for a value, go to the write that it waited for: from its visibility to its
+//    instruction.
+// 3. Where a request queued for a busy line, go through the request that held the line before it.
+// 4. Pass through a value's writer before going back beyond its visibility.
 //
-// Every cycle between the last arrival and the last departure belongs to exactly one link, and within it to
-// exactly one cause.
+// Every cycle belongs to exactly one link, and there to one cause.
 
 #include <array>
 #include <cstdint>

@@ -126,8 +126,8 @@ Effort effort_of(const Machine& machine, const AlgorithmSpec& effective, const S
   return {static_cast<double>(run.counters.events), static_cast<double>(run.log->bytes()), took.count()};
 }
 
-// Estimates the cost of explaining: from smaller messages and fewer calls or, if a message cannot be much smaller, from
-// one call.
+// Estimates the cost of explaining: from smaller messages and fewer calls or, if a message cannot be much
+// smaller, from one call.
 Effort expected_effort(const Machine& machine, const AlgorithmSpec& effective, const Shape& shape,
                        const ExplainOptions& options, CollectiveOptions settings) {
   constexpr std::uint64_t most_bytes = 2048;
@@ -225,8 +225,8 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   if (options.call < 0) found.options.call = median_call(found.times);
   const int call = found.options.call;
 
-  // The same once more, as a simulation is the same each time, to log the call that it is about: the log of all calls takes
-  // gigabytes where data moves.
+  // The same once more, as a simulation is the same each time, to log the call that it is about: the log of
+  // all calls takes gigabytes where data moves.
   settings.counts_reported = false;
   settings.simulation.log = true;
   settings.simulation.log_limit = options.memory_limit;

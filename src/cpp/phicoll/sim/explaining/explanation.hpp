@@ -102,8 +102,8 @@ struct Explanation {
   Counters counted;  ///< over the reported calls
 };
 
-/// Simulates `options.work` and explains a call of it. Throws as simulate_collective, ArgumentError("call"), and
-/// ArgumentError("memory_limit") before it begins if that is clearly too small.
+/// Simulates `options.work` and explains a call of it. Throws as simulate_collective, ArgumentError("call"),
+/// and ArgumentError("memory_limit") before it begins if that is clearly too small.
 Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                                const ExplainOptions& options);
 

@@ -155,8 +155,8 @@ class HostMeter {
       run_on(cpu, [&] {
         const std::uint64_t seed = mix_seed(options_.seed, static_cast<std::uint64_t>(launch));
         l1.push_back(chase_ns(l1_bytes / 2, seed));
-        // If the lines fill the first level four times, hardly any read in random order hits it; the second level, if
-        // larger, still has them all.
+        // If the lines fill the first level four times, hardly any read in random order hits it; the second
+        // level, if larger, still has them all.
         l2.push_back(chase_ns(std::min(4 * l1_bytes, l2_bytes * 3 / 4), seed));
         std::atomic<std::uint64_t> word{0};
         atomic.push_back(best_of(1000, [&word] {

@@ -241,8 +241,8 @@ struct Machine {
   std::vector<Place> places() const;
 };
 
-/// A shipped machine's name, or the path of a machine file (recognised by a slash or `.json`),
-/// optionally followed by changes: `xeon-phi-5110p:directory.service=0:ring.hop=0`. Throws ArgumentError("machine"): an
+/// A shipped machine's name, or the path of a machine file (recognised by a slash or `.json`), optionally
+/// followed by changes: `xeon-phi-5110p:directory.service=0:ring.hop=0`. Throws ArgumentError("machine"): an
 /// unknown name (with the nearest), a file that cannot be read, a field that is missing, unknown or out of
 /// range (with its line and name), an unknown parameter.
 Machine load_machine(const std::string& text);

@@ -18,9 +18,9 @@ struct MachineText {
   std::vector<std::pair<std::string, std::string>> changes;
 };
 
-/// Splits the text into a base and its changes. A path, which has a slash or ends in `.json`, may contain colons
-/// before that end.
-/// Throws ArgumentError("machine") for a change that is not `parameter=value`, or the same parameter twice.
+/// Splits the text into a base and its changes. A path, which has a slash or ends in `.json`, may contain
+/// colons before that end. Throws ArgumentError("machine") for a change that is not `parameter=value`, or the
+/// same parameter twice.
 MachineText split_machine_text(const std::string& text);
 
 /// Sets parameters; the name, the evidence (kind `changed`, with what it was) and the digest follow. Throws

@@ -20,7 +20,8 @@ class PointBudget {
   void done(std::size_t index);
   /// Whether the time is over. At least one point is simulated, however long it takes.
   bool over(double elapsed_s) const;
-  /// A note, given once, on how long all points are likely to take, if that exceeds a default budget; otherwise "".
+  /// A note, given once, on how long all points are likely to take, if that exceeds a default budget;
+  /// otherwise "".
   std::string estimate(double elapsed_s);
   /// The points that were left out.
   std::string left_out(const std::vector<std::size_t>& indices) const;

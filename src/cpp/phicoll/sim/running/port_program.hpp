@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs a Program's calls on one of the simulator's ports: makes each algorithm that the calls need once, and takes one
-// rank through the calls.
+// Runs a Program's calls on one of the simulator's ports: makes each algorithm that the calls need once, and
+// takes one rank through the calls.
 
 #include <memory>
 #include <string>

@@ -73,8 +73,8 @@ class CheckedBuffers {
   }
   bool backed() const { return !filled_[0].empty(); }
 
-  /// Compares a rank's result, then spoils it except for the rank's own data, so that a call that does nothing is
-  /// noticed.
+  /// Compares a rank's result, then spoils it except for the rank's own data, so that a call that does
+  /// nothing is noticed.
   void check(Simulation& simulation, unsigned char* buffers, int rank, int variant) const {
     const std::size_t bytes = result_bytes(rank);
     if (bytes == 0) return;
@@ -177,8 +177,8 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
                             std::to_string((footprint + checked.bytes()) >> 20) + " MB in all",
                         "up to " + std::to_string(most_simulated_bytes >> 20) + " MB of simulated memory");
   if (run.timing_only) {
-    // Runs once, as large as may be backed, the same algorithm with the same parameters except for the sizes at which
-    // it changes its way.
+    // Runs once, as large as may be backed, the same algorithm with the same parameters except for the sizes
+    // at which it changes its way.
     CollectiveOptions twin = options;
     twin.calls = 1;
     twin.warm_up = 0;

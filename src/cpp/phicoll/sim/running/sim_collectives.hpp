@@ -1,7 +1,7 @@
 #pragma once
 
-// A collective on a simulated machine. The ranks' buffers lie in the simulated memory after the algorithm's own, so
-// that every byte which is copied or combined takes its line's time.
+// A collective on a simulated machine. The ranks' buffers lie in the simulated memory after the algorithm's
+// own, so that every byte which is copied or combined takes its line's time.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +27,8 @@ struct CollectiveOptions {
   /// Back to back (`loop`), or each call from rest with the ranks' entries drawn within
   /// `SimOptions::start_skew` cycles of each other (`window`).
   bool window = false;
-  /// Before each call (windows only), after the writing of the data, the algorithm's flags and slots are dropped
-  /// from all caches, outside of the time.
+  /// Before each call (windows only), after the writing of the data, the algorithm's flags and slots are
+  /// dropped from all caches, outside of the time.
   bool evicted = false;
   bool counts_reported = false;  ///< fill in `counted_before` and its times
   int root = 0;
@@ -50,29 +50,30 @@ struct CollectiveRun {
   std::vector<Cycles> started;  ///< when each rank left its last call before the reported ones
   bool timing_only = false;     ///< buffers were ghost; `twin_bytes` verified instead
   std::size_t twin_bytes = 0;   ///< the count argument of the backed twin that ran too
-  /// Calls whose results were compared on every rank, warm-up included; of a barrier the reported ones, in which
-  /// no rank left before all had entered.
+  /// Calls whose results were compared on every rank, warm-up included; of a barrier the reported ones, in
+  /// which no rank left before all had entered.
   int verified = 0;
   bool cut = false;   ///< ended with the log of one call: the calls after it are not all there
   Counters counters;  ///< of the whole run, warm-up included
   std::unique_ptr<Log> log;
-  /// If asked for: what had been counted when the first rank entered the first reported call, then and at the end.
+  /// If asked for: what had been counted when the first rank entered the first reported call, then and at the
+  /// end.
   Counters counted_before;
   Cycles counted_from = 0, counted_to = 0;
 
   /// The time of each reported call in cycles.
-  /// Window: from the last entry to the last exit.
-  /// Loop of barriers: from the last rank's exit of one call to that of the next.
-  /// Loop of calls that move data: the slowest rank's time for its reported calls and for writing its data before
-  /// each, less the slowest rank's time for the writing alone, which the loop without the calls would take too. Ranks
-  /// go through a loop each at its own pace (the root of a ring is calls ahead while its cells last), so that only the
-  /// whole loop has a time; each call is given its share.
+  /// - Window: from the last entry to the last exit.
+  /// - Loop of barriers: from the last rank's exit of one call to that of the next.
+  /// - Loop of calls that move data: the slowest rank's time for its reported calls and for writing its data
+  ///   before each, less the slowest rank's time for that writing alone. Ranks go through the loop at their
+  ///   own pace (a ring's root runs ahead while its cells last), so only the loop has a time; calls share it
+  ///   equally.
   std::vector<Cycles> times(bool window) const;
 };
 
-/// Runs `work` by `spec`; `auto` is resolved as simulated_in_effect says. Throws Error naming rank and byte if a result
-/// is wrong, naming ranks and cycles if one left a barrier before all had entered it; DeadlockError; ArgumentError
-/// ("ranks", "size", "root", "algorithm").
+/// Runs `work` by `spec`; `auto` is resolved as simulated_in_effect says. Throws Error naming rank and byte
+/// if a result is wrong, naming ranks and cycles if one left a barrier before all had entered it;
+/// DeadlockError; ArgumentError ("ranks", "size", "root", "algorithm").
 CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work,
                                   const AlgorithmSpec& spec, const Shape& shape,
                                   const CollectiveOptions& options);

@@ -36,14 +36,15 @@ CountedProgram run_program_counted(const Program& program, const Shape& shape);
 /// Buffers of all ranks together take no more where calls are counted.
 constexpr std::size_t most_counted_bytes = std::size_t{64} << 20;
 
-/// What a call does in its steady state: the third of three equal ones; `auto` is resolved. Throws ArgumentError
-/// ("ranks", "size", "root", "algorithm"); Error if a result is wrong, if the ranks wait for each other for ever (naming
-/// them), if an algorithm writes outside its memory, or if a rank leaves a barrier before all have entered it.
+/// What a call does in its steady state: the third of three equal ones; `auto` is resolved. Throws
+/// ArgumentError ("ranks", "size", "root", "algorithm"); Error if a result is wrong, if the ranks wait for
+/// each other for ever (naming them), if an algorithm writes outside its memory, or if a rank leaves a
+/// barrier before all have entered it.
 Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape,
                         int root = 0);
 
-/// The counts of each of the first `calls` of a barrier, which ranks enter in the order of `order`, in rank order if
-/// it is empty.
+/// The counts of each of the first `calls` of a barrier, which ranks enter in the order of `order`, in rank
+/// order if it is empty.
 std::vector<Counts> count_barrier_calls(const AlgorithmSpec& spec, const Shape& shape, int calls,
                                         const std::vector<int>& order = {});
 

@@ -30,7 +30,8 @@ using Simulator = std::function<CollectiveRun(const Machine&, const measure::Wor
 
 /// Simulates the steps of a point. The same settings give the same lines on any host. A failure ends the
 /// point and is part of its record; bad input is thrown. `stop`, if given, ends the point when it turns true,
-/// with the steps done so far; without any step there are no lines. `finished` counts as in CollectiveOptions.
+/// with the steps done so far; without any step there are no lines. `finished` counts as in
+/// CollectiveOptions.
 PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
                             const std::string& run, const std::atomic<bool>* stop = nullptr,
                             std::atomic<std::int64_t>* finished = nullptr,
