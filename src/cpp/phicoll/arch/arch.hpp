@@ -21,8 +21,7 @@ constexpr std::size_t line_bytes = 64;
 //
 // - store_line_plain: a release. A reader that acquires word 0 sees words 1 to 7 and every earlier ordinary
 //   store of the writer.
-// - store_line_ascending: a release at the line's end. A reader that acquires word 7 sees words 0 to 6 and
-//   every earlier ordinary store.
+// - store_line_ascending: the same at the line's end, when a reader acquires word 7.
 // - store_line_no_read: store_line_plain by stores that do not first read the line from its owner. Earlier
 //   unordered line stores need order_no_read_stores() between.
 

@@ -1,38 +1,12 @@
 #pragma once
 
-// The path of messages from one rank to another: a ring of cells, a ring of bytes for messages that do not fit a cell, a
-// pool of bytes for those of 16 to 256 KB, and words by which the reader acknowledges. The sender writes all but the
-// acknowledgements. It makes the ring and the pool, which take most of the memory, before the first message that needs them.
-// Without room for a pool, the ring carries these messages too.
+// The path of messages from one rank to another: a ring of cells, a ring of bytes for messages that do not
+// fit a cell, a pool for those of 16 to 256 KB, and the reader's acknowledgements. The
+// sender writes everything but the acknowledgements. It makes the byte ring and the pool, most of the memory,
+// before the first message that needs them. Without a pool the ring carries its messages too.
 //
-// Which store makes what visible to whom:
-//
-//  1. The sender stores bytes in the byte ring (the first time: where that lies), then a cell's payload and description, then
-//     the cell's number with release. The reader acquires the number and sees all of it.
-//  2. The reader stores with release how many cells, and how many bytes of the byte ring, it has finished with. The sender
-//     acquires that before it writes them again.
-//  3. The bytes of a pool belong to one rank at a time, and only that rank writes them. A piece gives its bytes to the
-//     reader, which may write messages of its own there once it has copied them. A reader that holds many bytes gives some
-//     back: it stores which in the next gift words, then the count of all gifts with release. The sender acquires the
-//     count, reads the words, and stores with release how many it has read; then the words may be written again. No sender
-//     waits in vain: a rank keeps at most 6 of both pools' 8 quarters, or 2 of 4 if it has no pool. It gives after each
-//     piece that it takes from a pool, so if the sender holds nothing, gifts are on their way.
-//  4. A message that stays in its sender's memory has a ticket. The reader, which copies it when it is matched, says so in
-//     the ticket's word before (by compare and exchange, as the sender of a broken group may withdraw the message at the
-//     same moment) and after, with release. The sender acquires that before it uses the memory, or the ticket, again. A
-//     message whose sender waits until it is matched has a ticket too.
-//  5. Of a large message the sender writes the first part only. The rest follows when the reader has
-//     matched the message, which it says by storing the number of its first cell into the next of the words `wanted`, with
-//     release, once that word is 0. The sender acquires the number and stores 0, with release. So a reader keeps a part of
-//     each message that it has not matched, and the messages after it are not held up.
-//  6. The rest may be copied by both ranks instead, each between its own memory and the other's. The first cell then has a
-//     handle of the message. The reader marks the ticket as for a copy (4), stores a handle of its buffer and the
-//     message's number in `both`, and says in the word `wanted` that it does so. Then each rank claims some parts at a time
-//     by compare and exchange on `both.claimed`, and copies them. After each time the sender stores in `both.sent`, with
-//     release, how many it has copied. The reader goes on when all parts are claimed and it has acquired the sender's last,
-//     so no one writes to its buffer after that, and `both` is free. A sender that comes late finds another message's number
-//     or no parts left. It has read the right handle if its exchange succeeds: until then there were parts left of its
-//     message, and the reader kept `both` as it was.
+// Steps (1) to (6) at the words below say which store makes what visible to whom; the numbers stand again at
+// the code.
 
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +25,9 @@ enum class CellKind : unsigned char {
   exposed  ///< it stays in its sender's memory
 };
 
+// (1) The sender stores bytes in the byte ring (the first time: also where that lies), then a cell's payload
+//     and description, then the cell's number with release. The reader acquires the number and sees all of
+//     it.
 struct alignas(arch::stride_bytes) MessageCell {
   /// The pickle of a small record has some 150 bytes.
   static constexpr std::size_t room = 2 * arch::stride_bytes - 3 * sizeof(std::uint64_t);
@@ -84,24 +61,51 @@ struct alignas(arch::stride_bytes) Channel {
   static constexpr std::uint64_t wants = 16;
 
   static constexpr std::uint64_t most_gifts = 13;  // with the three words before them two lines
+  // (2) The reader stores with release how many cells, and how many bytes of the byte ring, it has finished
+  //     with. The sender acquires that before it writes them again.
   struct alignas(arch::stride_bytes) Read {
     Word<std::uint64_t> cells;
     Word<std::uint64_t> bytes;
+    // (3) The bytes of a pool belong to one rank at a time, and only that rank writes them. A piece gives its
+    //     bytes to the reader; once it has copied them, it may write its own messages there.
+    // (3a) A reader that holds many bytes gives some back: it stores which in the next gift words, then the
+    //      count of gifts with release. The sender acquires the count and reads the words.
+    // (3b) The sender stores with release how many gifts it has read. Only then are their words written
+    //      again.
     Word<std::uint64_t> gifts;             ///< how many stretches the reader has given back
     Word<std::uint64_t> gift[most_gifts];  ///< the last ones, each a Stretch
   };
-  /// The word of a ticket says what became of message number n: its reader copies it, its sender has withdrawn it (the
-  /// group is broken, and its memory goes), or it has been received. The values grow in this order.
+  /// The word of a ticket says what became of message number n: its reader copies it, its sender has
+  /// withdrawn it (the group is broken, and its memory goes), or it has been received. The values grow in
+  /// this order.
+  ///
+  /// (4) A message that stays in its sender's memory, or whose sender waits until it is matched, has a
+  ///     ticket. The reader marks it `copied` by compare and exchange: its sender may withdraw.
+  /// (4a) After its copy the reader marks it `received` with release. The sender acquires that before it
+  ///      reuses the memory or the ticket.
   struct alignas(arch::stride_bytes) Tickets {
     Word<std::uint64_t> word[tickets];
   };
   static constexpr std::uint64_t copied(std::uint64_t n) { return 4 * n - 2; }
   static constexpr std::uint64_t withdrawn(std::uint64_t n) { return 4 * n - 1; }
   static constexpr std::uint64_t received(std::uint64_t n) { return 4 * n; }
+  // (5) Of a large message the sender writes the first part only. The reader matches it, then stores the
+  //     number of its first cell into the next word of `wanted` with release, once that word is 0.
+  // (5a) The sender acquires the number, stores 0 with release, and sends the rest. So a reader keeps only
+  //      the first part of each unmatched message, and later messages are not held up.
   struct alignas(arch::stride_bytes) Wanted {
     Word<std::uint64_t> number[wants];  ///< twice, and one more if both ranks are to copy the rest
   };
+  // (6) Both ranks may copy the rest, each between its own memory and the other's. The first cell then has a
+  //     handle of the message. The reader marks the ticket (4), stores here a handle of its buffer and the
+  //     message's number, and says so in `wanted`.
+  // (6a) Each rank claims parts by compare and exchange on `claimed`, and copies them. The sender adds what
+  //      it has copied to `sent` with release.
   struct alignas(arch::stride_bytes) Both {
+    // (6b) The reader goes on when all parts are claimed and it has acquired the sender's last: nobody writes
+    //      its buffer any more, and `both` is free.
+    // (6c) A late sender finds another message's number or no parts left. If its exchange succeeds, parts of
+    //      its message were left until then, so the reader had kept `both` and the handle it read is right.
     Word<std::uint64_t> claimed;  ///< parts of a message: see parts_of
     Word<std::uint64_t> sent;     ///< those that the sender has copied
     ExposedWords to;
@@ -177,8 +181,8 @@ class Channels {
   virtual bool room_for_pool() const = 0;
 };
 
-/// Waits, in a broken group, for a peer's copy to end. The copies of a process that has ended are over too, though it did not
-/// say so.
+/// Waits, in a broken group, for a peer's copy to end. The copies of a process that has ended are over too,
+/// though it did not say so.
 template <class Port, class Ended>
 void await_peer(Port& port, const Channels& channels, int peer, const Ended& ended) {
   const std::int64_t since = port.now();

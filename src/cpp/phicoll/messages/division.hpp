@@ -9,7 +9,8 @@
 
 namespace phicoll {
 
-/// The sizes that follow from that of a communicator's rings. `rank`: this one. What it sends to itself is not divided in two.
+/// The sizes that follow from that of a communicator's rings. `rank`: this one. What it sends to itself is
+/// not divided in two.
 struct Division {
   Division(int this_rank, std::size_t ring_bytes)
       : rank(this_rank),
@@ -28,7 +29,8 @@ struct Division {
   std::size_t most_at_once;  ///< bytes of a message that are sent before its receive has matched it
 
   std::size_t pool() const { return 4 * quarter; }
-  /// Those of a larger message. They are copied twice, in turn, so there are few if both ranks may copy the rest, which is copied once.
+  /// Those of a larger message. They are copied twice, in turn, so there are few if both ranks may copy the
+  /// rest, which is copied once.
   std::size_t first_part(std::size_t bytes) const {
     return bytes < CopyWays::least_bytes ? most_at_once / 2 : std::min(least_piece * 2, most_at_once / 2);
   }

@@ -1,28 +1,13 @@
 #pragma once
 
-// One rank's side of point-to-point messages. Matching follows MPI's order (MPI 4.1, section 3.5): if two messages from one
-// rank fit a receive, it takes the one sent first; if a message fits two receives, the one made first takes it.
+// One rank's side of point-to-point messages.
 //
-// A message of at most MessageCell::room bytes travels in one cell, a larger one piece by piece through the channel's byte
-// ring or, from 16 to 256 KB, through pools of bytes whose lines change hands (pool.hpp). A large one that its receiver's
-// loads can reach stays where it is, and is copied once. The kernel's copy was slower than the ring, whose two copies overlap:
-// 1 MB took 75 us instead of 37 between two processes, and 345 instead of 204 among four ranks on two CPUs.
-//
-// Of a message larger than 256 KB only the first part is sent before its receive has matched it (channel.hpp), so what a rank
-// keeps of messages that come early is bounded for each. A message to oneself is sent whole.
-//
-// The rest of a message of 2 MB and more may be copied by both ranks at once, with the kernel's help: one copy by two CPUs,
-// and none has to wait for the other. It pays where pages are large, which no rank can see, so receivers try
-// both ways and take the faster one (copy_ways.hpp).
-//
-// Messages that come before their receive wait in Receiver::waiting_, in the order in which they came; a receive looks there
-// first. If it finds none, it goes to the end of Receiver::posted_, and each later message is offered to the receives there in
-// turn. So both rules hold, since cells of one sender are taken in order and neither list is reordered.
-//
-// A rank sends and takes messages when it is in a call. While it waits in any call, or looks at any request (also a collective's,
-// or on another communicator), pieces that found no room go on and receives are served (rank_work.hpp). If it waits or looks for
-// long, it takes in messages that it has no receive for, too, since a sender may wait for room in the channel before it makes the
-// call that this rank waits for.
+// A message of at most MessageCell::room bytes travels in one cell, a larger one piece by piece through the
+// channel's byte ring or, from 16 to 256 KB, through pools whose lines change hands (pool.hpp). A large one
+// that its receiver's loads can reach is copied once, from where it is; the kernel's copy was slower than the
+// ring, whose two copies overlap. Above 256 KB only the first part is sent
+// before the receive has matched it (channel.hpp), which bounds what early messages occupy. A message to
+// oneself is sent whole.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +24,18 @@
 
 namespace phicoll {
 
+// From 2 MB on, both ranks may copy the rest at once with the kernel's help: one copy by two CPUs, and
+// neither waits. It pays with large pages, which no rank can see, so receivers try both ways and take the
+// faster one (copy_ways.hpp).
+
+// Matching follows MPI's order (MPI 4.1, section 3.5): of two messages from one rank that fit a receive, the
+// first sent; of two receives that a message fits, the first made.
+//
+// 1. Early messages wait in Receiver::waiting_ in order of arrival; a receive looks there first.
+// 2. A receive that finds none joins the end of Receiver::posted_.
+// 3. Each later message is offered to those in turn.
+//
+// Both rules hold, since one sender's cells are taken in order and neither list is reordered.
 template <class Port>
 class Endpoint {
  public:
@@ -53,6 +50,11 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
+  // A rank moves messages only inside calls. While it waits in any call or looks at any request (a
+  // collective's, or on another communicator), pieces that found no room continue and receives are served
+  // (rank_work.hpp). If that lasts long, it also takes in messages that have no receive: a sender may be
+  // waiting for room in the channel before it makes the call that this rank waits for.
+
   /// Begins `transfer`, which lives at least until it is done.
   void begin(Port& port, const SharedTransfer& transfer) {
     if (transfer->sends)
@@ -60,12 +62,13 @@ class Endpoint {
     else
       receiver_.begin(port, transfer);
   }
-  /// Sends a message that fits a cell, if nothing is in its way. Returns false if something is: then begin() sends it.
+  /// Sends a message that fits a cell, if nothing is in its way. Returns false if something is: then begin()
+  /// sends it.
   bool send_now(Port& port, Data data, std::size_t bytes, int to, int tag, unsigned type) {
     return sender_.send_now(port, data, bytes, to, tag, type);
   }
-  /// Waits for the next message of one rank and receives it, if it lies in its cell and nothing else is under way. Returns
-  /// false, and leaves the message where it is, if a receive made by begin() has to see to it.
+  /// Waits for the next message of one rank and receives it, if it lies in its cell and nothing else is under
+  /// way. Returns false, and leaves the message where it is, if a receive made by begin() has to see to it.
   bool receive_now(Port& port, Data to, std::size_t room, int from, int tag, unsigned type, Envelope* found) {
     if (sender_.busy()) return false;
     stuck_.note = WaitNote{WaitNote::Kind::receive, from, tag, 0};
@@ -86,8 +89,9 @@ class Endpoint {
       wait_for(port, [&] { return transfer.done; });
     }
   }
-  /// Goes on with all that is under way. Returns whether anything moved. Receives first, so that two ranks that
-  /// exchange large messages copy them at the same time, each its own, instead of both copying one and then the other.
+  /// Goes on with all that is under way. Returns whether anything moved. Receives first, so that two ranks
+  /// that exchange large messages copy them at the same time, each its own, instead of both copying one and
+  /// then the other.
   bool progress(Port& port) {
     bool any = false;
     if (pending()) {
@@ -99,7 +103,8 @@ class Endpoint {
     if (sends()) any = sender_.push_all(port) || any;
     return any;
   }
-  /// Takes in what has come from any rank, within a wait of this endpoint or beside it. Returns whether there was any.
+  /// Takes in what has come from any rank, within a wait of this endpoint or beside it. Returns whether there
+  /// was any.
   bool take_in(Port& port) {
     if (taking_in_) return false;
     taking_in_ = true;
@@ -116,9 +121,10 @@ class Endpoint {
   }
   /// Withdraws a receive that no message has matched yet. Returns false if one has.
   bool take_back(const Transfer& transfer) { return receiver_.take_back(transfer); }
-  /// Takes back what stays in this rank's memory and has not been received: the group is broken, and the memory goes. Waits for
-  /// copies that are being made, but not for ranks that died, and at most 2 s for processes, which may be stopped: what they
-  /// copy from is the group's heap, which stays mapped. A thread's copy ends, if slowly where others have the CPUs.
+  /// Takes back what stays in this rank's memory and has not been received: the group is broken, and the
+  /// memory goes. Waits for copies that are being made, but not for ranks that died, and at most 2 s for
+  /// processes, which may be stopped: what they copy from is the group's heap, which stays mapped. A thread's
+  /// copy ends, if slowly where others have the CPUs.
   void withdraw(Port& port) { sender_.withdraw(port); }
 
   /// The first message that a receive would take now, or null.
@@ -143,7 +149,8 @@ class Endpoint {
   void wait_for(Port& port, const Holds& holds) {
     typename Port::Patience patience;
     while (!holds()) {
-      // A look that moved something proves that the group is not stuck, so the next look in vain has a new mark.
+      // A look that moved something proves that the group is not stuck, so the next look in vain has a new
+      // mark.
       if (progress(port))
         patience.end_mark();
       else

@@ -1,6 +1,7 @@
 #pragma once
 
-// Which receive takes which message: by source and tag, as in MPI (MPI 4.1, section 3.5), and whether that receive can hold it.
+// Which receive takes which message: by source and tag, as in MPI (MPI 4.1, section 3.5), and whether that
+// receive can hold it.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace phicoll {
 
-/// Whether a receive from `source` with `tag`, or any, matches a message. Tags below any_tag are the library's own.
+/// Whether a receive from `source` with `tag`, or any, matches a message. Tags below any_tag are the
+/// library's own.
 inline bool fits(const Envelope& message, int source, int tag) {
   return (source == any_source || source == message.source) &&
          (tag == message.tag || (tag == any_tag && message.tag >= 0));

@@ -13,8 +13,8 @@ class Parts {
  public:
   Parts(std::size_t from, std::size_t to) : from_(from), to_(to) {}
   std::uint64_t count() const { return (to_ - from_ + part - 1) / part; }
-  /// How many a rank claims when so many are claimed already: half of what is left. So a rank alone makes few copies, and two that
-  /// begin at the same time end at the same time. To read 16 MB from another process by 512 KB took 1.08 of the time at once.
+  /// How many parts a rank claims when `claimed` are taken already: half of what is left. So a rank alone
+  /// makes few copies, and two that begin together end together. Many small parts cost more than one copy.
   std::uint64_t claim(std::uint64_t claimed) const {
     return std::max(std::uint64_t{1}, std::min((count() - claimed) / 2, std::uint64_t{most}));
   }

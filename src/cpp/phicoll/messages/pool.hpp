@@ -1,10 +1,9 @@
 #pragma once
 
-// The pools of two ranks: bytes that change hands. Whoever reads a line that another CPU has just written becomes its owner, at
-// least on an EPYC, so a rank writes its next message where it has read the last one. To write to a line that the other CPU read
-// last takes longer, several times so between CPUs that share no cache. Between two processes on an EPYC, messages of 32 to
-// 256 KB to and fro took 0.78 to 0.86 of the time through the ring if their CPUs share a cache, and 0.95 to 1 if not, exchanges
-// 0.77 to 0.9 and 0.86 to 1.
+// The pools of two ranks: bytes that change hands. A rank that reads a line which another CPU has just
+// written becomes its owner, at least on an EPYC, so it writes its next message where it has read the last
+// one. To write a line that the other CPU read last takes longer, several times so between CPUs that share no
+// cache. Figures: docs/bench/behind-the-code.md.
 
 #include <algorithm>
 #include <cstddef>
@@ -38,8 +37,9 @@ struct Stretch {
   }
 };
 
-/// Stretches that a rank may write to, in the order in which it got them. Neighbours are joined, or messages of mixed sizes would
-/// leave ever smaller ones: between far CPUs, messages of 256 KB then took up to twice the time.
+/// Stretches that a rank may write to, in the order in which it got them. Neighbours are joined, or messages
+/// of mixed sizes would leave ever smaller ones: between far CPUs, messages of 256 KB then took up to twice
+/// the time.
 class Stretches {
  public:
   bool empty() const { return all_.empty(); }
@@ -59,8 +59,8 @@ class Stretches {
   /// Marks all that it now has as old.
   void age() { old_ = all_.size(); }
   bool has_old() const { return old_ != 0; }
-  /// Takes at most so many bytes to write to: from the last old stretch that is not cold, else from the last old one, else
-  /// from the first.
+  /// Takes at most so many bytes to write to: from the last old stretch that is not cold, else from the last
+  /// old one, else from the first.
   Stretch take_to_write(std::size_t most) {
     std::size_t which = old_;
     while (which > 0 && all_[which - 1].cold) --which;
@@ -108,8 +108,8 @@ class Pools {
   Pools(Channels& channels, const Division& division, int peer)
       : channels_(&channels), division_(division), peer_(peer) {}
 
-  /// Makes this rank's pool, for messages through the channel `out`, unless there is no room. Cells whose pieces lie there
-  /// come after it.
+  /// Makes this rank's pool, for messages through the channel `out`, unless there is no room. Cells whose
+  /// pieces lie there come after it.
   void make(Port& port, Channel& out) {
     if (out_ != nullptr || refused_) return;
     refused_ = !channels_->room_for_pool();
@@ -126,8 +126,8 @@ class Pools {
   }
   bool made() const { return out_ != nullptr; }
 
-  /// Room for a piece of at most so many bytes; `begins`: its message's first. It lies first where this rank has read before the
-  /// message began, so that few lines stay in both CPUs' caches.
+  /// Room for a piece of at most so many bytes; `begins`: its message's first. It lies first where this rank
+  /// has read before the message began, so that few lines stay in both CPUs' caches.
   Room room(Port& port, std::size_t most, bool begins) {
     if (begins) read_.age();
     if (held() == 0) take_gifts(port);
@@ -138,12 +138,17 @@ class Pools {
     stretch.cold = !mine;
     return Room{at(port, stretch), std::min(most, stretch.bytes), stretch.word(), mine};
   }
-  /// Where the peer has written a piece. This rank may write there next; the caller reads the piece before it does.
+  /// Where the peer has written a piece. This rank may write there next; the caller reads the piece before it
+  /// does.
   unsigned char* take(Port& port, std::uint64_t word) {
     const Stretch stretch = Stretch::from_peer(word);
     read_.add(stretch);
     return at(port, stretch);
   }
+  /// (3c) No sender waits in vain for pool bytes. A rank keeps at most 6 of the 8 quarters of both pools, or
+  ///      2
+  ///      of 4 if it has no pool, and gives after each piece that it takes: a sender that holds nothing has
+  ///      gifts on their way.
   /// Gives bytes back through the channel `in`, if this rank has read so many that the peer may have too few.
   void give_back(Port& port, Channel& in) {
     const std::size_t others = made() ? division_.pool() : 0;
@@ -163,25 +168,26 @@ class Pools {
     return theirs_ + stretch.at;
   }
   void take_gifts(Port& port) {
-    const std::uint64_t gifts = port.load_acquire(out_->read.gifts);
+    const std::uint64_t gifts = port.load_acquire(out_->read.gifts);  // (3a)
     if (gifts == gifts_taken_) return;
     for (; gifts_taken_ != gifts; ++gifts_taken_)
       rest_.add(Stretch::from_peer(port.load_relaxed(out_->gift(gifts_taken_))));
-    port.signal(out_->ring.gifts, gifts);
+    port.signal(out_->ring.gifts, gifts);  // (3b)
   }
-  /// Gives all but `keep` bytes, first those that the peer wrote past the caches, as it will write them that way again.
+  /// Gives all but `keep` bytes, first those that the peer wrote past the caches, as it will write them that
+  /// way again.
   void give(Port& port, Channel& in, std::size_t keep) {
     const std::uint64_t before = gifts_given_;
     while (held() > keep) {
       if (gifts_given_ - gifts_seen_ == Channel::most_gifts) {
-        gifts_seen_ = port.load_acquire(in.ring.gifts);
+        gifts_seen_ = port.load_acquire(in.ring.gifts);  // (3b)
         if (gifts_given_ - gifts_seen_ == Channel::most_gifts)
           break;  // the peer takes these before it waits; more follow when its next piece is read
       }
       Stretches& from = read_.empty() ? rest_ : read_;
       port.store_relaxed(in.gift(gifts_given_++), from.take_to_give(held() - keep).word());
     }
-    if (gifts_given_ != before) port.signal(in.read.gifts, gifts_given_);
+    if (gifts_given_ != before) port.signal(in.read.gifts, gifts_given_);  // (3a)
   }
 
   Channels* channels_;

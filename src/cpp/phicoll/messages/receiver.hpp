@@ -1,7 +1,7 @@
 #pragma once
 
-// The receives of one rank, from all others, and messages that came before theirs. Their order, and the ways of messages:
-// endpoint.hpp; which store makes what visible: channel.hpp.
+// The receives of one rank, from all others, and messages that came before theirs. Their order, and the ways
+// of messages: endpoint.hpp; which store makes what visible: channel.hpp.
 
 #include <algorithm>
 #include <cstddef>
@@ -37,8 +37,8 @@ class Receiver {
         streamed_from_(static_cast<std::size_t>(setup.shape.host().streamed) / 2),
         in_(static_cast<std::size_t>(setup.size())) {}
 
-  /// Waits for the next message of one rank and receives it, if it lies in its cell and nothing else is under way. Returns
-  /// false, and leaves the message where it is, if a receive made by begin() has to see to it.
+  /// Waits for the next message of one rank and receives it, if it lies in its cell and nothing else is under
+  /// way. Returns false, and leaves the message where it is, if a receive made by begin() has to see to it.
   bool receive_now(Port& port, Data to, std::size_t room, int from, int tag, unsigned type, Envelope* found) {
     if (from == any_source || busy() || !waiting_.empty() || !has_channel(port, from)) return false;
     In& in = in_of(from);
@@ -211,7 +211,8 @@ class Receiver {
     if (t->moved == t->in_ring) return complete_stream(port, *t);
     in_of(message.envelope.source).partial.push_back(t);
   }
-  /// Begins to receive a message whose pieces are still to come. Its rest, if it has one, is copied here or asked for.
+  /// Begins to receive a message whose pieces are still to come. Its rest, if it has one, is copied here or
+  /// asked for.
   void expect(Port& port, Transfer& t, const Envelope& envelope, unsigned ticket, std::uint64_t number,
               const Exposed& offered) {
     t.envelope = envelope;
@@ -238,7 +239,7 @@ class Receiver {
   }
   static void ask(Port& port, In& in) {
     while (!in.wanted.empty() && port.load_acquire(in.next_want()) == 0) {
-      port.signal(in.next_want(), 2 * in.wanted.front());
+      port.signal(in.next_want(), 2 * in.wanted.front());  // (5)
       in.wanted.pop_front();
       ++in.wants;
     }
@@ -250,7 +251,7 @@ class Receiver {
     const std::uint64_t none = Channel::parts_of(t.number);
     const std::uint64_t all = none + parts.count();
     begin_copy(port, in, t.ticket, t.number);
-    both.to.store(port, port.expose(t.data));
+    both.to.store(port, port.expose(t.data));  // (6)
     port.store_relaxed(both.sent, none);
     port.store_relaxed(both.claimed, none);
     port.signal(in.next_want(), 2 * t.number + 1);
@@ -263,15 +264,16 @@ class Receiver {
     try {
       for (std::uint64_t seen = none; seen != all;) {
         const std::uint64_t claim = parts.claim(seen - none);
-        if (!port.compare_exchange(both.claimed, seen, seen + claim)) continue;
+        if (!port.compare_exchange(both.claimed, seen, seen + claim)) continue;  // (6a)
         mine += claim;
         const std::size_t at = parts.at(seen - none);
         port.fetch(t.data + at, from, at, parts.bytes_at(at, claim));
         seen = port.load_acquire(both.claimed);
       }
-      port.wait(both.sent, equal(all - mine), hint_(t.envelope.source));
+      port.wait(both.sent, equal(all - mine), hint_(t.envelope.source));  // (6b)
     } catch (...) {
-      // The group is broken. The sender claims nothing more, and what it has claimed goes into memory that is the caller's.
+      // The group is broken. The sender claims nothing more, and what it has claimed goes into memory that is
+      // the caller's.
       const std::uint64_t claimed = port.exchange(both.claimed, all);
       await_peer(port, channels_, t.envelope.source,
                  [&, claimed] { return port.load_acquire(both.sent) == claimed - mine; });
@@ -296,7 +298,7 @@ class Receiver {
   }
   void complete(Port& port, Transfer& t, const Envelope& envelope, unsigned ticket, std::uint64_t number) {
     if (ticket != no_ticket)
-      port.signal(in_of(envelope.source).channel->ticket.word[ticket], Channel::received(number));
+      port.signal(in_of(envelope.source).channel->ticket.word[ticket], Channel::received(number));  // (4a)
     t.envelope = envelope;
     t.done = true;
   }
@@ -311,13 +313,13 @@ class Receiver {
     Word<std::uint64_t>& word = in.channel->ticket.word[ticket];
     std::uint64_t seen = port.load_relaxed(word);
     while (seen < Channel::copied(number))
-      if (port.compare_exchange(word, seen, Channel::copied(number))) break;
+      if (port.compare_exchange(word, seen, Channel::copied(number))) break;  // (4)
     // Withdrawn: the group is broken, which this wait tells.
     if (seen == Channel::withdrawn(number)) port.wait(word, equal(Channel::received(number)));
   }
-  /// Whether messages of this size from another process try both stores. The caches hold the sender's data too, so a message may
-  /// be too large for them at half the size of a collective's result: past them, 4 MB took 0.82 of the time on one EPYC (Zen 4),
-  /// and 1.3 to 1.6 on another (Zen 5). 16 MB took 0.6 to 0.75 on the first and as long as before on the second.
+  /// Whether messages of this size from another process try both stores. The caches hold the sender's data
+  /// too, so a message may be too large for them at half the size of a collective's result. Which store is
+  /// then faster differs between CPUs, and by a lot (docs/bench/behind-the-code.md).
   bool chooses_stores(std::size_t bytes) const {
     return bytes >= streamed_from_ && bytes / 2 < streamed_from_;
   }
@@ -362,7 +364,8 @@ class Receiver {
   static Envelope envelope_of(Port& port, const MessageCell& cell, const CellNote& note, int from) {
     return Envelope{from, note.tag, static_cast<std::size_t>(port.load_relaxed(cell.bytes)), note.type};
   }
-  /// The first receive that the message fits. If it cannot take it, that receive ends, and the message waits for another.
+  /// The first receive that the message fits. If it cannot take it, that receive ends, and the message waits
+  /// for another.
   SharedTransfer match(Port& port, const Envelope& envelope) {
     const auto it = std::find_if(posted_.begin(), posted_.end(),
                                  [&](const SharedTransfer& t) { return fits(envelope, t->peer, t->tag); });
@@ -428,7 +431,8 @@ class Receiver {
     in.stream = *it;
     in.partial.erase(it);
   }
-  /// Where a piece lies. Counts its bytes as read already; the caller copies them before it does anything else.
+  /// Where a piece lies. Counts its bytes as read already; the caller copies them before it does anything
+  /// else.
   unsigned char* place_of(Port& port, int from, In& in, std::uint64_t at, std::size_t bytes) {
     in.from_pool = (at & Stretch::in_pool) != 0;
     if (in.from_pool) return pools_of(from).take(port, at);
@@ -464,8 +468,8 @@ class Receiver {
       }
     }
   }
-  /// Tells the sender seldom, since each time the word's line moves to it, but soon enough that it never waits in vain:
-  /// the unacknowledged part always leaves room for a piece and the rest of a lap.
+  /// Tells the sender seldom, since each time the word's line moves to it, but soon enough that it never
+  /// waits in vain: the unacknowledged part always leaves room for a piece and the rest of a lap.
   void tell_read(Port& port, int from, In& in) {
     constexpr std::uint64_t cells_a_word = Channel::cells / 4;
     if (in.cells - in.cells_told >= cells_a_word) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// The sends of one rank, to all others. How a message travels: endpoint.hpp; which store makes what visible: channel.hpp.
+// The sends of one rank, to all others. How a message travels: endpoint.hpp; which store makes what visible:
+// channel.hpp.
 
 #include <algorithm>
 #include <cstddef>
@@ -33,7 +34,8 @@ class Sender {
     for (Out& out : out_) out.distance.set_host(setup.shape.host());
   }
 
-  /// Sends a message that fits a cell, if nothing is in its way. Returns false if something is: then begin() sends it.
+  /// Sends a message that fits a cell, if nothing is in its way. Returns false if something is: then begin()
+  /// sends it.
   bool send_now(Port& port, Data data, std::size_t bytes, int to, int tag, unsigned type) {
     Out& out = out_of(to);
     if (bytes > MessageCell::room || out.channel == nullptr || !out.queue.empty() || !has_cell(port, out))
@@ -88,7 +90,7 @@ class Sender {
       for (std::size_t i = 0; i < out.handed.size();) {
         Transfer& t = *out.handed[i];
         // The ticket may be another message's already, with a larger number.
-        if (port.load_acquire(out.channel->ticket.word[t.ticket]) < Channel::received(t.number)) {
+        if (port.load_acquire(out.channel->ticket.word[t.ticket]) < Channel::received(t.number)) {  // (4a)
           ++i;
           continue;
         }
@@ -150,15 +152,15 @@ class Sender {
     Word<std::uint64_t>& word = out.channel->ticket.word[t.ticket];
     std::uint64_t seen = port.load_acquire(word);
     while (seen < Channel::copied(t.number))
-      if (port.compare_exchange(word, seen, Channel::withdrawn(t.number))) break;
+      if (port.compare_exchange(word, seen, Channel::withdrawn(t.number))) break;  // (4)
     await_peer(port, channels_, t.peer, [&] { return port.load_acquire(word) != Channel::copied(t.number); });
   }
   /// Whether a message is to stay where it is.
   static bool stays(const Port& port, const Transfer& t) {
     return t.bytes > stays_from && t.pieces.empty() && port.reachable(t.data, t.bytes);
   }
-  /// Whether a message goes through the pools, if there are any. Where CPUs share no cache, larger messages, and small ones in
-  /// long rows, were at least as fast through the ring, stored past the caches.
+  /// Whether a message goes through the pools, if there are any. Where CPUs share no cache, larger messages,
+  /// and small ones in long rows, were at least as fast through the ring, stored past the caches.
   bool pooled(const Transfer& t) const {
     return t.bytes > stays_from && !division_.in_two_parts(t.bytes, t.peer);
   }
@@ -182,12 +184,12 @@ class Sender {
   void pushed(Out& out, const SharedTransfer& t) {
     (is_in_channel(*t) ? out.handed : out.announced).push_back(t);
   }
-  /// Queues the rest of what is wanted, ahead of messages that have not been begun, or copies it with its receiver.
-  /// Returns whether it did the latter.
+  /// Queues the rest of what is wanted, ahead of messages that have not been begun, or copies it with its
+  /// receiver. Returns whether it did the latter.
   bool look_for_wants(Port& port, Out& out) {
     while (!out.announced.empty()) {
       Word<std::uint64_t>& word = out.channel->want(out.wants);
-      const std::uint64_t wanted = port.load_acquire(word);
+      const std::uint64_t wanted = port.load_acquire(word);  // (5a)
       if (wanted == 0) return false;
       const auto it = std::find_if(out.announced.begin(), out.announced.end(),
                                    [wanted](const SharedTransfer& t) { return t->number == wanted / 2; });
@@ -219,14 +221,15 @@ class Sender {
     std::uint64_t seen = port.load_acquire(both.claimed);
     while (seen - none < parts.count()) {  // another message's number is larger by more, or none
       const std::uint64_t claim = parts.claim(seen - none);
-      if (!port.compare_exchange(both.claimed, seen, seen + claim)) continue;
+      if (!port.compare_exchange(both.claimed, seen, seen + claim)) continue;  // (6a), (6c)
       const std::size_t at = parts.at(seen - none);
       port.put(to, at, t.data + at, parts.bytes_at(at, claim));
-      port.signal(both.sent, copied += claim);
+      port.signal(both.sent, copied += claim);  // (6a)
       seen = port.load_acquire(both.claimed);
     }
   }
-  /// Writes what there is room for. Returns whether that is all of the message, or all that is sent before it is wanted.
+  /// Writes what there is room for. Returns whether that is all of the message, or all that is sent before it
+  /// is wanted.
   bool push(Port& port, Out& out, Transfer& t) {
     const bool begun = t.moved != 0;
     if (!begun) {
@@ -294,9 +297,9 @@ class Sender {
       if (bytes == 0) return;
     }
   }
-  /// Chooses pieces small enough that the receiver copies one while the sender copies the next. Ranks that exchange messages
-  /// both send first, so neither receives meanwhile, and fewer pieces bring fewer lines: by halves instead of eighths, exchanges
-  /// of 32 and 64 KB took 0.85 to 0.91 of the time, 128 KB 0.91 to 0.95 and 256 KB 0.98.
+  /// Chooses pieces small enough that the receiver copies one while the sender copies the next. Ranks that
+  /// exchange messages both send first, so neither receives meanwhile; fewer pieces then bring fewer lines,
+  /// so exchanges go by halves instead of eighths.
   std::size_t piece_of(const Transfer& t) const {
     std::size_t piece = arch::whole_lines(t.bytes / (t.exchanged ? 2 : 8));
     if (piece < Division::least_piece) piece = Division::least_piece;
@@ -305,11 +308,11 @@ class Sender {
   static void write(Port& port, Out& out, MessageCell& cell, const CellNote& note, std::size_t bytes) {
     port.store_relaxed(cell.what, note.word());
     port.store_relaxed(cell.bytes, std::uint64_t{bytes});
-    port.signal(cell.number, ++out.cells);
+    port.signal(cell.number, ++out.cells);  // (1)
   }
   bool has_cell(Port& port, Out& out) {
     if (out.cells - out.cells_read < Channel::cells) return true;
-    out.cells_read = port.load_acquire(out.channel->read.cells);
+    out.cells_read = port.load_acquire(out.channel->read.cells);  // (2)
     return out.cells - out.cells_read < Channel::cells;
   }
   /// Room for a contiguous piece in the ring: where the last one ends, or at the ring's start if it must.
