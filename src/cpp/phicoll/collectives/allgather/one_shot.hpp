@@ -130,10 +130,11 @@ struct OneShotAllgather : AlgorithmDefaults {
       if (direct) keep_own(port, call, 0, call.count, stores);
       cells_.settle(port, steps_);
     }
-    // Of two ranks that have room for each other's pieces, each puts its own into the other's `receive`. Then nobody reads the
-    // sender's lines, so it need not take them back when it writes to them again. The writer of such a piece has stored it before
-    // it says that it is through, which its reader acquires before it returns; it has acquired the reader's handle, which that
-    // rank stored after it was done with what `receive` held before.
+    // Of two ranks that have room for each other's pieces, each puts its own into the other's `receive`. Then
+    // nobody reads the sender's lines, so it need not take them back when it writes to them again. The writer
+    // of such a piece has stored it before it says that it is through, which its reader acquires before it
+    // returns; it has acquired the reader's handle, which that rank stored after it was done with what
+    // `receive` held before.
     Exposed room(Port& port, const Call& call) const {
       if (call.vector) return Exposed{0, 0, 0};
       return room_for(port, put_, call.count, call.send, call.count, call.receive,
@@ -142,8 +143,8 @@ struct OneShotAllgather : AlgorithmDefaults {
     std::size_t piece(const Call& call, int r, std::size_t at) const {
       return at >= call.block_count(r) ? 0 : std::min(cells_.bytes(), call.block_count(r) - at);
     }
-    // Done while the others' pieces are on their way. If peers read this rank's pieces in place, it comes last: the
-    // copy would take lines out of the cache that they are read from.
+    // Done while the others' pieces are on their way. If peers read this rank's pieces in place, it comes
+    // last: the copy would take lines out of the cache that they are read from.
     void keep_own(Port& port, const Call& call, std::size_t at, std::size_t bytes, Stores stores) {
       const Data own = call.receive + call.block_at(rank_);
       if (bytes != 0 && own != call.send) port.move(own + at, call.send + at, bytes, stores);

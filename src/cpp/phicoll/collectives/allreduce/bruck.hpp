@@ -1,14 +1,12 @@
 #pragma once
 
 // The Bruck variant. Source: namashivayam-2014 section 5.1.3 ("BR"), with shmem_ptr section 5.2. In step s of
-// the core's floor(lg P) steps rank c gives what it has to rank c - 2^s and combines what it gets from rank
-// c + 2^s, modulo the size of the core. Folding to a power of two first makes every operand enter exactly
-// once, for any number of ranks.
+// the core's floor(lg P) steps, rank c gives what it has to rank c - 2^s and combines what it gets from rank
+// c + 2^s, modulo the core's size. Folding to a power of two first makes every operand enter exactly once.
 //
-// Rank c sums up in the order c, c + 1, ... and round to c - 1: each rank in another rotation. So an operator
-// has to commute, and the last bits of a floating-point result may differ between ranks: refused unless the
-// caller accepts that by bit_identical=no. Transfers, and why nothing is overwritten early:
-// doubling_exchange.hpp.
+// Rank c combines in the order c, c + 1, ... and around to c - 1, each rank in another rotation. So an
+// operator has to commute, and last bits may differ between ranks: refused without bit_identical=no.
+// Transfers: doubling_exchange.hpp.
 
 #include "phicoll/collectives/allreduce/doubling_exchange.hpp"
 

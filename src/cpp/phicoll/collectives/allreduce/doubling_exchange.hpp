@@ -1,18 +1,8 @@
 #pragma once
 
 // The exchange that recursive doubling and the Bruck variant of namashivayam-2014 share: floor(lg P) steps on
-// the core of a fold, in each of which a rank gives its value so far to one peer and combines it with that of
-// another (or the same) peer.
-//
-// put/get: the value is copied into a box of the receiver, one for each step and two cells deep. Implied
-// credit: no rank ends a piece before all have begun it (PutBoxes).
-//
-// load/store: the value is read where it lies. Values alternate between two buffers, the first one is read in
-// the sender's own array and the last one is made in the receiver's, where they can be reached. A buffer is
-// written again two values later, when its reader has said that it is done; a rank that has ended a piece has
-// heard this from all its readers, so nothing that is read lies in memory that the caller has got back.
-// In place, the first value is overwritten by the last: with a single step both would be under way at the
-// same time, so the first is copied then.
+// the core of a fold. In each a rank gives its value so far to one peer and combines it with that of another
+// (or the same) peer.
 
 #include "phicoll/collectives/allreduce/transfer.hpp"
 
@@ -55,6 +45,8 @@ class DoublingExchange {
     boxes.begin(call);
     shown.begin(call);
   }
+  // The value is copied into a box of the receiver, one for each step and two cells deep. Implied credit: no
+  // rank ends a piece before all have begun it (PutBoxes).
   void put_get(Port& port, const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
     const std::size_t bytes = count * op.element_bytes;
     const int side = fold.steps();
@@ -79,6 +71,14 @@ class DoublingExchange {
     if (fold.carries(rank)) boxes.put(port, rank - 1, side, n, receive, bytes);
   }
 
+  // Values are read where they lie, alternately in two buffers; within reach, the first is read in the
+  // sender's own array and the last made in the receiver's.
+  //
+  // (1) A buffer is written again two values later, when its reader has said that it is done.
+  // (2) A rank that has ended a piece has heard this from all its readers, so nothing that is read lies in
+  //     memory that the caller has got back.
+  // (3) In place, the last value overwrites the first. With a single step both would be in flight, so the
+  //     first is copied.
   void load_store(Port& port, const Operator& op, const PieceArrays& a) {
     const int last = fold.steps() - 1;
     const int side = fold.steps();

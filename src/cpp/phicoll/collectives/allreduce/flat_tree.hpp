@@ -1,17 +1,18 @@
 #pragma once
 
-// Flat tree. Source: namashivayam-2014 section 5.1.1 ("FT"), with shmem_ptr section 5.2. Rank 0 reads the operands of all
-// ranks in turn and combines them in rank order, then writes the result to each in turn. There is one bracketing, done once:
-// the same bits everywhere, and an operator need not commute.
+// Flat tree. Source: namashivayam-2014 section 5.1.1 ("FT"), with shmem_ptr section 5.2. Rank 0 reads the
+// operands of all ranks in turn and combines them in rank order, then writes the result to each in turn.
+// There is one bracketing, done once: the same bits everywhere, and an operator need not commute.
 //
-// put/get: a rank puts its operand into a box of its own, where rank 0 gets it; rank 0 puts the result into the rank's
-// second box. The publishing store (release) makes what precedes it visible to the rank that awaits it (acquire). Two cells
-// a box are enough: rank 0 reads all boxes of a piece before it writes any result of it, and a rank that has its result goes
-// on, so it fills a cell again two pieces later, long after that was read.
+// put/get: a rank puts its operand into a box of its own, where rank 0 gets it; rank 0 puts the result into
+// the rank's second box. The publishing store (release) makes what precedes it visible to the rank that
+// awaits it (acquire). Two cells a box are enough: rank 0 reads all boxes of a piece before it writes any
+// result of it, and a rank that has its result goes on, so it fills a cell again two pieces later, long after
+// that was read.
 //
-// load/store: a rank shows where its operand lies and where the result shall be (a buffer in shared memory for what rank 0's
-// loads and stores do not reach); rank 0 loads the one and stores the other. A rank returns when it is told that the result
-// is there, and rank 0 touches nothing of it after that.
+// load/store: a rank shows where its operand lies and where the result shall be (a buffer in shared memory
+// for what rank 0's loads and stores do not reach); rank 0 loads the one and stores the other. A rank returns
+// when it is told that the result is there, and rank 0 touches nothing of it after that.
 
 #include "phicoll/collectives/allreduce/transfer.hpp"
 

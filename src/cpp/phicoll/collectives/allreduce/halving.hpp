@@ -1,13 +1,10 @@
 #pragma once
 
-// What Rabenseifner's allreduce and reduce have in common: ranges of elements that halve at doubling distances. In step s
-// the core ranks c and c xor 2^s of a fold each combine one half of their common range, the lower half where the rank's bit
-// is 0. Distances double from 1, so what is combined always belongs to neighbouring ranges of ranks, lower ones on the
-// left: an operator need not commute, and each element is combined by one bracketing.
-//
-// The first phase by load/store: each rank has an array of its own that its peers reach. It reads its half in its partner's
-// array, in the first step where the partner's operand lies, and combines it into its own: into the half that the partner does
-// not read, so nothing is copied. `done` for each step (release) tells the partner at least that its data was read.
+// What Rabenseifner's allreduce and reduce have in common: ranges of elements that halve at doubling
+// distances. In step s the core ranks c and c xor 2^s of a fold each combine one half of their common range,
+// the lower half where the rank's bit is 0. Distances double from 1, so combined values always belong to
+// neighbouring ranges of ranks, lower ones on the left: an operator need not commute, and each element has
+// one bracketing.
 
 #include "phicoll/collectives/allreduce/transfer.hpp"
 
@@ -32,6 +29,10 @@ struct HalvingMemory {
   }
 };
 
+// The first phase by load/store: each rank has an array of its own that its peers reach. It reads its half in
+// its partner's array (in the first step, where the partner's operand lies) and combines it into its own:
+// into the half that the partner does not read, so nothing is copied. `done` for each step (release) tells
+// the partner at least that its data was read.
 template <class Port>
 class Halving {
  public:
@@ -54,9 +55,9 @@ class Halving {
                                    : ElementRange{middle, s.common.end};
   }
 
-  /// The first `steps` steps. `mine` becomes `home`, where the result is. The peer is shown `write`, which `read` may
-  /// change from step to step, as the place to write. read(step, the peer's place to write) is called when the peer's
-  /// data has been read.
+  /// The first `steps` steps. `mine` becomes `home`, where the result is. The peer is shown `write`, which
+  /// `read` may change from step to step, as the place to write. read(step, the peer's place to write) is
+  /// called when the peer's data has been read.
   template <class Read>
   ElementRange halve(Port& port, const Operator& op, const PieceArrays& a, Data& mine, Data home,
                      const Data& write, int steps, Read read) {
@@ -73,8 +74,8 @@ class Halving {
     return range;
   }
 
-  /// The peer reads `range` of `mine`. An operand in a send buffer that peers cannot reach must first be brought to
-  /// where they can.
+  /// The peer reads `range` of `mine`. An operand in a send buffer that peers cannot reach must first be
+  /// brought to where they can.
   void show(Port& port, int s, const PieceArrays& a, Data mine, Data home, Data write, ElementRange range,
             std::size_t size) {
     Data read = mine;

@@ -1,31 +1,10 @@
 #pragma once
 
-// phicoll's allreduce through the levels of a machine. The ranks of a part (those that share a CPU, a core, a cache, a
-// memory node or a package) send their operands to its leader, which combines them and sends the result to the leader of
-// its part among leaders, and so on. The ranks at the top exchange theirs, and the result comes down the same way, piece by
-// piece. A rank n stages below the top sends n pieces up before the first result comes, so that each stage has one to work
-// on while the top exchanges.
-//
-// Operands are combined as LevelOperands says, those at the top in the order of their ranks: the same brackets on every
-// rank and in every run. For an operator that does not commute the ranks of a part have to follow each other, at every
-// stage.
-//
-// What all ranks reach may stay where it lies (direct.hpp): the operand of a rank that leads no part, and a leader's result,
-// which those below it copy. A rank stores the result of a piece over its operand after its leader has read that operand, since
-// the result comes of it.
-//
-// No waits form a circle. Let K be the most pieces by which a rank is ahead. A rank that is a pieces ahead sends piece
-// m in round m + K - a, the ranks below it first. In round m + K, after all that is sent in it, the top exchanges piece
-// m and its result comes down. Then each wait is for something earlier:
-//
-//  1. A rank that sends piece m has had the results up to m - 1 - a, of the round before. It awaits the operands of the
-//     ranks below it, which are at least as far ahead: they are of the same round, or an earlier one.
-//  2. It awaits that the rank above has taken what was in the cell, piece m - `pieces`. That rank is ahead by b and takes it
-//     in round m - `pieces` + K - b. This is an earlier round, because a - b < `pieces`: no rank is ahead by as many pieces
-//     as there are cells. (A rank may stand directly below the top, so it would not do that each rank between is ahead by
-//     one.)
-//  3. A result awaits the one above it, of the same round but nearer to the top, and its ring's readers, until they
-//     have finished with earlier pieces.
+// phicoll's allreduce through the levels of a machine. The ranks of a part (those that share a CPU, a core, a
+// cache, a memory node or a package) send their operands to its leader, which combines them and sends the
+// result to the leader of its part among leaders, and so on. The ranks at the top exchange theirs, and the
+// result comes down the same way, piece by piece. A rank n stages below the top sends n pieces up before the
+// first result comes, so that each stage has one to work on while the top exchanges.
 
 #include <algorithm>
 #include <cstdint>
@@ -39,6 +18,13 @@
 
 namespace phicoll {
 
+// Operands are combined as LevelOperands says, those at the top in rank order: the same brackets on every
+// rank and in every run. For an operator that does not commute, the ranks of each part have to be
+// consecutive.
+//
+// Data that all ranks reach may stay where it lies (direct.hpp): the operand of a rank that leads no part,
+// and a leader's result, which those below it copy. A rank may store the result of a piece over its operand:
+// the result depends on it, so its leader has read it.
 struct HierarchicalAllreduce : AlgorithmDefaults {
   struct Parameters {
     Grouping group = Grouping::nested;
@@ -112,6 +98,12 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
                             setup.memory + exchange_at(p, levels_), levels_.leaders().data()}));
     }
 
+    // No waits form a circle. K is the most pieces that any rank is ahead. A rank that is `a` pieces ahead
+    // sends piece m in round m + K - a, the ranks below it first. Round m + K ends with the top's exchange of
+    // piece m, and its result coming down. Every wait is for something earlier:
+    //
+    // (1) A rank that sends piece m has the results up to m - 1 - a, of the round before. It awaits operands
+    //     of ranks below, at least as far ahead: of this or an earlier round.
     void operator()(Port& port, const Call& call) {
       const auto pieces = up_.pieces(call);
       const bool direct = !up_.at_top() && up_.direct(port, call);
@@ -142,6 +134,11 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
     }
 
    private:
+    // (2) It awaits that the rank above, ahead by b, has taken piece m - `pieces` out of the cell, in round m
+    //     - `pieces` + K - b. That is earlier, as a - b < `pieces`: no rank is ahead by as many pieces as
+    //     there are cells. (A rank may stand directly below the top: stages need not differ by one piece.)
+    // (3) A result awaits the one above it, of the same round but nearer to the top, and the ring's readers
+    //     of earlier pieces.
     Hierarchy levels_;
     LevelOperands<Port> up_;
     LevelRings<Port> down_;

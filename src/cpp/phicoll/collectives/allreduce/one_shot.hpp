@@ -1,21 +1,25 @@
 #pragma once
 
-// phicoll's allreduce for small messages: every rank publishes its operand and combines all operands in rank order into its
-// own result, so all have the same bits after one exchange. Two cells a rank need no acknowledgements: a rank that opens
-// step t has awaited every rank's piece of step t - 1, which that rank published after it had read all of step t - 2. Two
-// ranks need only one each (cells.hpp, 5).
+// phicoll's allreduce for small messages: every rank publishes its operand and combines all operands in rank
+// order into its own result, so all have the same bits after one exchange. Two cells a rank need no
+// acknowledgements: a rank that opens step t has awaited every rank's piece of step t - 1, which that rank
+// published after it had read all of step t - 2. Two ranks need only one each (cells.hpp, 5).
 //
-// Of two ranks each may combine half of a large message where it goes (put), if they are near, all reach both ranks'
-// operands and results, and no operand lies where its result goes. (Between far CPUs 64 KB to 512 KB take 1.0 to 1.4 of
-// two cells' time.) A line then crosses once with an operand or a result, half of each, where operands that are
-// exchanged whole cross all, and both combine all. Which store makes what visible to whom:
+// Of two ranks each may combine half of a large message where it goes (put), if they are near, all reach both
+// ranks' operands and results, and no operand lies where its result goes. (Between far CPUs 64 KB to 512 KB
+// take 1.0 to 1.4 of two cells' time.) A line then crosses once with an operand or a result, half of each,
+// where operands that are exchanged whole cross all, and both combine all. Which store makes what visible to
+// whom:
 //
-//  1. The first step hands over the handle of `receive`, after all that its owner has done with that memory. Both do so, or
+//  1. The first step hands over the handle of `receive`, after all that its owner has done with that memory.
+//  Both do so, or
 //     neither finds the other's, and they exchange operands: both see both handles, so they go the same way.
-//  2. Each stores into the other's `receive` the part of its operand that the other combines, then publishes an empty step
-//     (release). The other awaits that (acquire) and combines the part there, with its own operand.
-//  3. Each stores its part of the result into the other's `receive`, too, where the other neither stores nor reads in this call.
-//     At the end it says that it is through, which the other acquires before it returns (cells.hpp, 4).
+//  2. Each stores into the other's `receive` the part of its operand that the other combines, then publishes
+//     an empty step (release). The other awaits that (acquire) and combines the part there, with its own
+//     operand.
+//  3. Each stores its part of the result into the other's `receive`, too, where the other neither stores nor
+//     reads in this call. At the end it says that it is through, which the other acquires before it returns
+//     (cells.hpp, 4).
 
 #include <algorithm>
 #include <cstdint>
@@ -101,7 +105,8 @@ struct OneShotAllreduce : AlgorithmDefaults {
       if (ranks_ != 2) return take_many(port, call, own);
       take_other(port, call, own);
     }
-    // Between two ranks. Whatever follows the arrival of the other's word delays the result, so it is kept short.
+    // Between two ranks. Whatever follows the arrival of the other's word delays the result, so it is kept
+    // short.
     void take_other(Port& port, const Call& call, std::uint64_t own) {
       const WordPair pair(call, rank_, words_.place(1 - rank_));
       if (__builtin_expect(!words_.comes_soon(port, 1 - rank_), 0)) return take_late(port, call, own);
@@ -195,9 +200,9 @@ struct OneShotAllreduce : AlgorithmDefaults {
       const std::size_t bytes = count * call.op.element_bytes;
       if (order_.sharing())
         for (const int r : order_) cells_.await(port, r, step, call.tag, bytes);
-      // This rank's operand is read from the caller's buffer if possible: its cell's lines are on their way to the
-      // peers, and the stores to them are not yet done. Of two ranks neither may read its own cell, which the peer may have
-      // overwritten (cells.hpp, 5); both keep their operands.
+      // This rank's operand is read from the caller's buffer if possible: its cell's lines are on their way
+      // to the peers, and the stores to them are not yet done. Of two ranks neither may read its own cell,
+      // which the peer may have overwritten (cells.hpp, 5); both keep their operands.
       const bool kept = call.keeps_operand(rank_);
       const auto operand = [&, step, bytes, kept](int r) {
         return r == rank_ && kept ? call.send + at : cells_.await(port, r, step, call.tag, bytes);

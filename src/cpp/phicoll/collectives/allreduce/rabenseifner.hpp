@@ -1,24 +1,13 @@
 #pragma once
 
 // Rabenseifner's algorithm. Source: namashivayam-2014 section 5.1.4 ("RSAG"), with shmem_ptr there and in
-// section 5.2. Two phases on the core of a fold: a reduce-scatter (halving.hpp) and an allgather back, so that all
-// ranks have the same bits. Counts below the number of ranks leave some ranges empty, and their exchanges are flags
-// only.
+// section 5.2. On the core of a fold: a reduce-scatter (halving.hpp), then an allgather, so all have the same
+// bits. With fewer elements than ranks, empty ranges exchange only flags.
 //
-// merge_middle=yes joins the last step of the first phase with the first step of the second: the pair at the
-// largest distance exchanges its whole common range and has it combined at once, 2 floor(lg P) - 1 steps in
-// all. left_computes=yes, with load/store: in that stage the lower rank alone combines, from its partner's
-// array, and stores the range to both.
-//
-// put/get: halves are copied into boxes of the receiver, one for each step and phase, two cells deep. Implied
-// credit: no rank ends a piece before all have begun it (PutBoxes).
-//
-// load/store (halving.hpp): a rank's array is the caller's receive buffer or, where peers cannot reach that, a
-// buffer in shared memory. In the second phase it stores its range into the partner's array, where it read in
-// the same step of the first phase and no other rank ever does, and says so by `done`. That signal tells two
-// things: what the partner lacked is there, and its first-phase data was read. So a rank that was told in all
-// its steps has all, and no rank touches its arrays any more. Where both ranks combine the middle range, the
-// results lie in a second buffer until both have read, unless what they read is the send buffers.
+// merge_middle=yes joins the last step of the first phase with the first of the second: the pair at the
+// largest distance combines its whole common range at once, 2 floor(lg P) - 1 steps in all.
+// left_computes=yes, with load/store: there the lower rank alone combines, from its partner's array, and
+// stores the range to both.
 
 #include "phicoll/collectives/allreduce/halving.hpp"
 
@@ -53,7 +42,8 @@ struct Rabenseifner : AlgorithmDefaults {
                : nullptr;
   }
   static void limit(Parameters& p, const Shape& shape) {
-    // Put and get have boxes: a message per phase and one for the fold, in two cells; the rest is for what rounding adds.
+    // Put and get have boxes: a message per phase and one for the fold, in two cells; the rest is for what
+    // rounding adds.
     if (p.transfer == TransferWay::put_get)
       limit_buffer(p.buffer, shape.size(), 10);
     else
@@ -109,6 +99,8 @@ struct Rabenseifner : AlgorithmDefaults {
     // The steps that halve; the middle stage, if there is one, comes after them.
     int halving_steps() const { return halving_.fold.steps() - (merge_middle_ ? 1 : 0); }
 
+    // Halves are copied into boxes of the receiver, one for each step and phase, two cells deep. Implied
+    // credit: no rank ends a piece before all have begun it (PutBoxes).
     void put_get(Port& port, const Operator& op, Data send, Data receive, std::size_t count,
                  std::uint64_t n) {
       const std::size_t size = op.element_bytes;
@@ -148,6 +140,15 @@ struct Rabenseifner : AlgorithmDefaults {
       if (halving_.fold.carries(rank_)) boxes_.put(port, rank_ - 1, side, n, receive, count * size);
     }
 
+    // A rank's array is its receive buffer or, beyond reach, a buffer in shared memory.
+    //
+    // (1) In the second phase a rank stores its range into the partner's array, where only it ever reads, in
+    //     the same step of the first phase.
+    // (2) Its `done` then tells two things: what the partner lacked is there, and its first-phase data was
+    //     read.
+    // (3) A rank that was told in all its steps has everything, and its arrays to itself.
+    // (4) Where both combine the middle range, results wait in a second buffer until both have read, unless
+    //     they read send buffers.
     void load_store(Port& port, const Operator& op, const PieceArrays& a) {
       const int side = halving_.fold.steps();
       const Data buffer = halving_.scratch.get(port, 0);

@@ -2,16 +2,11 @@
 
 // Recursive doubling. Source: namashivayam-2014 section 5.1.2 ("RD"), with shmem_ptr section 5.2. In step s
 // the core ranks c and c xor 2^s exchange what they have and both combine it; after floor(lg P) steps all
-// have the result. Other numbers of ranks than powers of two by folding.
+// have the result. Numbers of ranks other than powers of two are folded.
 //
-// Both ranks of a pair combine the value of the lower ranks with that of the higher ones, in this order: each
-// value stands for a range of ranks, so all ranks have the same bits, and an operator need not commute.
-//
-// left_computes=yes, with load/store: of each pair the lower rank alone combines, into its own array, with a
-// direct reference to its partner's; then it writes the values into the partner's array and tells it. The
-// partner touches neither place between showing them and being told (release and acquire of `done`), so there
-// is nothing to acknowledge; and it leaves the call only after having been told. The other exchanges and why
-// nothing is overwritten early: doubling_exchange.hpp.
+// Both ranks of a pair combine the lower ranks' value with the higher ones', in this order. Each value stands
+// for a range of ranks, so all ranks have the same bits, and an operator need not commute. Exchanges:
+// doubling_exchange.hpp.
 
 #include "phicoll/collectives/allreduce/doubling_exchange.hpp"
 
@@ -80,6 +75,10 @@ struct RecursiveDoubling : AlgorithmDefaults {
     }
 
    private:
+    // Of each pair the lower rank alone combines, into its own array, referring directly to its partner's;
+    // then it writes the values into the partner's array and tells it. The partner touches neither place
+    // between showing them and being told (release and acquire of `done`), and leaves the call only after
+    // that, so nothing needs acknowledging.
     void left_computes(Port& port, const Operator& op, const PieceArrays& a) {
       DoublingExchange<Port>& x = exchange_;
       const int side = x.fold.steps();

@@ -1,34 +1,12 @@
 #pragma once
 
-// phicoll's allreduce for middle and large messages, in chunks that stay in the caches: every rank publishes its operand,
-// combines one slice of all operands in rank order, and publishes its slice's result for all to take. A rank's own slice is
-// never copied in, and each chunk's operands are published before the chunk ahead of it is finished.
+// phicoll's allreduce for middle and large messages, in chunks that stay in the caches: every rank publishes
+// its operand, combines one slice of all operands in rank order, and publishes its slice's result for all to
+// take. A rank's own slice is never copied in, and each chunk's operands are published before the chunk ahead
+// of it is finished.
 //
-// A chunk takes two steps of Cells, for its operands and its results, in a ring of four or more without acknowledgements.
-// With four:
-//
-//  1. Step 2i (operands of chunk i) uses the cell of step 2i - 4, the operands of chunk i - 2. A rank opens it after it has
-//     taken everyone's results of chunk i - 2, which each published after it had read those operands.
-//  2. Step 2i + 1 uses the cell of the results of chunk i - 2. A rank opens it after it has seen everyone's operands of
-//     chunk i, which each published after it had taken all results of chunk i - 2.
-//
-// A result may stay in `receive`, for the others to take it there. After it this rank writes only other slices of that
-// chunk and other chunks, and an operand that lay in its place was published in a cell.
-//
-// Or each of two ranks stores the result of its slice into the other's `receive`, too (put), where they are near, all reach both
-// ranks' operands and results, and no operand lies where its result goes. The handle of `receive` comes with each chunk's operands,
-// so its owner is done with what was there. The other stores there its slice of that chunk, which the owner does not touch, and then
-// publishes the step of its results (release), which the owner awaits (acquire). Both have seen both handles, so both do so.
-//
-// Two ranks may also swap cells and combine everything each (one_shot.hpp). On a Zen 5, slices of 1 to 4 MB take 0.9 of that
-// time between near CPUs, 0.6 there if each rank reaches the other's data, and 1.3 between far CPUs. So two ranks may try both ways and take the one
-// that was faster lately. No rank can tell that alone: it knows neither where the other's data lies nor what the
-// other measured. Each says at a call's begin whether it wishes that operands are exchanged whole; they are if both do.
-// Both ways combine in rank order, so the bits of a result do not tell which it was.
-//
-//  3. A rank stores 2n + wish (release) at the begin of its nth such call, and waits for 2n or more from the other (acquire).
-//     It sees the wish of that call and no later one: either way, the other ends the call only with what this rank publishes
-//     after it has seen the wish. So both take the same way, and the steps of each way count alike on both.
+// A result may stay in `receive`, for the others to take it there. After it this rank writes only other
+// slices of that chunk and other chunks, and an operand that lay in its place was published in a cell.
 
 #include <algorithm>
 #include <cstddef>
@@ -41,6 +19,11 @@
 
 namespace phicoll {
 
+// Two ranks may also exchange whole operands through cells and combine everything each (one_shot.hpp). Which
+// way is faster depends on where the other's data lies and how far its CPU is
+// (docs/bench/behind-the-code.md), which no rank knows alone; so two ranks may try both ways and take the one
+// that was faster lately. Each says at a call's begin whether it wishes to exchange whole; they do if both
+// wish it. Both ways combine in rank order, so they give the same bits.
 struct SlicedAllreduce : SlicedAlgorithm {
   struct Parameters : SliceParameters {
     int whole = 0;
@@ -116,27 +99,45 @@ struct SlicedAllreduce : SlicedAlgorithm {
         by_slices(port, call);
       ways_.took(whole, call.bytes(), port.now() - begun);
     }
+    // (3) A rank stores 2n + wish (release) at the begin of its nth such call, and waits for 2n or more from
+    //     the other (acquire). It sees the wish of that call and no later one: either way, the other ends the
+    //     call only with what this rank publishes after it has seen the wish. So both take the same way, and
+    //     count the steps of each way alike.
     bool both_wish(Port& port, bool wish) {
       calls_ += 2;
-      port.signal(wishes_[rank_].value.word, calls_ + std::uint64_t{wish});
+      port.signal(wishes_[rank_].value.word, calls_ + std::uint64_t{wish});  // (3)
       const int other = 1 - rank_;
       const std::uint64_t theirs = port.wait(wishes_[other].value.word, at_least(calls_), hint_(other));
       return wish && (theirs & 1) != 0;
     }
+    // A chunk takes two steps of Cells, operands and results, in a ring of at least four without
+    // acknowledgements. With four:
+    //
+    // (1) Step 2i (operands of chunk i) uses the cell of the operands of chunk i - 2. A rank opens it after
+    //     taking everyone's results of chunk i - 2, each published after reading those operands.
+    // (2) Step 2i + 1 uses the cell of the results of chunk i - 2. A rank opens it after seeing everyone's
+    //     operands of chunk i, each published after taking all results of chunk i - 2.
     void by_slices(Port& port, const Call& call) {
       slices_.each_chunk(port, call, [&](const SliceChunk& chunk) {
-        // Not before all operands of the chunk have been seen (see above).
+        // (2): not before all operands of the chunk have been seen.
         const Data cell = slices_.open_result(port, call, chunk);
         if (const Exposed to = slices_.others_room()) return combine_into_both(port, call, chunk, to);
         combine(port, call, chunk, cell);
         slices_.take(port, call, chunk);
       });
     }
+    // Each of two ranks stores its slice's result into the other's `receive`, too (put), if they are near,
+    // all reach both ranks' operands and results, and no operand lies where its result goes.
+    //
+    // (4) The handle of `receive` comes with each chunk's operands, so its owner is done with what was there.
+    //     Both see both handles, so both do so.
+    // (5) The other stores its slice there, which the owner does not touch, then publishes the step of its
+    //     results (release), which the owner awaits (acquire).
     void combine_into_both(Port& port, const Call& call, const SliceChunk& chunk, const Exposed& to) {
       const Data result = slices_.in(call.receive, call, chunk);
       slices_.combine(port, call, chunk, result, result);
-      slices_.put_result(port, call, chunk, to);
-      slices_.await_result(port, call, chunk);
+      slices_.put_result(port, call, chunk, to);  // (5)
+      slices_.await_result(port, call, chunk);    // (5)
     }
     void combine(Port& port, const Call& call, const SliceChunk& chunk, Data cell) {
       const Data result = slices_.in(call.receive, call, chunk);

@@ -35,7 +35,8 @@ void describe_buffer(Visitor& visitor, int& buffer) {
 
 constexpr int default_piece_bytes = 65536;
 
-/// No algorithm takes more than 32 MB, however many ranks, for `buffers` a rank and the `taken` bytes beside them.
+/// No algorithm takes more than 32 MB, however many ranks, for `buffers` a rank and the `taken` bytes beside
+/// them.
 inline void limit_buffer(int& buffer, int ranks, int buffers, std::size_t taken = 0) {
   const long most = ((32L << 20) - static_cast<long>(taken)) / ranks / buffers / 64 * 64;
   buffer = static_cast<int>(std::min<long>(buffer, std::max<long>(most, max_element_bytes)));
@@ -69,8 +70,8 @@ class TransferPieces {
   TransferPieces(TransferWay transfer, int buffer, int ranks)
       : bytes_(static_cast<std::size_t>(buffer)), transfer_(transfer), alone_(ranks == 1) {}
 
-  /// put_get(operator, send, receive, elements, number of the piece, from 0 on, over all calls) or load_store(operator,
-  /// arrays) for each piece; a rank alone copies.
+  /// put_get(operator, send, receive, elements, number of the piece, from 0 on, over all calls) or
+  /// load_store(operator, arrays) for each piece; a rank alone copies.
   template <class Port, class PutGet, class LoadStore>
   void operator()(Port& port, const Call& call, PutGet put_get, LoadStore load_store) {
     if (transfer_ == TransferWay::load_store) return where_it_lies(port, call, load_store);
@@ -123,8 +124,8 @@ class ScratchBuffers {
   std::size_t stride_;
 };
 
-/// The part of a rank that stands aside in a load/store algorithm: it shows where its operand is and where the result
-/// goes; the rank above reads the one and stores the other.
+/// The part of a rank that stands aside in a load/store algorithm: it shows where its operand is and where
+/// the result goes; the rank above reads the one and stores the other.
 template <class Port>
 void load_store_folded(Port& port, Shown<Port>& shown, int slot, const PieceArrays& a, Data buffer,
                        int carrier) {

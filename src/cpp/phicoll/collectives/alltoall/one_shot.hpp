@@ -158,9 +158,8 @@ struct OneShotAlltoall : AlgorithmDefaults {
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
                 bytes, results(call.count));
     }
-    // Ranks that share CPUs copy as memcpy does, also to and from far CPUs. A cell is whole before any of it is taken, and the caches
-    // hold it. Blocks of 16 to 256 KB of 4 and 8 ranks on 2 CPUs 180 ns apart then take 0.86 to 0.92 of the time past the caches
-    // and by vectors; between near CPUs those of 64 KB of 8 ranks take 0.92.
+    // Ranks that share CPUs copy as memcpy does, also to and from far CPUs: a cell is whole before any of it
+    // is taken, and the caches hold it. Faster than stores past the caches.
     Stores results(std::size_t bytes) const {
       const Stores usual = stores_.exchanged(bytes);
       return order_.sharing() && usual == Stores::taken ? Stores::cached : usual;

@@ -2,34 +2,22 @@
 
 // What an algorithm's file provides, and what it is given.
 //
-//   struct Dissemination : AlgorithmDefaults {
-//     static AlgorithmFacts facts();                       // name, origin, source, one sentence
-//     struct Parameters { ... };
-//     template <class Visitor>
-//     static void describe(Visitor&, Parameters&);         // see parameters.hpp
-//     // Bytes of shared memory: zeroed, aligned to a line.
-//     static std::size_t footprint(const Parameters& in_effect, const Shape&);
+//     struct Dissemination : AlgorithmDefaults {
+//       static AlgorithmFacts facts();                       // name, origin, source, one sentence
+//       struct Parameters { ... };
+//       template <class Visitor>
+//       static void describe(Visitor&, Parameters&);         // see parameters.hpp
+//       // Bytes of shared memory: zeroed, aligned to a line.
+//       static std::size_t footprint(const Parameters& in_effect, const Shape&);
 //
-//     template <class Port>
-//     class Rank {                                         // one rank's side
-//      public:
-//       // Computes the rank's partners. Sends no message, stores nothing.
-//       Rank(const Parameters& in_effect, const Setup&);
-//       void operator()(Port&);                            // of a barrier
-//       void operator()(Port&, const Call&);               // of an operation that moves data
+//       template <class Port>
+//       class Rank {                                         // one rank's side
+//        public:
+//         Rank(const Parameters& in_effect, const Setup&);   // stores nothing in shared memory
+//         void operator()(Port&);                            // of a barrier
+//         void operator()(Port&, const Call&);               // of an operation that moves data
+//       };
 //     };
-//   };
-//
-// A Rank may also offer its call in two parts. A nonblocking call then needs no stack of its own. A barrier's parts
-// take no Call.
-//
-//   Started start(Port&, const Call&);    // all before the first wait; never waits
-//   void complete(Port&, const Call&);    // the rest, after start has returned Started::half
-//
-// An algorithm may redefine four functions of AlgorithmDefaults: limit, refuse, unfit and first_line.
-//
-// All ranks construct with equal parameters and shapes. A peer may have begun the first operation while this rank
-// still constructs, so a constructor never stores to shared memory.
 
 #include <cstddef>
 #include <memory>
@@ -60,7 +48,8 @@ struct AlgorithmFacts {
   const char* summary;  ///< one sentence
 };
 
-/// Turns a rank into the number that a wait names it by: the group's number, if the ranks are a part of a group.
+/// Turns a rank into the number that a wait names it by: the group's number, if the ranks are a part of a
+/// group.
 class Hint {
  public:
   explicit Hint(const int* members) : members_(members) {}
@@ -70,14 +59,14 @@ class Hint {
   const int* members_;
 };
 
-/// What a rank's side is built from. `memory` is `footprint` bytes, zeroed, aligned to 128 bytes. Ranks that are
-/// processes may see it at different addresses.
+/// What a rank's side is built from. `memory` is `footprint` bytes, zeroed, aligned to 128 bytes. Ranks that
+/// are processes may see it at different addresses.
 struct Setup {
   int rank;
   const Shape& shape;
   unsigned char* memory;
-  /// The group's numbers of these ranks, for the hints in waits, if `shape` is a part of a group. Must outlive the
-  /// object built from it, unless that needs hints in its constructor only.
+  /// The group's numbers of these ranks, for the hints in waits, if `shape` is a part of a group. Must
+  /// outlive the object built from it, unless that needs hints in its constructor only.
   const int* members = nullptr;
 
   int size() const { return shape.size(); }
@@ -88,6 +77,16 @@ struct Setup {
     return reinterpret_cast<T*>(memory + offset);
   }
 };
+
+// A Rank may also offer its call in two parts, so that a nonblocking call needs no stack of its own. A
+// barrier's parts take no Call.
+//
+//     Started start(Port&, const Call&);    // all before the first wait; never waits
+//     void complete(Port&, const Call&);    // the rest, after start has returned Started::half
+//
+// An algorithm may redefine four functions of AlgorithmDefaults: limit, refuse, unfit and first_line. All
+// ranks construct with equal parameters and shapes. A peer may have begun the first operation while this rank
+// still constructs, so a constructor never stores to shared memory.
 
 /// Defaults for what an algorithm may leave out.
 struct AlgorithmDefaults {
@@ -104,9 +103,8 @@ struct AlgorithmDefaults {
   static const char* unfit(const Parameters&, const Shape&, const CallFacts&) {
     return nullptr;
   }
-  /// The line that every rank writes first in calls of up to 8 bytes, or null. It is asked for before a call is noted and its
-  /// algorithm entered, so that it comes meanwhile: from a common start, alltoalls of 8 bytes between two near CPUs then took
-  /// 0.92 of the time.
+  /// The line that every rank writes first in calls of up to 8 bytes, or null. It is asked for before a call
+  /// is noted and its algorithm entered, so that it arrives meanwhile.
   static const void* first_line(const Setup&) { return nullptr; }
 };
 

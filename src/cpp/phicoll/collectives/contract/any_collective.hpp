@@ -12,8 +12,8 @@
 
 namespace phicoll {
 
-/// An algorithm of any type. It is entered through function pointers, which a caller may keep beside the object: one
-/// load less than a virtual call takes.
+/// An algorithm of any type. It is entered through function pointers, which a caller may keep beside the
+/// object: one load less than a virtual call takes.
 template <class Port>
 class AnyCollective {
  public:
@@ -29,8 +29,8 @@ class AnyCollective {
   /// The call in two parts (algorithm.hpp). A barrier ignores the Call.
   Started start(Port& port, const Call& call) { return start_(*this, port, call); }
   void complete(Port& port, const Call& call) { complete_(*this, port, call); }
-  /// The line to ask for at the beginning of a call. Where the algorithm names none it is the object's own, which costs
-  /// nothing.
+  /// The line to ask for at the beginning of a call. Where the algorithm names none it is the object's own,
+  /// which costs nothing.
   const void* first_line() const { return first_line_; }
   // Allocates on strides of its own, since a Rank's counters change at every call.
   static void* operator new(std::size_t bytes) { return allocate_strided(bytes); }

@@ -1,7 +1,7 @@
 #pragma once
 
-// One call of a collective that moves data, as an algorithm gets it: arguments checked, buffers bound, "in place"
-// resolved.
+// One call of a collective that moves data, as an algorithm gets it: arguments checked, buffers bound, "in
+// place" resolved.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,43 +11,40 @@
 
 namespace phicoll {
 
-/// The blocks of a vector version: block i has counts[i] bytes and begins at byte displacements[i] of its buffer. For
-/// reduce_scatter both count elements.
+/// The blocks of a vector version: block i has counts[i] bytes and begins at byte displacements[i] of its
+/// buffer. For reduce_scatter both count elements.
 struct Blocks {
   const std::size_t* counts = nullptr;
   const std::size_t* displacements = nullptr;
 };
 
-/// One rank's call, as an algorithm gets it. What its members mean for each operation among P ranks (in a reduction,
-/// `bytes` = count * op.element_bytes):
+/// One rank's call of P ranks:
 ///
-///   broadcast       receive: `count` bytes, the message on the root, filled in on the others
-///   reduce          send, `count` elements; receive on the root (null elsewhere), may be send itself
-///   allreduce       send, receive: `count` elements; may be the same place
-///   gather          send: `count` bytes; receive on the root: P blocks in rank order; send may be the rank's
-///                   own block in receive
-///   scatter         send on the root: P blocks of `count` bytes; receive: one block, may be the root's own
-///   allgather       send: `count` bytes; receive: P blocks; send may be the rank's own block in receive
-///   alltoall        send, receive: P blocks of `count` bytes, never overlapping
-///   scan            send, receive: `count` elements; may be the same place; `exclusive`: without the rank's
-///                   own elements, and then rank 0's receive is not touched
-///   reduce_scatter  send: P blocks of `count` elements, receive: the rank's block; receive may be a part of
-///                   send
-///
-/// In a `vector` version `blocks` describes the receiving side (the sending side, for scatter and reduce_scatter). All
-/// ranks know it in allgather and reduce_scatter. In gather and scatter only the root does; the others have `count` and
-/// null. In alltoall each rank knows its own, and send_blocks describes what it sends.
-///
-/// At most 80 bytes: compilers clear a larger object with an instruction that takes as long as the rest of a small call.
+///     broadcast       receive: `count` bytes, the root's message, filled in elsewhere
+///     reduce          send: `count` elements; receive on the root (else null), may be send
+///     allreduce, scan send, receive: `count` elements, may be the same place
+///     gather          send: `count` bytes; receive on the root: P blocks in rank order
+///     scatter         send on the root: P blocks of `count` bytes; receive: one block
+///     allgather       send: `count` bytes; receive: P blocks
+///     alltoall        send, receive: P blocks of `count` bytes, never overlapping
+///     reduce_scatter  send: P blocks of `count` elements; receive: one block, may lie in send
 struct Call {
   Data send;
   Data receive;
+  // At most 80 bytes: compilers clear larger objects by an instruction as slow as a small call.
+  //
+  // `exclusive` scans leave out the rank's own elements and do not touch rank 0's receive. In place, gather,
+  // scatter and allgather have one's own block where it belongs among the P blocks.
+  //
+  // In a `vector` version `blocks` describes the receiving side (in scatter and reduce_scatter the sending
+  // side). All ranks know it in allgather and reduce_scatter. In gather and scatter only the root does;
+  // others have null. In alltoall each rank knows its own, and send_blocks describes what it sends.
   std::size_t count = 0;
   int root = 0;
   bool exclusive = false;
   bool vector = false;  ///< a vector version, even if this rank does not know the blocks
-  /// A 16-bit hash of what all ranks must agree on (operation, root, type, size) in this call and all before it. Ranks
-  /// whose tags differ do not take each other's data; they wait until the group finds the mismatch.
+  /// A 16-bit hash of what all ranks must agree on (operation, root, type, size) in this call and all before
+  /// it. Ranks whose tags differ do not take each other's data; they wait until the group finds the mismatch.
   std::uint64_t tag = 0;
   Operator op;
   const Blocks* blocks = nullptr;
@@ -57,8 +54,8 @@ struct Call {
   /// Whether a rank's own operand is still in `send` at its turn, if operands are combined in rank order into
   /// `receive`. In a call in place, earlier ranks' results have overwritten it by then.
   bool keeps_operand(int rank) const { return rank < 2 || send != receive; }
-  /// How many of a reduction's elements fit into `piece` bytes. If all do, this takes no division, which would be slow
-  /// beside a small call.
+  /// How many of a reduction's elements fit into `piece` bytes. If all do, this takes no division, which
+  /// would be slow beside a small call.
   std::size_t elements_within(std::size_t piece) const {
     return __builtin_expect(bytes() <= piece, 1) ? count : piece / op.element_bytes;
   }
@@ -77,10 +74,11 @@ struct Call {
 };
 static_assert(sizeof(void*) != 8 || sizeof(Call) <= 80, "see above");
 
-/// What all ranks know about a call; a Call also has one rank's data. Algorithms are chosen or refused by these facts
-/// alone. Two words, so that registers hold them.
+/// What all ranks know about a call; a Call also has one rank's data. Algorithms are chosen or refused by
+/// these facts alone. Two words, so that registers hold them.
 struct CallFacts {
-  /// The bytes of the count argument: the message, or one block; in a vector version the mean block, if all know it.
+  /// The bytes of the count argument: the message, or one block; in a vector version the mean block, if all
+  /// know it.
   std::size_t bytes = 0;
   Operation operation = Operation::barrier;
   bool vector = false;      ///< a vector version: counts differ

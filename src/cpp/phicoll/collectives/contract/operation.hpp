@@ -1,6 +1,7 @@
 #pragma once
 
-// The collective operations as data, a row each, from which names, signatures, buffers and sizes of calls follow.
+// The collective operations as data, a row each, from which names, signatures, buffers and sizes of calls
+// follow.
 
 #include <cstdint>
 
@@ -21,12 +22,12 @@ enum class Operation : std::uint8_t {
 
 constexpr int operations = 10;
 
-/// How much of a call's data a rank sends or receives. `block` is what the count argument says: a message or one block.
-/// `blocks` is one block for each rank.
+/// How much of a call's data a rank sends or receives. `block` is what the count argument says: a message or
+/// one block. `blocks` is one block for each rank.
 enum class Part : std::uint8_t { none, block, blocks, root_block, root_blocks, others_block };
 
-/// One operation. A vector version is its operation with counts that differ; that of reduce_scatter_block is called
-/// reduce_scatter, as in MPI.
+/// One operation. A vector version is its operation with counts that differ; that of reduce_scatter_block is
+/// called reduce_scatter, as in MPI.
 struct OperationRow {
   const char* name;
   const char* mpi_name;        ///< the plain call's name

@@ -7,8 +7,8 @@
 //       visitor.choice("layout", p.layout, {"line-per-round", "line-per-rank", "packed"}, "where a flag lies");
 //     }
 //
-// A choice's enumerators count from 0 in the order of the names. The default is what Parameters{} holds. Ranges do not
-// depend on the number of ranks. Listing, parsing and printing are visitors.
+// A choice's enumerators count from 0 in the order of the names. The default is what Parameters{} holds.
+// Ranges do not depend on the number of ranks. Listing, parsing and printing are visitors.
 
 #include <initializer_list>
 #include <string>
@@ -74,7 +74,8 @@ class ParameterParser {
   std::vector<std::string> known_;
 };
 
-/// The `store` parameter of algorithms whose flags are lines with a sole writer (paper 001, sections 2 and 4).
+/// The `store` parameter of algorithms whose flags are lines with a sole writer (paper 001, sections 2 and
+/// 4).
 template <class Visitor>
 void describe_store(Visitor& visitor, StorePolicy& store) {
   visitor.choice(

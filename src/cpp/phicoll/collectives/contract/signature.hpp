@@ -1,8 +1,9 @@
 #pragma once
 
-// The signature of a call: 64 bits that must be the same on all ranks. It packs operation, root, type and operator,
-// size and algorithm. It leaves out what may differ: where buffers lie, "in place", and in gatherv, scatterv and
-// alltoallv a rank's own counts and type. There each message gives its length and type (mailbox.hpp).
+// The signature of a call: 64 bits that must be the same on all ranks. It packs operation, root, type and
+// operator, size and algorithm. It leaves out what may differ: where buffers lie, "in place", and in gatherv,
+// scatterv and alltoallv a rank's own counts and type. There each message gives its length and type
+// (mailbox.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -56,8 +57,9 @@ inline SignatureWord what(const CallFacts& facts, const Call& call) {
 /// The call's root, if it has one.
 RootOfCall root_of(SignatureWord word);
 
-/// The size field: 0 if sizes need not agree; below 2^25 the bytes plus one; with `inexact` alone an exponent of 5 bits
-/// and a mantissa of 19; with `hashed` a hash of the bytes, or of all counts where each block has its own.
+/// The size field: 0 if sizes need not agree; below 2^25 the bytes plus one; with `inexact` alone an exponent
+/// of 5 bits and a mantissa of 19; with `hashed` a hash of the bytes, or of all counts where each block has
+/// its own.
 constexpr SignatureWord inexact = SignatureWord{1} << 25;
 constexpr SignatureWord hashed = inexact | SignatureWord{1} << 24;
 SignatureWord large_size(std::size_t bytes);
@@ -74,15 +76,16 @@ inline SignatureWord of(const CallFacts& facts, const Call& call, int ranks, Sig
   return word | (facts.vector ? size_of_counts(call, ranks) : size_of(facts.bytes)) << size.at;
 }
 
-/// Distinguishes calls of equal facts().bytes: those with equal likeness are served alike and have the same signature, but
-/// for the counts in it of a vector version that all ranks know. Never 0.
+/// Distinguishes calls of equal facts().bytes: those with equal likeness are served alike and have the same
+/// signature, but for the counts in it of a vector version that all ranks know. Never 0.
 inline SignatureWord likeness(const CallFacts& facts, const Call& call) {
   SignatureWord word = what(facts, call);
   word |= static_cast<SignatureWord>(facts.commutative) << size.at;
   return word | static_cast<SignatureWord>(facts.associative) << (size.at + 1);
 }
 
-/// A text such as "broadcast(root 0, 4096 bytes)". It names the algorithm if nothing else differs from `other`.
+/// A text such as "broadcast(root 0, 4096 bytes)". It names the algorithm if nothing else differs from
+/// `other`.
 std::string in_words(SignatureWord word, SignatureWord other);
 
 }  // namespace call_signature

@@ -1,8 +1,8 @@
 #pragma once
 
-// phicoll's gather for small and middle messages, regular and vector: every rank sends its block to the root in pieces.
-// The others wait only when their own ring is full, or for the root to read a large block in place or to copy it together
-// with them.
+// phicoll's gather for small and middle messages, regular and vector: every rank sends its block to the root
+// in pieces. The others wait only when their own ring is full, or for the root to read a large block in place
+// or to copy it together with them.
 
 #include <algorithm>
 #include <cstdint>
@@ -123,7 +123,8 @@ struct MailboxGather : AlgorithmDefaults {
 
     // Returns whether this rank and the root have copied the block together.
     [[gnu::noinline]] bool send_together(Port& port, const Call& call, std::uint64_t tag, bool direct) {
-      // Of a block in reach, the root's buffer decides: the root has begun the call, or this rank waits for it.
+      // Of a block in reach, the root's buffer decides: the root has begun the call, or this rank waits for
+      // it.
       const bool offered = faster_.joins(call.count) && port.reachable(call.send, call.count);
       Exposed to{0, 0, 0};
       if (offered) to = faster_.begin(port, call.tag, call.root, call.send, call.count);
@@ -162,13 +163,14 @@ struct MailboxGather : AlgorithmDefaults {
       }
       if (faster_.chooses(count)) faster_.took(port, place, count, port.now() - begun);
     }
-    /// Whether the root copies some of a block that another rank copies to `to`. If they are far, that rank stores it sooner than
-    /// this one reads it from there.
+    /// Whether the root copies some of a block that another rank copies to `to`. If they are far, that rank
+    /// stores it sooner than this one reads it from there.
     static bool serves(Port& port, Data to, std::size_t bytes) {
       return !port.reachable(to, bytes) || port.near(bytes);
     }
-    /// Whether a call with such a block may be copied together, as all ranks know. In a vector call the root must see first
-    /// that the sender's count is the one it expects: what is stored at once might pass the end of its block.
+    /// Whether a call with such a block may be copied together, as all ranks know. In a vector call the root
+    /// must see first that the sender's count is the one it expects: what is stored at once might pass the
+    /// end of its block.
     bool begins(const Call& call, std::size_t bytes) const { return !call.vector && faster_.begins(bytes); }
     // Each rank stores its block into `receive` while this one copies what is left of one after the other.
     [[gnu::noinline]] void collect_together(Port& port, const Call& call) {

@@ -8,8 +8,8 @@
 
 namespace phicoll {
 Operator::Kernel find_kernel_avx512(Type type, Op op) {
-  // gcc 12 fuses the vectorised product of complex numbers (vfmaddsub) even where it is told not to, and with AVX-512
-  // that cannot be switched off. The last elements, done one by one, would get other bits.
+  // gcc 12 fuses the vectorised product of complex numbers (vfmaddsub) even where it is told not to, and with
+  // AVX-512 that cannot be switched off. The last elements, done one by one, would get other bits.
   if (op == Op::prod && (type == Type::complex64 || type == Type::complex128))
     return find_kernel_avx2(type, op);
   return kernel_here(type, op);

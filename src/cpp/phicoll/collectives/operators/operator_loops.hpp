@@ -135,8 +135,8 @@ template <class T>
 inline T quiet_nan() {
   return from_bits<T>(sizeof(T) == 4 ? Bits<T>{0x7fc00000u} : static_cast<Bits<T>>(0x7ff8000000000000u));
 }
-// Of equal floats only zeros differ in their bits, by the sign: `|` makes it negative, `&` positive. Selections have no
-// branches, so that they become masks.
+// Of equal floats only zeros differ in their bits, by the sign: `|` makes it negative, `&` positive.
+// Selections have no branches, so that they become masks.
 struct FloatMin {
   template <class T>
   static T apply(T a, T b) {
@@ -156,7 +156,8 @@ struct FloatMax {
   }
 };
 
-/// The elements of one word, stored as one: a small reduction loads the word next, and would wait for several stores.
+/// The elements of one word, stored as one: a small reduction loads the word next, and would wait for several
+/// stores.
 template <class Function, class T>
 inline void each_of_word(void* to, const void* left, const void* right) {
   constexpr std::size_t count = sizeof(std::uint64_t) / sizeof(T);

@@ -1,25 +1,13 @@
 #pragma once
 
-// The operators of reductions: which element types there are, which operators fit them, and what each
-// computes. One table of type x operator, as MPI pairs them:
+// The operators of reductions: the element types, the operators that fit them, and what each computes. One
+// table of type x operator, as MPI pairs them:
 //
-//   integers                    sum prod min max land band lor bor lxor bxor
-//   float32 float64             sum prod min max
-//   complex64 complex128        sum prod
-//   bool8                       land lor lxor
-//   the pairs (value, index)    minloc maxloc
-//
-// What they compute, bit for bit, whatever the processor and the position of an element in its buffer:
-//   integers      sums and products wrap around.
-//   logical       anything but zero is true; the result is 0 or 1 in the type.
-//   min, max      of floats: -0.0 is less than +0.0; where an operand is NaN the result is the one quiet NaN
-//                 without sign and payload. So the order of the operands does not matter.
-//   minloc        the lesser value with its index, where values are equal (-0.0 equals +0.0) the lower
-//                 index. A NaN comes before every number in minloc and maxloc alike, of two NaNs that of the
-//                 lower index. The element is taken whole, padding included; of two that differ in the
-//                 sign of a zero or of a NaN only, a fixed one.
-//   sum, prod     of floats: rounded once an operation, nothing fused. Of complex numbers by the school's
-//                 formula, without a second look at infinities. The payload of a NaN is that of an operand.
+//     integers                    sum prod min max land band lor bor lxor bxor
+//     float32 float64             sum prod min max
+//     complex64 complex128        sum prod
+//     bool8                       land lor lxor
+//     the pairs (value, index)    minloc maxloc
 
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +17,14 @@
 
 #include "phicoll/memory/data.hpp"
 
+// What they compute, bit for bit, on any processor and at any position in a buffer:
+//
+// - integers: sums and products wrap around.
+// - logical: anything but zero is true; the result is 0 or 1 in the type.
+// - min, max of floats: -0.0 is less than +0.0; a NaN operand gives the one quiet NaN without sign and
+//   payload. So the order of operands does not matter.
+// - sum, prod of floats: rounded once an operation, nothing fused; of complex numbers by the textbook
+//   formula, with no second look at infinities. NaN payloads are an operand's.
 namespace phicoll {
 
 /// An element type. The pairs have the layout of a C struct {value; int32 index;}, padding included.
@@ -54,6 +50,9 @@ enum class Type : std::uint8_t {
 };
 constexpr int types = 18;
 
+// minloc: the lesser value with its index; of equal values (-0.0 equals +0.0) the lower index. A NaN comes
+// before every number in minloc and maxloc alike, of two NaNs that of the lower index. The element is taken
+// whole, padding included; of two that differ only in the sign of a zero or NaN, a fixed one.
 enum class Op : std::uint8_t { sum, prod, min, max, land, band, lor, bor, lxor, bxor, minloc, maxloc };
 constexpr int ops = 12;
 
@@ -75,18 +74,18 @@ std::vector<std::pair<Type, Op>> operator_pairings();
 /// 0. Throws ArgumentError("operator") if the pairing is not defined, with the operators that fit the type.
 Operator find_operator(Type type, Op op);
 
-/// A user-defined operator: kernel(context, to, left, right, count) sets to[i] = left[i] op right[i], where `left`
-/// comes from the lower ranks and `to` may be the same place as either. It counts as not associative, so that every
-/// rank and run brackets alike. `type` as type_number gives it, or 0 for none. Throws ArgumentError: no element bytes,
-/// no kernel, a type above most_types.
+/// A user-defined operator: kernel(context, to, left, right, count) sets to[i] = left[i] op right[i], where
+/// `left` comes from the lower ranks and `to` may be the same place as either. It counts as not associative,
+/// so that every rank and run brackets alike. `type` as type_number gives it, or 0 for none. Throws
+/// ArgumentError: no element bytes, no kernel, a type above most_types.
 Operator user_operator(std::uint32_t element_bytes, bool commutative, Operator::Kernel kernel, void* context,
                        unsigned type = 0);
 
 /// "float32 sum", "user-defined" or "user-defined on float32".
 std::string operator_name(const Operator& op);
 
-/// The number of an element type, which the ranks of a call compare: 0 for none, from 1 on the types above, then up to
-/// most_types those that a caller numbers.
+/// The number of an element type, which the ranks of a call compare: 0 for none, from 1 on the types above,
+/// then up to most_types those that a caller numbers.
 constexpr unsigned most_types = (1u << type_bits) - 2;
 /// Of a word that announces data, which itself goes another way.
 constexpr unsigned announcing_type = most_types + 1;

@@ -1,12 +1,12 @@
 #pragma once
 
-// Passes the blocks of a reduce-scatter, of any lengths, through buffers of a fixed size, in portions. A portion takes
-// elements from every block of a range of ranks, as many from each as fit. If not even one from each fits, it takes one
-// from each of as many blocks as do. All ranks know all counts, so all go through the same portions.
+// Passes a reduce-scatter's blocks, of any lengths, through buffers of a fixed size, in portions. A
+// portion takes as many elements as fit from every block of a range of ranks, or one from each of as many
+// blocks as fit. All ranks know all counts and so form the same portions.
 //
-// In place, a rank's result lies at the front of the blocks. A portion that begins at element `at` of the blocks has its
-// result at element `at` of the buffer. What lies there is of this portion or an earlier one, and all that later portions
-// need lies after it. So a rank that reads its portion of all blocks before it stores the result destroys nothing.
+// In place, the result lies at the front of the blocks. A portion from element `at` of the blocks has its
+// result there. Later portions need only what lies after it. So a rank that reads its portion of all blocks
+// before storing the result destroys nothing.
 
 #include <algorithm>
 #include <cstddef>

@@ -85,8 +85,9 @@ struct OneShotReduceScatter : AlgorithmDefaults {
     static std::size_t piece(const Call& call, int r, std::size_t at, std::size_t part) {
       return at >= call.block_count(r) ? 0 : std::min(part, call.block_count(r) - at);
     }
-    // Elements at..at+part of the blocks of ranks first..end-1. In place the result lies on block 0, whose elements so
-    // far are all published by then: `receive` is written at `at` after this rank's part was published.
+    // Elements at..at+part of the blocks of ranks first..end-1. In place the result lies on block 0, whose
+    // elements so far are all published by then: `receive` is written at `at` after this rank's part was
+    // published.
     void exchange(Port& port, const Call& call, std::size_t at, std::size_t part, int first, int end,
                   Way way) {
       const std::size_t size = call.op.element_bytes;

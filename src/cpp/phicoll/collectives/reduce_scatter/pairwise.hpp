@@ -1,14 +1,11 @@
 #pragma once
 
-// Reduce-scatter by pulling: each rank reads its block of every rank's blocks and combines them in rank order, as in the
-// "tiled" reductions of shared-memory libraries. No step depends on another, every byte is read once, and an operator need
-// not commute; the same bits in every run.
+// Reduce-scatter by pulling: each rank reads its block of every rank's blocks and combines them in rank
+// order, as in the "tiled" reductions of shared-memory libraries. No step depends on another, every byte is
+// read once, an operator need not commute, and every run gives the same bits.
 //
-// What a rank's peers read lies in its send buffer if their loads reach that (transfer=load-store), and else, or in place,
-// in a buffer in shared memory, portion by portion; the owner decides and its line says where. Which store makes what
-// visible to whom: the line is published (release) after the data, and a rank that acquires it sees both. Each rank counts
-// the portions that it has read (release). An owner ends a portion when all others have counted it (acquire): no rank reads
-// its blocks or its line any more, and it may change them.
+// What peers read lies in the send buffer if their loads reach it (transfer=load-store), otherwise, or in
+// place, in a buffer in shared memory, portion by portion; the owner decides and its line says where.
 
 #include <cstdint>
 
@@ -40,6 +37,9 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
            shown_footprint(shape.size(), 1);
   }
 
+  // (1) The line is published (release) after the data; a rank that acquires it sees both.
+  // (2) Each rank counts the portions that it has read (release). An owner ends a portion when all others
+  //     have counted it (acquire): no rank reads its blocks or its line any more, and it may change them.
   template <class Port>
   class Rank {
    public:

@@ -1,20 +1,11 @@
 #pragma once
 
-// Reduce-scatter by recursive halving, for operators that commute: in each of floor(lg P) steps a rank gives its partner, at
-// half the distance of the step before, the half of its blocks that belong to the partner's side, and combines the half that
-// it keeps with what it gets. Each byte is sent at most once a step, and each step sends half as many: the algorithm for
-// short blocks. Source: Rabenseifner: Optimization of collective reduction operations (2004), the first phase of his
-// allreduce. Numbers of ranks other than powers of two fold as in namashivayam-2014 section 5.1.2; a core rank ends with the
-// blocks of both ranks that it stands for.
-//
-// Distances fall, so what is combined belongs to ranges of ranks that are not neighbours; but each element is combined by
-// one bracketing, the same in every run. Of a pair the lower rank's value is the left operand.
-//
-// Portions of all blocks (block_pieces.hpp) are packed into a buffer of the rank's own, in which they are combined. Halves
-// are copied into boxes of the partner, one for each step, two cells deep. The publishing store (release) makes what
-// precedes it visible to the rank that awaits it (acquire). No acknowledgements are needed: a rank ends a portion only after
-// all have begun it, because its result has something of everyone's (PutBoxes), and all exchange in every step, be it only
-// the number.
+// Reduce-scatter by recursive halving, for operators that commute: in each of floor(lg P) steps, at half the
+// distance of the last, a rank gives its partner the half of its blocks that belong to the partner's side,
+// and combines the other half with what it gets. Each step sends half as many bytes: the algorithm for short
+// blocks. Source: Rabenseifner: Optimization of collective reduction operations (2004), his allreduce's first
+// phase. Numbers of ranks other than powers of two fold as in namashivayam-2014 section 5.1.2; a core rank
+// ends with the blocks of both ranks that it stands for.
 
 #include <cstdint>
 
@@ -56,6 +47,14 @@ struct RecursiveHalvingReduceScatter : AlgorithmDefaults {
            ScratchBuffers::footprint(shape.size(), static_cast<std::size_t>(p.buffer));
   }
 
+  // Distances fall, so combined values belong to ranges that are not neighbours; but brackets are the same in
+  // every run, the lower rank's value on the left.
+  //
+  // (1) Portions of all blocks (block_pieces.hpp) are packed into the rank's own buffer and combined there.
+  //     Halves go into the partner's boxes, one per step, two cells deep.
+  // (2) The publishing store (release) makes what precedes it visible to the rank that awaits it (acquire).
+  // (3) No acknowledgements: the result has something of everyone's and all exchange in every step, so a rank
+  //     ends a portion only after all have begun it (PutBoxes).
   template <class Port>
   class Rank {
    public:

@@ -6,8 +6,8 @@
 
 namespace phicoll {
 
-/// The family of an operation, from its registry. Instantiated once an operation by cmake/operations.cmake; the
-/// definition is in entries.hpp.
+/// The family of an operation, from its registry. Instantiated once an operation by cmake/operations.cmake;
+/// the definition is in entries.hpp.
 template <Operation operation>
 const Family& family_of();
 

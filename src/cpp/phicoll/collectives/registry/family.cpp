@@ -88,8 +88,8 @@ std::size_t Family::footprint(const AlgorithmSpec& spec, const Shape& shape) con
 
 AlgorithmSpec Family::fitting(const AlgorithmSpec& spec, const Shape& shape, std::size_t most) const {
   AlgorithmSpec smaller = effective(spec, shape);
-  // Takes fewer cells first: a ring shorter than the caches is slow, but smaller pieces are slower. Where the algorithm
-  // has an upper limit, a halving that changes nothing may be followed by one that does.
+  // Takes fewer cells first: a ring shorter than the caches is slow, but smaller pieces are slower. Where the
+  // algorithm has an upper limit, a halving that changes nothing may be followed by one that does.
   for (const char* const name :
        {"cells", "slots", "pieces", "whole", "cell", "chunk", "piece", "part", "buffer"}) {
     AlgorithmSpec tried = smaller;

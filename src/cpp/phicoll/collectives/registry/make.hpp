@@ -11,13 +11,14 @@
 
 namespace phicoll {
 
-/// Makes an algorithm of one operation; null if the registry has none of that name. cmake/operations.cmake instantiates
-/// it once for each operation and port; the definition is in make_from.hpp.
+/// Makes an algorithm of one operation; null if the registry has none of that name. cmake/operations.cmake
+/// instantiates it once for each operation and port; the definition is in make_from.hpp.
 template <class Port, Operation operation>
 std::unique_ptr<AnyCollective<Port>> make_of(const AlgorithmSpec& spec, const Setup& setup);
 
-/// Makes an algorithm of any operation. `spec` comes from Family::parse or Family::effective and is not `auto`. The
-/// object refers to setup.memory, not to setup.shape. Throws Error for a name that the operation does not have.
+/// Makes an algorithm of any operation. `spec` comes from Family::parse or Family::effective and is not
+/// `auto`. The object refers to setup.memory, not to setup.shape. Throws Error for a name that the operation
+/// does not have.
 template <class Port>
 std::unique_ptr<AnyCollective<Port>> make_collective(Operation operation, const AlgorithmSpec& spec,
                                                      const Setup& setup) {

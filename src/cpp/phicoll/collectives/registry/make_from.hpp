@@ -1,7 +1,7 @@
 #pragma once
 
-// The definition of make_of. Included only by the unit of an operation, which instantiates all its algorithms on
-// a port.
+// The definition of make_of. Included only by the unit of an operation, which instantiates all its algorithms
+// on a port.
 
 #include <memory>
 

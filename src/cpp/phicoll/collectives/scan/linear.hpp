@@ -1,14 +1,10 @@
 #pragma once
 
-// Scan along a chain: rank r takes from rank r - 1 what ranks 0 to r - 1 have combined, combines its own operand with it and
-// passes that on, piece by piece, so that all ranks work on a long message at once: a linear pipeline. Work and traffic are
-// the least that a scan can have; a short message takes P - 1 steps. Operands are combined in rank order from the left: an
-// operator need not commute, and in every run the bits are the same.
-//
-// A rank puts its combination into a box of the next rank, `cells` pieces deep. The publishing store (release) makes what
-// precedes it visible to the rank that awaits it (acquire). Only the reader's acknowledgement (release) comes back along the
-// chain; the writer awaits it (acquire) before it fills a cell again. So a rank may run ahead of the next one by `cells`
-// pieces, over any number of calls.
+// Scan along a chain: rank r takes from rank r - 1 what ranks 0 to r - 1 have combined, combines its own
+// operand with it and passes that on, piece by piece, so that all ranks work on a long message at once: a
+// linear pipeline. Work and traffic are the least that a scan can have; a short message takes P - 1 steps.
+// Operands are combined in rank order from the left: an operator need not commute, and every run gives the
+// same bits.
 
 #include <algorithm>
 #include <cstdint>
@@ -63,6 +59,11 @@ struct LinearScan : AlgorithmDefaults {
     }
 
    private:
+    // (1) A rank puts its combination into a box of the next rank, `cells` pieces deep. The publishing store
+    //     (release) makes what precedes it visible to the rank that awaits it (acquire).
+    // (2) Only the reader's acknowledgement (release) comes back along the chain; the writer awaits it
+    //     (acquire) before it fills a cell again. So a rank may run ahead by `cells` pieces, over any number
+    //     of calls.
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const std::uint64_t n = pieces_++;
       const std::size_t bytes = count * call.op.element_bytes;

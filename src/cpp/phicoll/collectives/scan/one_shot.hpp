@@ -1,7 +1,8 @@
 #pragma once
 
-// phicoll's scan for small messages: every rank publishes its operand and combines those of the ranks before it in rank
-// order. No rank waits for a later one until its ring is full, and none needs the last rank's operand.
+// phicoll's scan for small messages: every rank publishes its operand and combines those of the ranks before
+// it in rank order. No rank waits for a later one until its ring is full, and none needs the last rank's
+// operand.
 
 #include <algorithm>
 #include <cstdint>

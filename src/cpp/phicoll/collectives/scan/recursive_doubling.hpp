@@ -1,14 +1,10 @@
 #pragma once
 
-// Scan by recursive doubling, for short messages: in step s rank r gives what it has, the combination of the 2^s ranks up to
-// itself, to rank r + 2^s and combines what it gets from rank r - 2^s with it. ceil(lg P) steps. What is combined always
-// belongs to neighbouring ranges of ranks, the lower ones on the left: an operator need not commute, and each rank brackets
-// alike in every run. Source: Hillis, Steele: Data parallel algorithms (1986), the partial sums there.
-//
-// A rank has a box for each step, two cells deep. The publishing store (release) makes what precedes it visible to the rank
-// that awaits it (acquire). Low ranks hear from the higher ones only the acknowledgement (release) that they await (acquire)
-// before they fill a cell again. The running combination lies in the receive buffer, in an exclusive scan in a buffer of the
-// rank's own in shared memory, which no other rank touches.
+// Scan by recursive doubling, for short messages: in step s rank r gives what it has, the combination of the
+// 2^s ranks up to itself, to rank r + 2^s and combines what it gets from rank r - 2^s with it. ceil(lg P)
+// steps. Combined values always belong to neighbouring ranges of ranks, the lower ones on the left: an
+// operator need not commute, and the brackets are the same in every run. Source: Hillis, Steele: Data
+// parallel algorithms (1986), the partial sums there.
 
 #include <algorithm>
 #include <cstdint>
@@ -76,6 +72,12 @@ struct RecursiveDoublingScan : AlgorithmDefaults {
     }
 
    private:
+    // (1) A rank has a box for each step, two cells deep. The publishing store (release) makes what precedes
+    //     it visible to the rank that awaits it (acquire).
+    // (2) From higher ranks comes only the acknowledgement (release) that low ranks await (acquire) before
+    //     they fill a cell again.
+    // (3) The running combination lies in the receive buffer; in an exclusive scan, in the rank's own buffer
+    //     in shared memory, which no other rank touches.
     void inclusive(Port& port, const Operator& op, Data send, Data receive, std::size_t count) {
       const std::size_t bytes = count * op.element_bytes;
       Data running = send;
@@ -90,7 +92,8 @@ struct RecursiveDoublingScan : AlgorithmDefaults {
       if (running != receive) port.move(receive, running, bytes);
     }
 
-    // The result is the combination of all that came; the running one also has this rank's operand on its right.
+    // The result is the combination of all that came; the running one also has this rank's operand on its
+    // right.
     void exclusive(Port& port, const Operator& op, Data send, Data receive, std::size_t count) {
       const std::size_t bytes = count * op.element_bytes;
       const Data buffer = port.shared(running_);

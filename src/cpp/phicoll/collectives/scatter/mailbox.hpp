@@ -1,12 +1,11 @@
 #pragma once
 
-// phicoll's scatter for small and middle messages, regular and vector: the root sends each rank its block in pieces,
-// turn by turn. It waits only when the ring is full, or for ranks that read large blocks in place or, of two, copy one
-// together with it (once=1).
+// phicoll's scatter for small and middle messages, regular and vector: the root sends each rank its block in
+// pieces, turn by turn. It waits only when the ring is full, or for ranks that read large blocks in place or,
+// of two, copy one together with it (once=1).
 //
-// There is one ring, which belongs to whoever is the root. With a ring for each rank a root would have a part of the memory: among
-// eight ranks, with 64 KB cells in 4 MB, one cell for each reader. Eight ranks on two CPUs then took 1.6 to 4 times as long for
-// 8 KB to 256 KB, and 1.3 to 2 times for less.
+// There is one ring, which belongs to whoever is the root. With a ring per rank, a root would have only a
+// part of the memory, down to one cell for each reader.
 
 #include <algorithm>
 #include <cstdint>
@@ -41,8 +40,7 @@ struct MailboxScatter : AlgorithmDefaults {
   static void limit(Parameters& p, const Shape& shape) {
     if (shape.size() != 2) p.once = 0;
     limit_mailbox(1, p.cells, p.cell, 2 * shape.size(), rings_most);
-    // Rings of many small cells stay powers of two, whose cells are found without a division: four ranks on two CPUs
-    // scatter 8 and 64 bytes in 0.93 and 0.87 of the time.
+    // Rings of many small cells stay powers of two, whose cells are found without a division.
     if (p.cell > 4096) keep_readers(shape, p.cells);
   }
 
@@ -125,8 +123,9 @@ struct MailboxScatter : AlgorithmDefaults {
       if (unknown(call)) mailbox_.leave(port, rank_ == call.root);
       mailbox_.next_call(message(unknown(call) ? 1 : mailbox_.cells_of(received(call)), 1));
     }
-    /// Whether a rank knows only its own block's size. The first message of a block of at most 8 bytes then goes through a
-    /// slot: ranks that share a CPU find their blocks in the line that one of them has fetched.
+    /// Whether a rank knows only its own block's size. The first message of a block of at most 8 bytes then
+    /// goes through a slot: ranks that share a CPU find their blocks in the line that one of them has
+    /// fetched.
     bool unknown(const Call& call) const { return call.vector && ranks_ != 2; }
     static bool in_slot(std::size_t count) { return count <= sizeof(std::uint64_t); }
     /// Bytes that a rank receives, if all receive as many or there are two.
@@ -170,8 +169,8 @@ struct MailboxScatter : AlgorithmDefaults {
       }
       return count;
     }
-    /// Whether a piece of a block of `count` bytes stays in place. Not where faster_ chooses: the reader would take that for a
-    /// block that both copy.
+    /// Whether a piece of a block of `count` bytes stays in place. Not where faster_ chooses: the reader
+    /// would take that for a block that both copy.
     bool stays(Port& port, Data block, std::size_t count, std::size_t bytes) const {
       return !faster_.chooses(count) && mailbox_.direct(port, block, count, bytes);
     }
@@ -240,7 +239,7 @@ struct MailboxScatter : AlgorithmDefaults {
     Mailbox<Port> mailbox_;
     int rank_;
     int ranks_;
-    Stores takes_;  // as an only task, more than two ranks on few CPUs take 1.08 of the time between far ones
+    Stores takes_;  // `received` for two ranks: slower with more on few CPUs that are far
     FasterCopy<Port> faster_;
   };
 };

@@ -1,9 +1,10 @@
 #pragma once
 
-// Folds any number of ranks P to a power of two, for algorithms that need one. With q the largest power of two that is
-// at most P and r = P - q, each of the first r even ranks gives its data to the rank above it and gets the result back
-// at the end; the other q ranks are the core. Neighbours fold, so ascending core numbers stand for ascending ranges of
-// ranks, and the order of operands is kept. Source: namashivayam-2014 section 5.1.2.
+// Folds any number of ranks P to a power of two, for algorithms that need one. With q the largest power of
+// two that is at most P and r = P - q, each of the first r even ranks gives its data to the rank above it and
+// gets the result back at the end; the other q ranks are the core. Neighbours fold, so ascending core numbers
+// stand for ascending ranges of ranks, and the order of operands is kept. Source: namashivayam-2014 section
+// 5.1.2.
 
 namespace phicoll {
 

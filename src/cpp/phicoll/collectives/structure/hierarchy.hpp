@@ -1,13 +1,12 @@
 #pragma once
 
 // A group of ranks as parts that share a CPU, a core, a cache, a memory node or a package, for algorithms
-// that work within parts and between them.
+// that work within and between parts.
 //
-// Parts are formed in stages. The first stage divides all ranks into parts; each further stage divides the
-// leaders of the parts below; the last stage, the top, has the remaining leaders in one part. A rank's chain
-// is the leaders that it reaches from stage to stage: itself, the leader of its part, the leader of that
-// leader's part, and so on. The first rank of a part leads it, whatever a call's root is. Which ranks share
-// memory then does not depend on the root, so the contents of rings and their acknowledgements outlive a call.
+// Parts are formed in stages: the first divides all ranks, each further one divides the leaders of the parts
+// below, and the last, the top, has the remaining leaders in one part. A rank's chain is itself and the
+// leaders above it. A part's first rank leads it, whatever a call's root is: so ranks share memory with the
+// same others for any root, and rings outlive a call.
 
 #include <cstddef>
 #include <vector>

@@ -1,14 +1,13 @@
 #pragma once
 
 // Finds the counts of children k_1, k_2, ... of a tree of levels (level_tree.hpp) that cost least under a
-// model: exhaustive minimisation, in integers, so that every rank, the card and Python find the same tree.
-// Source: ramos-hoefler-2013 equations 4.3, 4.7 and 4.13 and appendix B; its broadcast and its
-// reduction, minimum and maximum, all have this form.
+// model, in integers, so that every rank, the card and Python find the same tree. Source:
+// ramos-hoefler-2013 equations 4.3, 4.7 and 4.13 and appendix B.
 //
-// The exhaustive search is fast for three reasons. A root with k_1 children needs subtrees of ceil((n - 1) / k_1)
-// nodes, so the least cost with the counts in any order is a recursion over few numbers of nodes. That cost is a lower
-// bound for each order, and a lexicographic search that prunes by it hardly ever backtracks. A count larger than its
-// level needs is skipped: it costs more and holds no more.
+// 1. k_1 children of a root need subtrees of ceil((n - 1) / k_1) nodes, so the least cost over all orders is
+//    a short recursion.
+// 2. It bounds each order; a lexicographic search pruned by it hardly ever backtracks.
+// 3. A count larger than its level needs is skipped: it only costs more.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +15,8 @@
 
 namespace phicoll {
 
-/// The cost of a tree: `tree`, plus level + child k - shared / k for each level with k children per parent. The unit
-/// is the caller's.
+/// The cost of a tree: `tree`, plus level + child k - shared / k for each level with k children per parent.
+/// The unit is the caller's.
 struct LevelCost {
   std::int64_t tree = 0;    ///< once per tree
   std::int64_t level = 0;   ///< at least -child, so that no level costs less than nothing
@@ -32,8 +31,8 @@ struct LevelCost {
   }
 };
 
-/// The order that the counts must have: `falling`, k_i >= k_{i+1}, as in the paper's text and tables, or `rising`, as
-/// printed in equations 4.7 and B.1.
+/// The order that the counts must have: `falling`, k_i >= k_{i+1}, as in the paper's text and tables, or
+/// `rising`, as printed in equations 4.7 and B.1.
 enum class LevelOrder : unsigned char { falling, rising, any };
 
 class LevelOptimum {
@@ -43,7 +42,8 @@ class LevelOptimum {
   /// `levels`, from 1 to most_levels, bounds the depth. A single level holds any number of nodes.
   LevelOptimum(const LevelCost& cost, LevelOrder order, int levels);
 
-  /// The cheapest levels that hold `nodes` nodes, of equal ones the first in lexicographic order. Empty for one node.
+  /// The cheapest levels that hold `nodes` nodes, of equal ones the first in lexicographic order. Empty for
+  /// one node.
   std::vector<int> first(int nodes);
   /// All cheapest levels in lexicographic order, but at most `most`.
   std::vector<std::vector<int>> all(int nodes, std::size_t most);

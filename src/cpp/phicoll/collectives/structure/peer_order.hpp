@@ -3,9 +3,9 @@
 // The order in which a rank waits for all others, where it may choose: first those that share its CPU, then
 // the rest, each part from the next rank on.
 //
-// A rank that waits for one on its own CPU yields the CPU at once. When all of these have come, each has been scheduled
-// once, and the ranks of the other CPUs have most likely come too. In rank order, a rank would poll in vain for one on
-// another CPU while ranks that it awaits next need its own CPU.
+// A rank that waits for one on its own CPU yields the CPU at once. When all of these have come, each has been
+// scheduled once, and the ranks of the other CPUs have most likely come too. In rank order, a rank would poll
+// in vain for one on another CPU while ranks that it awaits next need its own CPU.
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/support/aligned_vector.hpp"
@@ -27,7 +27,8 @@ class PeerOrder {
 
   const int* begin() const { return order_.data(); }
   const int* end() const { return order_.data() + order_.size(); }
-  /// Whether the rank shares its CPU. If so, it pays to wait for all peers in this order before any is needed.
+  /// Whether the rank shares its CPU. If so, it pays to wait for all peers in this order before any is
+  /// needed.
   bool sharing() const { return sharing_; }
 
  private:

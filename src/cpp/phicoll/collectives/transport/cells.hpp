@@ -1,29 +1,11 @@
 #pragma once
 
-// Rings of cells through which ranks publish pieces of data in step with each other. A cell holds a sequence number,
-// the call's tag and the payload, so that one line carries a small message whole.
+// Rings of cells through which ranks publish pieces of data in lockstep. A cell holds a sequence number, the
+// call's tag and the payload, so that a single line carries a whole small message.
 //
-// Steps count from 0, alike on all ranks: all make the same calls with the same counts. Step t uses cell t mod `cells`
-// of its writer's ring. Which store makes what visible to whom:
-//
-//  1. `publish` stores t + 1 with release after the tag and the payload. A rank that acquires it in `await` sees both.
-//     Numbers only grow, so nothing is ever reset.
-//  2. A cell is written again `cells` steps later. With credits (`Credit::acknowledged`), `finish` stores with release
-//     how many steps a rank has read to their end, and `open` acquires that from every other rank before it hands out
-//     the cell: their loads come before the writer's stores. A rank acknowledges every cells/2 steps only; a writer
-//     looks only when the last credit that it has seen is used up.
-//  3. Without credits (`Credit::implied`) the algorithm itself ensures that no rank opens step t before all have
-//     finished step t - cells. With two cells that holds where every rank awaits every other's piece in every step.
-//  4. A piece may stay in its writer's memory (direct.hpp); its cell then holds a handle. At the call's end a rank that
-//     has read such a piece stores with release up to which step it has read (`through`, in the word of 2), and the
-//     piece's writer acquires that from all others (`settle`), unless the algorithm knows otherwise that all have
-//     read it (`take_back`): their loads come before whatever it stores after the call. So every rank awaits all pieces of
-//     a rank that leaves one in place, wanted or not.
-//  5. Two ranks with one cell each and no credits swap cells at every step: each writes its piece of step t + 1 into the
-//     cell from which it has just read its peer's piece of step t. The peer published that piece (1) and does not touch
-//     the cell again until it reads step t + 1 there. So a rank may write without asking, if it has read its peer's piece
-//     to the end and never reads its own, which the peer may have overwritten. A line then moves from cache to cache once
-//     a step. If each rank kept its cell, it would move twice, because the writer has to take it back.
+// Steps count from 0, alike on all ranks, since all make the same calls with the same counts. Step t uses
+// cell t mod `cells` of its writer's ring. Which store makes what visible to whom stands in steps (1) to (5)
+// below.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,17 +21,17 @@ namespace phicoll {
 
 enum class Credit : unsigned char { acknowledged, implied };
 
-/// The default limit for all rings of one algorithm together. A group's region then holds a dozen algorithms; the least
-/// recently used ones make room for others.
+/// The default limit for all rings of one algorithm together. A group's region then holds a dozen algorithms;
+/// the least recently used ones make room for others.
 ///
-/// The rings of few ranks are longer than a rank's cache: by the time a cell is written again, its lines have left its
-/// readers' caches, and taking them back is cheap. For 4 KB to 2 MB, two processes on an EPYC took 0.3 to 0.7 of the
-/// time of rings of 128 KB.
+/// With few ranks, rings are longer than a rank's cache: by the time a cell is written again, its lines have
+/// left its readers' caches, and taking them back is cheap (docs/bench/behind-the-code.md).
 constexpr std::size_t rings_bytes = std::size_t{4} << 20;
 /// rings_bytes and room for the heads of the cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
 
-/// Whether rank `rank` is on this rank's CPU for now, which the shape does not know; false on ports whose ranks stay.
+/// Whether rank `rank` is on this rank's CPU for now, which the shape does not know; false on ports whose
+/// ranks stay.
 template <class Port>
 inline bool beside(const Port&, int /*rank*/, long) {
   return false;
@@ -58,7 +40,8 @@ template <class Port>
 inline auto beside(const Port& port, int rank, int) -> decltype(port.beside(rank)) {
   return port.beside(rank);
 }
-/// Waits for a cell's number, and for the lines behind its first where the port can ask for them (wait_for_more).
+/// Waits for a cell's number, and for the lines behind its first where the port can ask for them
+/// (wait_for_more).
 template <class Port>
 inline void wait_for_cell(Port& port, const Word<std::uint64_t>& sequence, std::uint64_t least, int from,
                           const unsigned char* /*more*/, std::size_t /*bytes*/, long) {
@@ -94,22 +77,22 @@ struct CellHead {
   Word<std::uint64_t> tag;  ///< Call::tag
 };
 
-/// The lines of two ranks' pieces of more than a line with their head, up to so many bytes, travel at the same time: a reader
-/// asks for all of them while it waits. On a Zen 5, exchanges and broadcasts of 64 and 200 bytes from window starts then take
-/// 0.83 to 0.89 of the time near, and allgathers 0.75 to 0.88 far; back to back 0.8 to 1.0, but near broadcasts 1.06. More lines
-/// would be taken from a writer that is not done with them: exchanges of 512 bytes take 1.4 far, back to back.
+/// Two ranks' pieces of more than a line with their head, up to so many bytes, travel in one go: a reader
+/// asks for all their lines while it waits. Larger pieces would be taken from a writer that is not done with
+/// them. Figures: docs/bench/behind-the-code.md.
 constexpr std::size_t behind_head = arch::line_bytes - sizeof(CellHead) + 1;  // the smallest such piece
 constexpr std::size_t together_bytes = 256;
 
-/// A cell whose piece stays in its writer's memory. `room`: where the others may put theirs, if the algorithm asks.
+/// A cell whose piece stays in its writer's memory. `room`: where the others may put theirs, if the algorithm
+/// asks.
 struct DirectCell {
   CellHead head;
   ExposedWords payload;
   ExposedWords room;
 };
 
-/// Payloads of at least this many bytes begin at a line, because only whole lines can bypass the caches. The number is
-/// the same on every machine, so that simulated layouts do not depend on the host.
+/// Payloads of at least this many bytes begin at a line, because only whole lines can bypass the caches. The
+/// number is the same on every machine, so that simulated layouts do not depend on the host.
 constexpr std::size_t apart_bytes = 1024;
 
 inline std::size_t cell_stride(std::size_t bytes) {
@@ -118,8 +101,9 @@ inline std::size_t cell_stride(std::size_t bytes) {
 }
 static_assert(sizeof(DirectCell) <= arch::stride_bytes, "any cell has room for a handle");
 
-/// Where a piece lies in its cell of `bytes`. A piece that fills only a part of its cell uses a different part in each
-/// turn of the ring, so that in bytes the ring is as long for it as for whole pieces (see rings_bytes).
+/// Where a piece lies in its cell of `bytes`. A piece that fills only a part of its cell uses a different
+/// part in each turn of the ring, so that in bytes the ring is as long for it as for whole pieces (see
+/// rings_bytes).
 inline std::size_t payload_at(std::size_t bytes, std::uint64_t turn, std::size_t piece) {
   if (piece < apart_bytes) return sizeof(CellHead);
   const std::size_t room = arch::whole_lines(piece);
@@ -128,14 +112,15 @@ inline std::size_t payload_at(std::size_t bytes, std::uint64_t turn, std::size_t
   return arch::line_bytes + static_cast<std::size_t>(turn & (parts - 1)) * room;
 }
 
-/// Bytes of Cells with `bytes` of payload each. `rings` is 1 (ranks write the steps of one ring in turn) or the number of
-/// ranks (each has its own).
+/// Bytes of Cells with `bytes` of payload each. `rings` is 1 (ranks write the steps of one ring in turn) or
+/// the number of ranks (each has its own).
 inline std::size_t cells_footprint(int ranks, int rings, int cells, std::size_t bytes) {
   return static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>) +
          static_cast<std::size_t>(rings) * static_cast<std::size_t>(cells) * cell_stride(bytes);
 }
 
-/// The largest number of cells that fit into `most` bytes: at most `wanted`, and two or more unless `wanted` is one.
+/// The largest number of cells that fit into `most` bytes: at most `wanted`, and two or more unless `wanted`
+/// is one.
 inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes, std::size_t most = rings_most) {
   while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most)
     wanted = wanted / 2 > 2 ? wanted / 2 : 2;
@@ -150,7 +135,8 @@ void describe_cells(Visitor& visitor, int& cells) {
       "cells of a rank, used in turn; 1 (two ranks only): each rank next writes where it has just read");
 }
 
-/// Limits one ring per rank: fewer cells first, then smaller ones, down to `least` bytes. One cell is for two ranks only.
+/// Limits one ring per rank: fewer cells first, then smaller ones, down to `least` bytes. One cell is for two
+/// ranks only.
 inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
   if (ranks != 2 && cells < 2) cells = 2;
   cells = cells_within(ranks, ranks, cells, static_cast<std::size_t>(bytes));
@@ -159,8 +145,8 @@ inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
     bytes /= 2;
 }
 
-/// The cell of a ring that a step uses, and the number of turns before it. A division takes as long as the rest of a
-/// small message; rings of 2^k cells need none.
+/// The cell of a ring that a step uses, and the number of turns before it. A division takes as long as the
+/// rest of a small message; rings of 2^k cells need none.
 class Turns {
  public:
   explicit Turns(int cells) : cells_(static_cast<std::uint64_t>(cells)) {
@@ -222,19 +208,27 @@ class Cells {
       if (r != rank_ && port.load_acquire(finished_[r].value.word) < step - turns_.cells() + 1) return false;
     return true;
   }
-  /// The payload of this rank's next cell, once it may be written. `piece` is its size in bytes, equal for all ranks
-  /// that open or await it.
+  // (2) A cell is written again `cells` steps later. With Credit::acknowledged, `finish` stores with release
+  //     how many steps a rank has read to their end, every cells/2 steps; `open` acquires that from every
+  //     other rank once the last credit seen is used up: their loads come before the writer's stores.
+  // (3) With Credit::implied, the algorithm ensures that no rank opens step t before all have finished step t
+  //     - cells. With two cells that holds where every rank awaits every other's piece in every step.
+
+  /// The payload of this rank's next cell, once it may be written. `piece` is its size in bytes, equal for
+  /// all ranks that open or await it.
   Data open(Port& port, std::uint64_t step, std::size_t piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
     return payload(port, rank_, step, piece);
   }
+  // (1) Stores t + 1 with release after the tag and the payload. A rank that acquires it in `await` sees
+  //     both. Numbers only grow, so nothing is ever reset.
   void publish(Port& port, std::uint64_t step, std::uint64_t tag) {
     CellHead* const head = head_of(rank_, step);
     port.store_relaxed(head->tag, tag);
-    port.signal(head->sequence, step + 1);
+    port.signal(head->sequence, step + 1);  // (1)
   }
-  /// Whether this rank's pieces of a call, the `bytes` at `data`, stay in place. If so, publish them by publish_direct
-  /// instead of open and publish, and do not overwrite them before `settle`.
+  /// Whether this rank's pieces of a call, the `bytes` at `data`, stay in place. If so, publish them by
+  /// publish_direct instead of open and publish, and do not overwrite them before `settle`.
   bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes, bytes); }
   [[gnu::noinline]] void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
@@ -255,8 +249,8 @@ class Cells {
     port.move(open(port, step, piece), from, piece, stores_);
     publish(port, step, tag);
   }
-  /// What `writer` has published: its cell from byte `at` on, or a piece that stays in place from byte `direct_at` on.
-  /// If the writer's call has another tag, this waits until the group finds the mismatch.
+  /// What `writer` has published: its cell from byte `at` on, or a piece that stays in place from byte
+  /// `direct_at` on. If the writer's call has another tag, this waits until the group finds the mismatch.
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
              std::size_t at = 0, std::size_t direct_at = 0) {
     CellHead* const head = head_of(writer, step);
@@ -287,6 +281,13 @@ class Cells {
     if (__builtin_expect(taken_ != 0, 0)) port.signal(finished_[rank_].value.word, steps);
     taken_ = 0;
   }
+  // (4) A piece may stay in its writer's memory (direct.hpp); its cell then holds a handle. At the call's end
+  //     each rank that has read such a piece stores with release up to which step it has read (`through`, in
+  //     the word of 2).
+  // (4a) The writer acquires that from all others here, unless it knows otherwise that all have read the
+  //      piece (`take_back`): their loads come before whatever it stores after the call.
+  // (4b) So every rank awaits all pieces of a rank that leaves one in place, wanted or not.
+
   /// Ends a call as `through` does, and waits until no other rank reads this rank's memory any more.
   void settle(Port& port, std::uint64_t steps) {
     if (__builtin_expect(given_ || taken_ != 0, 0)) settle_direct(port, steps);
@@ -294,7 +295,7 @@ class Cells {
   /// Ends a step: this rank reads nothing more of it or of earlier ones.
   void finish(Port& port, std::uint64_t step) {
     if (credit_ == Credit::implied || half_.cell(step + 1) != 0) return;
-    port.signal(finished_[rank_].value.word, step + 1);
+    port.signal(finished_[rank_].value.word, step + 1);  // (2)
   }
   /// The payload of this rank's own published cell, for itself to read.
   Data own(Port& port, std::uint64_t step, std::size_t piece) { return payload(port, rank_, step, piece); }
@@ -309,9 +310,16 @@ class Cells {
   [[gnu::noinline]] void settle_direct(Port& port, std::uint64_t steps) {
     through(port, steps);
     for (int r = 0; given_ && r < ranks_; ++r)
-      if (r != rank_) port.wait(finished_[r].value.word, at_least(steps), hint_(r));
+      if (r != rank_) port.wait(finished_[r].value.word, at_least(steps), hint_(r));  // (4a)
     given_ = false;
   }
+  // (5) Two ranks with one cell each and no credits swap cells at every step: each writes its piece of step t
+  //     + 1 where it has just read its peer's piece of step t. The peer published that piece (1) and does not
+  //     touch the cell again until it reads step t + 1 there.
+  // (5a) So a rank writes without asking if it has read its peer's piece and never reads its own, which may
+  //      be overwritten.
+  // (5b) A line then moves between caches once a step; with fixed cells the writer would have to take it
+  //      back.
   unsigned char* cell(int writer, std::uint64_t step) const {
     const auto ring = static_cast<std::uint64_t>(writer) ^ (swaps_ & step);
     return memory_ + static_cast<std::size_t>(ring) * ring_bytes_ +
@@ -326,8 +334,8 @@ class Cells {
     return reinterpret_cast<CellHead*>(cell(writer, step));
   }
 
-  // Steps below `cells` are free from the start. Acknowledgements are multiples of cells/2, so one of at least
-  // t - cells + 1 is certain to come before step t is opened.
+  // Steps below `cells` are free from the start. Acknowledgements are multiples of cells/2, so one of at
+  // least t - cells + 1 is certain to come before step t is opened.
   void wait_for_credit(Port& port, std::uint64_t step) {
     if (step < turns_.cells()) {
       free_until_ = turns_.cells();

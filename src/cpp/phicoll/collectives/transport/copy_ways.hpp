@@ -1,8 +1,8 @@
 #pragma once
 
-// Which way was the faster one for a rank's last large data: through a ring, or by one copy with the kernel's help. Messages
-// choose so, too, whether their receiver stores them past the caches, and two ranks' allreduces whether they exchange operands
-// whole.
+// Which way was the faster one for a rank's last large data: through a ring, or by one copy with the kernel's
+// help. Messages choose so, too, whether their receiver stores them past the caches, and two ranks'
+// allreduces whether they exchange operands whole.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace phicoll {
 
-/// With the kernel's help a small page costs as much as its copy, and a large one little: between two processes on an EPYC,
-/// messages of 2, 4 and 8 MB took 1.5, 1.0 and 1.5 of the ring's time in small pages, and 0.75, 0.6 and 0.9 in large ones.
-/// Where other programs have the CPUs, both kinds take half of it or less, as no rank has to wait for the other. So each way is
-/// tried a few times with data of about the same size, and each again now and then. Where all ranks choose, they do so
-/// in the same calls. The second of a way's last four times counts: a rank may be late, and a ring seldom fast where it
-/// has to share its CPUs. A way that takes half as long again as the other twice, or 2.5 times as long once, ends its
-/// trial.
+/// With the kernel's help a small page costs as much as its copy, a large one little; among other programs,
+/// one copy also wins, as neither rank waits (docs/bench/behind-the-code.md). So each way is tried a few
+/// times with data of about the same size, and again now and then. Ranks that all choose do so in the same
+/// calls.
+///
+/// Of a way's last four times the second best counts: ranks may be late, and rings on shared CPUs are seldom
+/// fast. A trial ends early if its way takes 1.5 times the other's time twice, or 2.5 times once.
 class CopyWays {
  public:
   static constexpr std::size_t least_bytes = std::size_t{2} << 20;
@@ -51,8 +51,8 @@ class CopyWays {
     std::copy_backward(times, times + kept - 1, times + kept);
     times[0] = each;
   }
-  /// Times a call that moves `bytes` bytes either way. exchange(offered) makes it and returns whether data was copied once;
-  /// `offered`: this rank wants that, or `always`.
+  /// Times a call that moves `bytes` bytes either way. exchange(offered) makes it and returns whether data
+  /// was copied once; `offered`: this rank wants that, or `always`.
   template <class Port, class Exchange>
   void time(Port& port, std::size_t bytes, bool always, const Exchange& exchange) {
     const std::int64_t begun = port.now();

@@ -1,16 +1,11 @@
 #pragma once
 
-// Data that is read in place: its owner writes a handle into shared memory instead of the data. Only where all peers
-// can load it: between threads, or in the group's heap; two ranks that copy together (faster_copy.hpp) use the handle
-// otherwise, too. (Other copies with the kernel's help, which take longer to begin: exposure.hpp.)
+// Data that is read in place: its owner writes a handle into shared memory instead of the data. Only where
+// all peers can load it: between threads, or in the group's heap. (Two ranks that copy together,
+// faster_copy.hpp, use handles elsewhere too; other copies with the kernel's help: exposure.hpp.)
 //
-// The owner decides call by call, and says so beside each piece, in the highest bit of its tag. It must not overwrite the
-// data before all its readers have said that they are through (cells.hpp, mailbox.hpp).
-//
-// This saves a copy but has a price. When the owner writes to the data again, it has to take the lines back from its
-// readers' caches; the lines of a long ring would have left them by then. So it is better to copy data that fits into
-// the owner's cache and is written anew for each call, and data between CPUs that share no cache (docs/collectives.md,
-// "Read where it lies").
+// The owner decides call by call and says so with each piece, in the highest bit of its tag. It must not
+// overwrite the data before all readers are through (cells.hpp, mailbox.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +20,11 @@ constexpr std::uint64_t direct_bit = std::uint64_t{1} << 63;
 
 /// The largest size from which data may be read in place, or blocks put.
 constexpr int most_direct = 1 << 30;
+
+// Reading in place saves a copy but has a price: when the owner next writes the data, it has to take the
+// lines back from its readers' caches, which the lines of a long ring would have left by then. So data that
+// fits the owner's cache and is rewritten for each call is better copied, and so is data between CPUs that
+// share no cache (docs/collectives.md, "Read where it lies").
 
 /// What an owner does if its CPU and a peer's share no cache.
 enum class Far : unsigned char { direct, copied };
@@ -49,8 +49,8 @@ void describe_put(Visitor& visitor, int& put) {
                   "bytes from which a block goes into its reader's buffer at once, if all ranks reach both "
                   "ranks' buffers; 0: never");
 }
-/// The same for a call: where a rank's blocks of `bytes` may be put, `send_bytes` and `receive_bytes` being all its data; nothing
-/// if they may not.
+/// The same for a call: where a rank's blocks of `bytes` may be put, `send_bytes` and `receive_bytes` being
+/// all its data; nothing if they may not.
 template <class Port>
 Exposed room_for(Port& port, int put, std::size_t bytes, Data send, std::size_t send_bytes, Data receive,
                  std::size_t receive_bytes) {
@@ -59,8 +59,8 @@ Exposed room_for(Port& port, int put, std::size_t bytes, Data send, std::size_t 
   return puts ? port.expose(receive) : Exposed{0, 0, 0};
 }
 
-/// The same of a call in which each of two ranks combines operands where results go: nothing between far CPUs either, nor if an
-/// operand lies where its result goes.
+/// The same of a call in which each of two ranks combines operands where results go: nothing between far CPUs
+/// either, nor if an operand lies where its result goes.
 template <class Port>
 Exposed room_for_results(Port& port, int put, std::size_t bytes, Data send, Data receive) {
   if (send == receive) return Exposed{0, 0, 0};

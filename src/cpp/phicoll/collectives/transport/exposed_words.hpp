@@ -10,8 +10,8 @@
 
 namespace phicoll {
 
-/// A handle, or nothing if all is zero. The signal after the store makes it visible; load it after the wait for that
-/// signal.
+/// A handle, or nothing if all is zero. The signal after the store makes it visible; load it after the wait
+/// for that signal.
 struct ExposedWords {
   Word<std::uint64_t> address;
   Word<std::uint64_t> kind;  ///< the owner in the upper half, how it is reached in the lower
@@ -29,8 +29,8 @@ struct ExposedWords {
   }
 };
 
-/// A handle beside a word that says whether there is one: 1 for a handle, 0 for "staged", the data goes through shared
-/// memory.
+/// A handle beside a word that says whether there is one: 1 for a handle, 0 for "staged", the data goes
+/// through shared memory.
 template <class Port>
 void store_handle(Port& port, Word<std::uint64_t>& exposed, ExposedWords& words, const Exposed& handle) {
   port.store_relaxed(exposed, std::uint64_t{handle ? 1u : 0u});

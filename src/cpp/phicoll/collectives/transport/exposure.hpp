@@ -1,17 +1,13 @@
 #pragma once
 
-// What ranks tell each other about their own buffers, for copies that do not go through shared memory. Each rank has
-// two lines: one says where its data of the present call lies and whether peers can reach it there, the other how many
+// What ranks tell each other about their own buffers, for copies around shared memory. Each rank has two
+// lines: one says where its data of the current call lies and whether peers can reach it, the other how many
 // calls the rank has finished.
 //
-// Which store makes what visible to whom:
-//
-//  1. `publish` stores the handles, then the call's number with release. A rank that acquires the number sees the handles
-//     and what the owner had written to its buffers.
-//  2. `finish` is a release after all copies of the rank. A rank that acquires it may reuse what the other read, and read
-//     what it wrote.
-//  3. A rank publishes the next call only after every reader of its line has finished the present one, or is done with
-//     the line. The algorithms ensure that before they return.
+// (1) `publish` stores the handles, then the call's number with release. A rank that acquires the number sees
+//     the handles and what the owner wrote before.
+// (2) `finish` is a release after all of a rank's copies. A rank that acquires it may reuse what the other
+//     read, and read what it wrote.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +31,8 @@ inline std::size_t exposures_footprint(int ranks) {
   return static_cast<std::size_t>(ranks) * (sizeof(Strided<ExposureLine>) + sizeof(Strided<CounterLine>));
 }
 
+// (3) A rank publishes the next call only after every reader of its line has finished this one or is done
+//     with the line, which the algorithms ensure before they return.
 template <class Port>
 class Exposures {
  public:
@@ -61,7 +59,8 @@ class Exposures {
     port.store_relaxed(own.tag, tag);
     port.signal(own.call, call_);
   }
-  /// Counts a call in which this rank exposes nothing. With the call's tag it may await what another one exposes.
+  /// Counts a call in which this rank exposes nothing. With the call's tag it may await what another one
+  /// exposes.
   void skip(std::uint64_t tag = 0) {
     ++call_;
     tag_ = tag;

@@ -1,14 +1,10 @@
 #pragma once
 
-// Large data from one of two ranks to the other: through the caller's cells, or by one copy that both make together
-// (rooted_copy.hpp). Data that the reader can load is copied together where the caller's `direct` says so, other data where
-// that was faster lately. The reader times each way (copy_ways.hpp), from the first message on, and says for each size which
-// it wants, in a word of its own. The sender reads the word when it begins a call, and its first message says which way it
-// takes, so an old word does no harm.
-//
-// Blocks on their way to a root, of one size that all know, may be copied together by any number of ranks, where loads and
-// stores reach both them and the root's buffer (`joins`). A sender with such a block first sees where the root's buffer is, and
-// its first message says what it does. The root publishes its buffer in every call with such blocks, so both count calls alike.
+// Large data from one of two ranks to the other: through the caller's cells, or by one copy that both make
+// together (rooted_copy.hpp). Data that the reader can load is copied together where the caller's `direct`
+// says so, other data where that was faster lately. The reader times both ways (copy_ways.hpp), from the
+// first message on, and states in a word of its own which it wants for each size. The sender reads the word
+// when it begins a call, and its first message says which way it takes, so a stale word does no harm.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,11 +32,15 @@ inline std::size_t faster_copy_footprint(int ranks, int once) {
              : exposures_footprint(ranks) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
 }
 
+// Blocks on their way to a root, of one size that all know, may be copied together by any number of ranks if
+// loads and stores reach both them and the root's buffer (`joins`). A sender of such a block first looks up
+// the root's buffer, and its first message says what it does. The root publishes its buffer in every call
+// with such blocks, so all count calls alike.
 template <class Port>
 class FasterCopy {
  public:
-  /// `to_root`: whether blocks go to the root or from it. `joins`: from how many bytes on any ranks' blocks may be copied together; 0:
-  /// never, but see `chooses`.
+  /// `to_root`: whether blocks go to the root or from it. `joins`: from how many bytes on any ranks' blocks
+  /// may be copied together; 0: never, but see `chooses`.
   FasterCopy(const Setup& setup, std::size_t offset, int once, bool to_root, int joins = 0)
       : copy_(setup, offset, piece, to_root),
         wanted_(setup.at<Strided<CounterLine>>(offset + exposures_footprint(setup.size()))),
@@ -60,7 +60,8 @@ class FasterCopy {
     return direct || (chooses(bytes) && !port.reachable(data, bytes) && port.exposable(data, bytes) &&
                       (port.load_relaxed(wanted_[1 - rank_].value.word) & bit_of(bytes)) != 0);
   }
-  /// On the reader: how long it took from the first message on, by where that was. Data in reach has one way only.
+  /// On the reader: how long it took from the first message on, by where that was. Data in reach has one way
+  /// only.
   void took(Port& port, MessagePlace place, std::size_t bytes, std::int64_t ns) {
     if (place == MessagePlace::in_reach) return;
     ways_.took(place == MessagePlace::beyond_reach, bytes, ns);
@@ -70,9 +71,9 @@ class FasterCopy {
     wants_ = wants;
   }
 
-  /// @name On the root: where the other rank's block is or goes. It may be copied from `begin_root` on. A root that does not know
-  /// yet which way a block comes may begin and not end, if the other rank calls `skip` instead of `exchange`.
-  /// @{
+  /// @name On the root: where the other rank's block is or goes. It may be copied from `begin_root` on. A
+  /// root that does not know yet which way a block comes may begin and not end, if the other rank calls
+  /// `skip` instead of `exchange`. @{
   void begin_root(Port& port, std::uint64_t tag, Data block, std::size_t bytes) {
     copy_.begin_root(port, tag, block, bytes);
   }
@@ -86,9 +87,8 @@ class FasterCopy {
     copy_.exchange(port, tag, root, block, 0, bytes);
   }
   void skip() { copy_.skip(); }
-  /// @name The parts of `end_root` and `exchange`, for ranks that decide between them, and blocks that are parts of what the root
-  /// began with.
-  /// @{
+  /// @name The parts of `end_root` and `exchange`, for ranks that decide between them, and blocks that are
+  /// parts of what the root began with. @{
   void serve(Port& port, int r, Data buffer, std::size_t offset, std::size_t bytes) {
     copy_.serve(port, r, buffer, offset, bytes);
   }

@@ -1,16 +1,11 @@
 #pragma once
 
-// Sends operands up a hierarchy. Each leader combines those of its part with its own and sends the result to the leader
-// of its part at the next stage, until each rank at the top holds one.
+// Sends operands up a hierarchy. Each leader combines its part's operands with its own and sends the result
+// to its leader at the next stage, until each rank at the top holds one.
 //
-// A leader's own operand is the left one; the others follow in the order of their ranks, stage by stage. So the brackets
-// are the same on every rank and in every run, whatever the root. Where the ranks below each part follow each other that
-// is the order of ranks, which an operator that does not commute needs.
-//
-// One Mailbox serves all stages: a rank sends at most one message per piece, wherever it leads. A leader combines in
-// the cell that it sends, so nothing is copied on the way and no rank needs memory of its own. If other CPUs are far, the
-// leader combines in the first cell that it has read, and copies the result past the caches, as lines that another CPU
-// has just written are slow to read. Four ranks on two far CPUs then reduce 128 KB to 1 MB in a quarter of the time.
+// A leader's own operand is the left one; the others follow in rank order, stage by stage. So the brackets
+// are the same on every rank and in every run, whatever the root. Where the ranks below each part are
+// consecutive, that is rank order, which an operator that does not commute needs.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,6 +25,10 @@ inline const char* unfit_for_order(Grouping group, const Shape& shape, const Cal
              : "a commutative operator, or parts whose ranks follow each other";
 }
 
+// One Mailbox serves all stages: a rank sends at most one message per piece, wherever it leads. A leader
+// combines in the cell that it sends, so nothing is copied on the way and no rank needs memory of its own. If
+// other CPUs are far, it combines in the first cell that it has read and copies the result past the caches,
+// since lines that another CPU has just written are slow to read.
 template <class Port>
 class LevelOperands {
  public:
@@ -58,7 +57,8 @@ class LevelOperands {
     std::size_t count_;
   };
 
-  /// `direct`: from how many bytes on ranks that lead no part leave their operands in place, where all ranks reach them.
+  /// `direct`: from how many bytes on ranks that lead no part leave their operands in place, where all ranks
+  /// reach them.
   LevelOperands(const Hierarchy& levels, const Setup& setup, std::size_t offset, int cells, std::size_t bytes,
                 const DirectParameters& direct = DirectParameters())
       : mailbox_(setup, offset, cells, bytes, direct) {
@@ -76,8 +76,9 @@ class LevelOperands {
   bool at_top() const { return ahead_ == 0; }
   /// The leader of the rank's part, unless the rank is at the top.
   int above() const { return above_; }
-  /// The number of pieces that this rank sends up before it awaits the first result: one for each stage above, so that
-  /// every stage has one to work on, but fewer than there are cells (see allreduce/hierarchical.hpp).
+  /// The number of pieces that this rank sends up before it awaits the first result: one for each stage
+  /// above, so that every stage has one to work on, but fewer than there are cells (see
+  /// allreduce/hierarchical.hpp).
   std::size_t ahead() const { return static_cast<std::size_t>(ahead_); }
 
   /// Combines piece m of this rank and of those below it. Returns where the result lies: in `result`, or in
@@ -92,8 +93,8 @@ class LevelOperands {
     }
     return left;
   }
-  /// Whether this rank's operand of a call stays in place. It is then sent by send_direct and must not be overwritten, piece by
-  /// piece, before the piece's result has come, and `settle`.
+  /// Whether this rank's operand of a call stays in place. It is then sent by send_direct and must not be
+  /// overwritten, piece by piece, before the piece's result has come, and `settle`.
   bool direct(Port& port, const Call& call) const {
     return below_.empty() && mailbox_.direct(port, call.send, call.bytes(), mailbox_.bytes());
   }

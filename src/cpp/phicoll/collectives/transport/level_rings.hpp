@@ -1,11 +1,11 @@
 #pragma once
 
-// A ring (RingBroadcast) in every part of a hierarchy, by which one rank of the part sends to the others: the way of
-// pieces down the levels of a machine. A ring's writer goes on while its readers still read, so stages work on
-// different pieces at the same time.
+// A ring (RingBroadcast) in every part of a hierarchy, by which one rank of the part sends to the others: the
+// way of pieces down the levels of a machine. A ring's writer goes on while its readers still read, so stages
+// work on different pieces at the same time.
 //
-// Every rank takes part in each of its rings once a piece, in the order of pieces, so all count steps alike (Cells). A
-// part of one rank has no ring.
+// Every rank takes part in each of its rings once a piece, in the order of pieces, so all count steps alike
+// (Cells). A part of one rank has no ring.
 
 #include <cstddef>
 #include <memory>
@@ -61,8 +61,8 @@ class LevelRings {
     RingBroadcast::Rank<Port>* const ring = rings_[static_cast<std::size_t>(stage)].get();
     if (ring != nullptr) (*ring)(port, piece);
   }
-  /// Broadcasts down the stages below `stages`, from their leaders; this rank may be one. `stays`: what this rank leads down is
-  /// copied from its memory, where it stays until `settle`.
+  /// Broadcasts down the stages below `stages`, from their leaders; this rank may be one. `stays`: what this
+  /// rank leads down is copied from its memory, where it stays until `settle`.
   void pass_down(Port& port, int stages, Call piece, bool stays = false) {
     piece.root = 0;
     for (int stage = stages - 1; stage >= 0; --stage) {

@@ -1,44 +1,12 @@
 #pragma once
 
-// A ring of cells for each rank, from which it sends messages with one reader each. Both sides know a message's call c
-// and its index m in that call, so neither needs to know what else its peer sends: message m of call c lies in cell (s + m)
-// mod `cells` of its sender, where s is by how many cells all calls before moved on (next_call), alike on all ranks.
+// A ring of cells per rank, from which it sends messages with one reader each. Both sides know a message's
+// call c and its index m in that call, so neither needs to know what else the other sends: message m of call
+// c lies in cell (s + m) mod `cells` of its sender, where s is how far all earlier calls moved on
+// (next_call), alike on all ranks.
 //
-// Which store makes what visible to whom:
-//
-//  1. The sender stores the tag and the payload, then the message's number with release. The reader acquires the number
-//     and sees both.
-//  2. When the reader is done, it stores the same number with release into the cell's acknowledgement. The sender,
-//     which remembers the number in each cell, acquires it before it writes the cell again, or sooner (`opens`).
-//  3. So each word has one writer at a time. A cell's reader may change from message to message, but the next message
-//     is written only after the last reader's acknowledgement.
-//
-// Where all messages of a call come from one rank, as in a scatter, the ranks may send from one ring in turn (Rings::one),
-// which may then be as long as all of theirs together:
-//
-//  4. Every rank knows the number of the last message in each cell: of its own from `claim` and `post`, of another's by
-//     `passed`, as all ranks know how many there are. The next sender acquires the acknowledgement of the cell's last reader,
-//     who had acquired the message before it. So what the sender before stored comes before what this one stores, and so do the
-//     reader's loads.
-//  5. How many messages a vector call has, only its sender knows. When a rank leaves such a call, it says so with release
-//     (`leave`). Another rank that is to send acquires that from all (`await_left`) before it writes: by then they have read
-//     all messages of that call and of those before it.
-//
-// A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
-// waits in `settle` until its readers have acknowledged all such messages. Two ranks may go on by one copy that both make
-// (faster_copy.hpp), in reach or not.
-//
-// The tag of a message is the call's and, where the caller asks for it (`counted`), the size and type of all that the
-// call sends from this sender to this reader. A reader whose counts differ, as they may in gatherv, scatterv and
-// alltoallv, sees that before it touches the message. So these calls send at least one message, an empty one where there
-// is no data.
-//
-// A message of at most 8 bytes may go through a slot instead of its cell (`post` and `take` instead of `open`, `send` and
-// `await`). Four slots share a line, and a slot's number and tag are one word. Sender and reader must decide alike.
-//
-// Where their counts may differ, they would then wait in different places. So the sender stores a message's number and
-// counts in both places (`post_counted`, `announce`), first where a reader with the same counts does not look: when that
-// one acknowledges the message, it has acquired all of these stores, and the next sender's come after them.
+// (1) The sender stores the tag and the payload, then the message's number with release. The reader acquires
+//     the number and sees both.
 
 #include <algorithm>
 #include <cstddef>
@@ -77,8 +45,8 @@ inline std::size_t one_ring_footprint(int ranks, int cells, std::size_t bytes) {
   return mailbox_footprint(1, cells, bytes) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>) +
          mailbox_slots(cells);
 }
-/// Takes fewer cells, down to `least_cells`, then smaller ones, down to max_element_bytes, until a mailbox fits into
-/// `most` bytes.
+/// Takes fewer cells, down to `least_cells`, then smaller ones, down to max_element_bytes, until a mailbox
+/// fits into `most` bytes.
 inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, std::size_t most) {
   const auto fits = [&] { return mailbox_footprint(ranks, cells, static_cast<std::size_t>(bytes)) <= most; };
   while (cells > least_cells && !fits()) cells = cells / 2 > least_cells ? cells / 2 : least_cells;
@@ -86,9 +54,8 @@ inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, st
     bytes = bytes / 2 < max_element_bytes ? max_element_bytes : bytes / 2;
 }
 
-/// For calls whose messages go to all others in turn, by ranks that share CPUs: takes a multiple of the others' number, so that
-/// a cell always has the same reader, and its lines stay with two CPUs. Four ranks on two CPUs then scatter 64 KB to 512 KB
-/// in 0.3 to 0.85 of the time.
+/// For calls of ranks that share CPUs, whose messages go to all others in turn: takes a multiple of the
+/// others' number, so that a cell always has the same reader and its lines stay with two CPUs.
 inline void keep_readers(const Shape& shape, int& cells) {
   const int others = shape.size() - 1;
   if (others > 0 && cells > others && shape.sharing()) cells -= cells % others;
@@ -96,20 +63,26 @@ inline void keep_readers(const Shape& shape, int& cells) {
 
 // The tag's highest bit is direct_bit, so tags distinguish sizes below 2 TB.
 constexpr unsigned tag_bits = 16;
-/// The tag of a call's messages from one rank to another, `bytes` in all. The type counts only if there are any.
+/// The tag of a call's messages from one rank to another, `bytes` in all. The type counts only if there are
+/// any.
 inline std::uint64_t counted(const Call& call, std::size_t bytes) {
   const std::uint64_t type = bytes != 0 ? call.op.id >> 8 : 0;
   return (call.tag | type << tag_bits | static_cast<std::uint64_t>(bytes) << (tag_bits + type_bits)) &
          ~direct_bit;
 }
-/// Such a tag in the 16 bits of a slot. Of tags of the same call, those of different counts of up to 8 bytes, of different
-/// types, and those of more bytes differ.
+/// Such a tag in the 16 bits of a slot. Of tags of the same call, those of different counts of up to 8 bytes,
+/// of different types, and those of more bytes differ.
 inline std::uint64_t counted_in_slot(std::uint64_t tag) {
   constexpr std::uint64_t more = 15;
   const std::uint64_t bytes = (tag & ~direct_bit) >> (tag_bits + type_bits);
   const std::uint64_t type = tag >> tag_bits & ((1u << type_bits) - 1);
   return (tag & ((1u << tag_bits) - 1)) ^ (std::min(bytes, more) << type_bits | type);
 }
+// A message's tag is the call's and, if the caller asks for it (`counted`), the size and type of all that the
+// call sends from this sender to this reader. A reader with other counts, possible in gatherv, scatterv and
+// alltoallv, sees that before it touches the message. So these calls send at least one message, an empty one
+// if there is no data.
+
 /// The counts of such a tag in words: "16 bytes of float64".
 inline std::string counted_in_words(std::uint64_t tag) {
   const auto type = static_cast<unsigned>(tag >> tag_bits & ((1u << type_bits) - 1));
@@ -117,10 +90,22 @@ inline std::string counted_in_words(std::uint64_t tag) {
          (type != 0 ? " of " + type_name(type) : "");
 }
 
+// (2) When done, the reader stores the same number with release into the cell's acknowledgement. The sender,
+//     which remembers each cell's number, acquires it before it writes the cell again, or sooner (`opens`).
+// (3) So each word has one writer at a time. A cell's reader may change, but the next message is written only
+//     after the last reader's acknowledgement.
+
 /// Whether each rank sends from a ring of its own, or all from one in turn.
 enum class Rings : unsigned char { of_senders, one };
 
-/// Where a message is when its reader awaits it: in a cell, or in its sender's memory, which loads reach or not.
+// If all messages of a call come from one rank, as in a scatter, the ranks may take turns with a single ring
+// (Rings::one), as long as all of theirs together:
+//
+// (4) Every rank knows the number of the last message in each cell: of its own from `claim` and `post`, of
+//     others' by `passed`, since all know how many there are.
+
+/// Where a message is when its reader awaits it: in a cell, or in its sender's memory, which loads reach or
+/// not.
 enum class MessagePlace : unsigned char { cell, in_reach, beyond_reach };
 
 template <class Port>
@@ -155,9 +140,10 @@ class Mailbox {
     return stores_now(port, stores_[static_cast<std::size_t>(to)], to);
   }
 
-  /// By how many cells a call of blocks of `bytes` bytes, a size that all ranks know, moves on: by the messages of a block.
-  /// A cell that is written again sooner is still in its reader's cache, and slow to take back. Ranks that share CPUs and
-  /// have rings of their own find it in their own cache, and move on by one.
+  /// By how many cells a call of blocks of `bytes` bytes, a size that all ranks know, moves on: by the
+  /// messages of a block. A cell that is written again sooner is still in its reader's cache, and slow to
+  /// take back. Ranks that share CPUs and have rings of their own find it in their own cache, and move on by
+  /// one.
   std::uint64_t cells_of(std::size_t bytes) const {
     return rotates_ && bytes > bytes_ ? (bytes + bytes_ - 1) / bytes_ : 1;
   }
@@ -167,9 +153,9 @@ class Mailbox {
     first_ += cells;
   }
 
-  /// @name One ring. At the end of a call, before next_call, ranks that did not send call `passed` with the number of its
-  /// messages; after a call of which only its sender knows that, all call `leave`. A sender begins with `await_left`.
-  /// @{
+  /// @name One ring. At the end of a call, before next_call, ranks that did not send call `passed` with the
+  /// number of its messages; after a call of which only its sender knows that, all call `leave`. A sender
+  /// begins with `await_left`. @{
   void passed(std::uint64_t messages) {
     if (messages != 1) return passed_some(messages);
     last_[static_cast<std::size_t>(turns_.cell(first_))] = number(0);
@@ -181,8 +167,11 @@ class Mailbox {
       if (++i == turns_.cells()) i = 0;
     }
   }
+  // (5) Only the sender knows how many messages a vector call has. A rank that leaves such a call says so
+  //     with release. Another rank that is to send acquires that from all (`await_left`) before it writes: by
+  //     then they have read all messages of that call and of earlier ones.
   void leave(Port& port, bool sender) {
-    port.signal(left_[rank_].value.word, call_ + 1);
+    port.signal(left_[rank_].value.word, call_ + 1);  // (5)
     if (!sender) unknown_ = call_ + 1;
   }
   bool knows_last() const { return unknown_ == 0; }
@@ -198,8 +187,8 @@ class Mailbox {
   bool is_open(std::uint64_t m) const {
     return last_[static_cast<std::size_t>(turns_.cell(first_ + m))] == 0;
   }
-  /// The payload of this rank's message m, once it may be written. A call opens its messages in rising order. `piece`
-  /// is the message's size in bytes; its reader gives the same.
+  /// The payload of this rank's message m, once it may be written. A call opens its messages in rising order.
+  /// `piece` is the message's size in bytes; its reader gives the same.
   Data open(Port& port, std::uint64_t m, std::size_t piece) {
     claim(port, m);
     return payload(port, rank_, m, piece);
@@ -208,8 +197,9 @@ class Mailbox {
   void send(Port& port, std::uint64_t m, std::uint64_t tag) {
     number_cell(port, turns_.cell(first_ + m), m, tag);
   }
-  /// Whether this rank's messages to a reader, the `bytes` at `data`, stay in place. They are then sent by send_direct
-  /// instead of open and send, and must not be overwritten before `settle`. `piece` is the size of the next message.
+  /// Whether this rank's messages to a reader, the `bytes` at `data`, stay in place. They are then sent by
+  /// send_direct instead of open and send, and must not be overwritten before `settle`. `piece` is the size
+  /// of the next message.
   bool direct(Port& port, Data data, std::size_t bytes, std::size_t piece) const {
     return direct_(port, data, bytes, piece);
   }
@@ -218,8 +208,8 @@ class Mailbox {
     given_[static_cast<std::size_t>(turns_.cell(first_ + m))] = 1;
     any_given_ = true;
   }
-  /// Sends a message that this rank has stored where its reader wants it. The reader finds it in place; `settle` does not
-  /// wait for that.
+  /// Sends a message that this rank has stored where its reader wants it. The reader finds it in place;
+  /// `settle` does not wait for that.
   [[gnu::noinline]] void send_stored(Port& port, std::uint64_t m, std::uint64_t tag, const Exposed& place) {
     claim(port, m);
     reinterpret_cast<DirectCell*>(cell(rank_, turns_.cell(first_ + m)))->payload.store(port, place);
@@ -233,23 +223,27 @@ class Mailbox {
     move_some(port, cell, from, bytes, stores(port, to));
     send(port, m, tag);
   }
-  /// Comes before offer() of message m, one of the first 65,535 of its call and of more than 8 bytes, to a reader that may
-  /// expect fewer.
+  /// Comes before offer() of message m, one of the first 65,535 of its call and of more than 8 bytes, to a
+  /// reader that may expect fewer.
   void announce(Port& port, int to, std::uint64_t m, std::uint64_t tag) {
     const std::uint64_t i = turns_.cell(first_ + m);
     await_reader(port, i);
     port.signal(counted_slots(to)[i].sequence, slot_number(m, counted_in_slot(tag)));
   }
+  // A message may stay in its sender's memory (direct.hpp): its cell then holds a handle, and `settle` waits
+  // until the readers have acknowledged all such messages. Two ranks may instead make one copy together
+  // (faster_copy.hpp), in reach or not.
+
   /// Ends a call, before next_call: waits until no other rank reads this rank's memory any more.
   void settle(Port& port) {
     if (__builtin_expect(any_given_, 0)) settle_direct(port);
   }
-  /// The payload of message m of rank `from`. Other counts in the sender's tag are an error. If the calls do not match,
-  /// this waits until the group finds the mismatch.
+  /// The payload of message m of rank `from`. Other counts in the sender's tag are an error. If the calls do
+  /// not match, this waits until the group finds the mismatch.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece,
              Meanwhile meanwhile = Meanwhile::little) {
     auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
-    port.wait(head->sequence, equal(number(m)), hint_(from), meanwhile);
+    port.wait(head->sequence, equal(number(m)), hint_(from), meanwhile);  // (1)
     const std::uint64_t theirs = port.load_relaxed(head->tag);
     if (__builtin_expect(theirs != tag, 0)) {
       if (theirs == (tag | direct_bit)) return take_direct(port, *head);
@@ -265,8 +259,8 @@ class Mailbox {
     place = place_;
     return message;
   }
-  /// `piece` bytes of memory that the reader may write between await and finish: the message's own, unless the message
-  /// stays in place.
+  /// `piece` bytes of memory that the reader may write between await and finish: the message's own, unless
+  /// the message stays in place.
   Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
     return payload(port, from, m, piece);
   }
@@ -311,7 +305,7 @@ class Mailbox {
   bool comes_soon(Port& port, int from, std::uint64_t m, std::uint64_t tag) const {
     return phicoll::comes_soon(port, slot_of(from, m)->sequence, equal(slot_number(m, tag)), hint_(from));
   }
-  /// Acknowledges message m of `from`, which this rank has read.
+  /// Acknowledges message m of `from`, which this rank has read. (2)
   void finish(Port& port, int from, std::uint64_t m) { port.signal(acknowledgement(from, m), number(m)); }
   /// The word and the number that do so, where both are looked up before.
   Word<std::uint64_t>& acknowledgement(int from, std::uint64_t m) const {
@@ -326,8 +320,9 @@ class Mailbox {
     if (last_[i] != 0) look_at_line(port, i);
     return last_[i] == 0;
   }
-  // A reader acknowledges a cell in this line at almost every call, so each look takes the line from it: one look for all
-  // of the line's cells. Between far CPUs, scatters and gathers of 8 bytes took 1.4 to 3 times as long with one for each cell.
+  // A reader acknowledges a cell in this line at almost every call, so each look takes the line from it: one
+  // look for all of the line's cells. Between far CPUs, scatters and gathers of 8 bytes took 1.4 to 3 times
+  // as long with one for each cell.
   [[gnu::noinline]] void look_at_line(Port& port, std::size_t cell) {
     constexpr std::size_t words = arch::line_bytes / sizeof(std::uint64_t);
     const std::size_t first = cell / words * words;
@@ -354,19 +349,22 @@ class Mailbox {
   // Equal: no rank leaves a later vector call before this one has sent.
   [[gnu::noinline]] void await_all(Port& port) {
     for (int r = 0; r < ranks_; ++r)
-      if (r != rank_) port.wait(left_[r].value.word, equal(unknown_), hint_(r));
+      if (r != rank_) port.wait(left_[r].value.word, equal(unknown_), hint_(r));  // (5)
     // They have read all messages of that call and of those before it. What is noted of later calls stays.
     const std::uint64_t since = (unknown_ << 32) + 1, later = (call_ - unknown_) << 32;
     for (std::uint64_t& number : last_)
       if (number - since >= later) number = 0;
     unknown_ = 0;
   }
+  // (4a) The next sender acquires the acknowledgement of the cell's last reader, who had acquired the message
+  //      before it. So what the last sender stored comes before what this one stores, and so do the reader's
+  //      loads.
   void await_reader(Port& port, std::uint64_t i) {
     if (__builtin_expect(last_[static_cast<std::size_t>(i)] != 0, 0)) await_reader_of(port, i);
   }
   [[gnu::noinline]] void await_reader_of(Port& port, std::uint64_t i) {
     // Equal, not at least: numbers begin again after 2^32 calls.
-    if (!is_read(port, i)) port.wait(*read_word(rank_, i), equal(last_[static_cast<std::size_t>(i)]));
+    if (!is_read(port, i)) port.wait(*read_word(rank_, i), equal(last_[static_cast<std::size_t>(i)]));  // (2)
   }
   [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,
                                            std::uint64_t tag) {
@@ -374,15 +372,24 @@ class Mailbox {
       port.differ(hint_(from), counted_in_words(theirs), counted_in_words(tag));
     port.wait(head.tag, equal(tag));
   }
+  // A message of at most 8 bytes may go through a slot instead of its cell (`post` and `take` instead of
+  // `open`, `send` and `await`). Four slots share a line, and a slot's number and tag are one word. Sender
+  // and reader must decide alike.
+  //
+  // Where their counts may differ, they would wait in different places. So the sender stores a message's
+  // number and counts in both (`post_counted`, `announce`), first where a reader with equal counts does not
+  // look: when that one acknowledges the message, it has acquired all of these stores, and the next sender's
+  // come after them.
   std::uint64_t slot_number(std::uint64_t m, std::uint64_t tag) const {
     return (call_ << 32) | ((m + 1) << 16) | tag;
   }
   void number_cell(Port& port, std::uint64_t i, std::uint64_t m, std::uint64_t tag) {
     auto* const head = reinterpret_cast<CellHead*>(cell(rank_, i));
     port.store_relaxed(head->tag, tag);
-    port.signal(head->sequence, number(m));
+    port.signal(head->sequence, number(m));  // (1)
   }
-  // Those of readers on the root's CPU lie apart: a line that ranks on another CPU read, too, would be taken away from it.
+  // Those of readers on the root's CPU lie apart: a line that ranks on another CPU read, too, would be taken
+  // away from it.
   NumberedWord* counted_slots(int peer) const {
     return stores_[static_cast<std::size_t>(peer)] == Stores::cached ? beside_slots_ : own_slots_;
   }
@@ -428,7 +435,8 @@ class Mailbox {
   MessagePlace place_ = MessagePlace::cell;  // of the last message that was found in its sender's memory
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
-  // The last call, from 1 on, of which only another rank knew the number of messages; 0 once all are known to have left it.
+  // The last call, from 1 on, of which only another rank knew the number of messages; 0 once all are known to
+  // have left it.
   std::uint64_t unknown_ = 0;
   Strided<CounterLine>* left_;
   int rank_;

@@ -2,18 +2,9 @@
 
 // Buffers in shared memory that one rank fills and another empties: what put and get copy through.
 //
-// Every rank has the same boxes, each of a few cells. A cell is a sequence number and the payload, so that one line carries
-// a small message whole. The n-th message of a box (n from 0, counted alike on all ranks) lies in cell n mod `cells`. Which
-// store makes what visible to whom:
-//
-//  1. `publish` stores n + 1, with the call's tag in its lowest 16 bits, with release after the payload. A rank that acquires
-//     that very word in `await` sees the payload. It is still there then, by 2 or 3. A rank whose call has another tag is
-//     waited for until the group finds out why. Numbers only grow, so nothing is ever reset.
-//  2. A cell is filled again `cells` messages later. With Credit::acknowledged, `taken` releases that the payload was read
-//     and `open` acquires it: the reader's loads come before the writer's stores.
-//  3. With Credit::implied the algorithm itself ensures that no rank opens message n before message n - cells was read.
-//     With two cells that holds for every collective whose n-th piece ends on a rank only after all ranks have begun it: a
-//     rank that opens message n has ended piece n - 1; so all have begun that one, and have ended piece n - 2 before.
+// Every rank has the same boxes, each of a few cells. A cell is a sequence number and the payload, so that a
+// single line carries a whole small message. Message n of a box (from 0, counted alike on all ranks) lies in
+// cell n mod `cells`.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +27,10 @@ inline std::size_t put_boxes_footprint(int ranks, const std::vector<std::size_t>
   return static_cast<std::size_t>(ranks) * bytes;
 }
 
+// (1) `publish` stores n + 1, with the call's tag in its lowest 16 bits, with release after the payload. A
+//     rank that acquires that very word in `await` sees the payload, which stays there by (2) or (3). If the
+//     writer's call has another tag, `await` waits until the group finds the mismatch. Numbers only grow, so
+//     nothing is ever reset.
 template <class Port>
 class PutBoxes {
  public:
@@ -56,6 +51,13 @@ class PutBoxes {
 
   /// Begins a call.
   void begin(const Call& call) { tag_ = call.tag; }
+  // (2) A cell is filled again `cells` messages later. With Credit::acknowledged, `taken` releases that the
+  //     payload was read and `open` acquires it: the reader's loads come before the writer's stores.
+  // (3) With Credit::implied, the algorithm ensures that no rank opens message n before message n - cells was
+  //     read. With two cells that holds wherever piece n ends on a rank only after all have begun it: a rank
+  //     that opens message n has ended piece n - 1, so all have begun that one, and have ended piece n - 2
+  //     before.
+
   /// The payload of the next message for `owner`'s box, once this rank may write it.
   Data open(Port& port, int owner, int box, std::uint64_t n) {
     if (credit_ == Credit::acknowledged && n >= cells_)

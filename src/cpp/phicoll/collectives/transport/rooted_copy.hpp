@@ -1,11 +1,11 @@
 #pragma once
 
-// Single copies between a root and each other rank, made from both sides at once: the CPUs of the root and of the rank
-// take pieces of the rank's block as they become free, by a counter in the rank's line. The rank sets the counter to the
-// call's number times 2^32 before it publishes. No rank adds to it after the end of the call, because both await each
-// other's end, so it is never set while it is in use.
+// Single copies between a root and each other rank, made from both sides at once: both CPUs take pieces of
+// the rank's block as they become free, by a counter in the rank's line. The rank sets the counter to the
+// call's number times 2^32 before it publishes. Nobody adds to it after the call, because both await each
+// other's end, so it is never set while in use.
 //
-// If one side's buffer cannot be reached, the other side copies alone. If neither can be, which both sides see alike,
+// If one side's buffer cannot be reached, the other side copies alone. If neither can, which both see alike,
 // the caller takes another way.
 
 #include <algorithm>
@@ -26,8 +26,8 @@ class RootedCopy {
   /// The other ranks, in the order in which a root serves them.
   const PeerOrder& others() const { return others_; }
 
-  /// On the root: publishes its whole buffer of `bytes`. Returns whether the others can reach it; if not, the call ends
-  /// here for all.
+  /// On the root: publishes its whole buffer of `bytes`. Returns whether the others can reach it; if not, the
+  /// call ends here for all.
   bool begin_root(Port& port, std::uint64_t tag, Data buffer, std::size_t bytes) {
     exposures_.publish(port, tag, to_root_ ? Data() : buffer, to_root_ ? 0 : bytes,
                        to_root_ ? buffer : Data(), to_root_ ? bytes : 0);
@@ -55,15 +55,15 @@ class RootedCopy {
   void finish_root(Port& port) { exposures_.finish(port); }
   void await_end(Port& port, int r) { exposures_.await_finish(port, r); }
 
-  /// On another rank: copies its block, which is at `offset` of the root's buffer. Returns false if the root's buffer
-  /// cannot be reached.
+  /// On another rank: copies its block, which is at `offset` of the root's buffer. Returns false if the
+  /// root's buffer cannot be reached.
   bool exchange(Port& port, std::uint64_t tag, int root, Data block, std::size_t offset, std::size_t bytes) {
     const Exposed theirs = begin(port, tag, root, block, bytes);
     copy(port, root, theirs, block, offset, bytes);
     return static_cast<bool>(theirs);
   }
-  /// The same in two steps, the first of which returns where the root's buffer is. The second may be left out, if the root does
-  /// not serve this rank.
+  /// The same in two steps, the first of which returns where the root's buffer is. The second may be left
+  /// out, if the root does not serve this rank.
   Exposed begin(Port& port, std::uint64_t tag, int root, Data block, std::size_t bytes) {
     port.store_relaxed(exposures_.claim(rank_), (exposures_.call() + 1) << 32);
     exposures_.publish(port, tag, to_root_ ? block : Data(), to_root_ ? bytes : 0, to_root_ ? Data() : block,

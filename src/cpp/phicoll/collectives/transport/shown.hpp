@@ -1,19 +1,8 @@
 #pragma once
 
-// Places that a rank shows to a peer, which then loads from them or stores to them directly: shmem_ptr, in OpenSHMEM's
-// words. The data lies in the rank's own message buffers where the peers' loads and stores reach these, otherwise in a
-// buffer in shared memory. The owner decides, and its line says where.
-//
-// Each slot of a rank is for one peer. Which store makes what visible to whom:
-//
-//  1. `show` stores the two handles and a note of the algorithm's, then the number, with the call's tag in its lowest 16
-//     bits, with release. A rank that acquires that very word in `look` sees the handles and what lies at the place to read.
-//     A rank whose call has another tag is waited for until the group finds out why.
-//  2. `done` is the peer's release that it has read and stored all that it wanted there. The owner acquires it in
-//     `await_done`; it then sees what was stored, and may change or give up the places. A slot is shown again only after
-//     that, so its line is never overwritten early.
-//
-// Numbers count from 1 and only grow, so nothing is ever reset.
+// Places that a rank shows to a peer, which then loads from them or stores to them directly: OpenSHMEM's
+// shmem_ptr. The data lies in the rank's own message buffers where peers' loads and stores reach them,
+// otherwise in a buffer in shared memory. The owner decides, and its line says where.
 
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +38,14 @@ inline std::size_t shown_footprint(int ranks, int slots) {
   return static_cast<std::size_t>(ranks) * static_cast<std::size_t>(slots) * sizeof(ShownSlot);
 }
 
+// Each slot of a rank is for one peer. Numbers count from 1 and only grow.
+//
+// (1) `show` stores two handles and the algorithm's note, then the number with the call's tag in its lowest
+//     16 bits, with release. Who acquires that very word in `look` sees the handles and the data to read;
+//     another tag means waiting until the group finds the mismatch.
+// (2) `done` is the peer's release that it has read and stored everything. The owner acquires it in
+//     `await_done`, sees what was stored, and may reuse the places. A slot is shown again
+//     only after that.
 template <class Port>
 class Shown {
  public:
@@ -77,8 +74,8 @@ class Shown {
     port.wait(at(rank_, slot).done.value.word, at_least(number), by);
   }
 
-  /// Replaces `done` for a slot that all ranks look at: each rank marks once, in its own line, that it has finished
-  /// with all ranks' places of that number, and an owner awaits the marks of all others.
+  /// Replaces `done` for a slot that all ranks look at: each rank marks once, in its own line, that it has
+  /// finished with all ranks' places of that number, and an owner awaits the marks of all others.
   void count(Port& port, int slot, std::uint64_t number) { done(port, rank_, slot, number); }
   void await_count(Port& port, int rank, int slot, std::uint64_t number) {
     port.wait(at(rank, slot).done.value.word, at_least(number), rank);

@@ -1,7 +1,7 @@
 #pragma once
 
-// What algorithms share that copy data once from buffer to buffer and, where buffers cannot be reached, take another
-// way through cells: that way's parameters, and its memory, which lies behind their exposures.
+// What algorithms share that copy data once from buffer to buffer and, where buffers cannot be reached, take
+// another way through cells: that way's parameters, and its memory, which lies behind their exposures.
 
 #include <cstddef>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Gather and scatter of large blocks: one copy between each rank's block and its place in the root's buffer, made from
-// both sides at once. If the root's buffer cannot be reached, the blocks go through the mailbox.
+// Gather and scatter of large blocks: one copy between each rank's block and its place in the root's buffer,
+// made from both sides at once. If the root's buffer cannot be reached, the blocks go through the mailbox.
 
 #include <cstddef>
 

@@ -1,11 +1,12 @@
 #pragma once
 
-// Allgather and alltoall of large blocks: every rank copies its block of everyone's send buffer from where it lies. Where any
-// rank's buffer cannot be reached by its peers, all go through cells: each sees everyone's word on it, so all decide alike. A
-// rank returns when all have read what they want.
+// Allgather and alltoall of large blocks: every rank copies its block of everyone's send buffer from where it
+// lies. Where any rank's buffer cannot be reached by its peers, all go through cells: each sees everyone's
+// word on it, so all decide alike. A rank returns when all have read what they want.
 //
-// With choose=1 a rank also withholds its buffer where cells were faster lately, by its own timing (copy_ways.hpp). Among
-// more than two ranks only every eighth of the first calls tries a single copy, which may take twice the cells' time.
+// With choose=1 a rank also withholds its buffer where cells were faster lately, by its own timing
+// (copy_ways.hpp). Among more than two ranks only every eighth of the first calls tries a single copy, which
+// may take twice the cells' time.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +19,8 @@
 
 namespace phicoll {
 
-/// `Other` is the algorithm through cells; `personalized`: each rank has a different block for each other rank (alltoall), not one for all.
+/// `Other` is the algorithm through cells; `personalized`: each rank has a different block for each other
+/// rank (alltoall), not one for all.
 template <class Other, bool personalized>
 struct SingleCopyExchange : SingleCopy<Other> {
   using Base = SingleCopy<Other>;
@@ -79,7 +81,8 @@ struct SingleCopyExchange : SingleCopy<Other> {
       for (const int r : order_)
         if (call.block_count(r) != 0 && !exposures_.await(port, r).send) once = false;
       if (!once) {
-        // No `finish` is needed: a rank stores its first piece after it has read all exposures, and all await that piece.
+        // No `finish` is needed: a rank stores its first piece after it has read all exposures, and all await
+        // that piece.
         cells_(port, call);
         return false;
       }

@@ -1,11 +1,12 @@
 #pragma once
 
-// Reductions of middle and large messages, in chunks that stay in the caches and slices that share the work. Every rank
-// publishes its operand, all but its own slice or in place, and combines one slice of all operands in rank order. The
-// operation decides which ranks publish and take the slices' results (allreduce/sliced.hpp, reduce/sliced.hpp).
+// Reductions of middle and large messages, in chunks that stay in the caches and slices that share the work.
+// Every rank publishes its operand, all but its own slice or in place, and combines one slice of all operands
+// in rank order. The operation decides which ranks publish and take the slices' results
+// (allreduce/sliced.hpp, reduce/sliced.hpp).
 //
-// A chunk takes two steps of Cells: its operands (even) and its results (odd). Each chunk's operands are published
-// before the previous chunk is finished. Steps count on from call to call.
+// A chunk takes two steps of Cells: its operands (even) and its results (odd). Each chunk's operands are
+// published before the previous chunk is finished. Steps count on from call to call.
 
 #include <algorithm>
 #include <cstdint>
@@ -63,8 +64,8 @@ class Slices {
         rank_(setup.rank),
         ranks_(setup.size()) {}
 
-  /// Carries out a call of two ranks or more: publishes the operands, and calls `finish(chunk)` for each chunk in turn
-  /// once its operands and those of the next chunk are published.
+  /// Carries out a call of two ranks or more: publishes the operands, and calls `finish(chunk)` for each
+  /// chunk in turn once its operands and those of the next chunk are published.
   template <class Finish>
   void each_chunk(Port& port, const Call& call, const Finish& finish) {
     const std::size_t most = call.elements_within(cells_.bytes());
@@ -100,8 +101,9 @@ class Slices {
     others_room_ = room_ && cells_.taken() != taken ? cells_.taken_room(port) : Exposed{0, 0, 0};
     return cells_.open(port, chunk.step + 1, chunk.count * call.op.element_bytes);
   }
-  /// Of two ranks that both have room for results, after open_result: where the other's `receive` is. Each then puts its slice's
-  /// result there (`put_result`) and awaits the other's (`await_result`), and no result is taken.
+  /// Of two ranks that both have room for results, after open_result: where the other's `receive` is. Each
+  /// then puts its slice's result there (`put_result`) and awaits the other's (`await_result`), and no result
+  /// is taken.
   const Exposed& others_room() const { return others_room_; }
   void put_result(Port& port, const Call& call, const SliceChunk& chunk, const Exposed& to) {
     const std::size_t at = static_cast<std::size_t>(in(call.receive, call, chunk).at - call.receive.at);
@@ -112,8 +114,8 @@ class Slices {
   void await_result(Port& port, const Call& call, const SliceChunk& chunk) {
     cells_.await(port, 1 - rank_, chunk.step + 1, call.tag, chunk.count * call.op.element_bytes);
   }
-  /// Combines this rank's slice of all operands in rank order: up to its own operand into `before_own`, from there on
-  /// into `to`.
+  /// Combines this rank's slice of all operands in rank order: up to its own operand into `before_own`, from
+  /// there on into `to`.
   void combine(Port& port, const Call& call, const SliceChunk& chunk, Data to, Data before_own) {
     const std::size_t size = call.op.element_bytes;
     const std::size_t first = begin(rank_, chunk.count, size);
@@ -134,7 +136,8 @@ class Slices {
   void publish_result(Port& port, const Call& call, const SliceChunk& chunk) {
     cells_.publish(port, chunk.step + 1, call.tag);
   }
-  /// Publishes a result that lies at its place in `receive`: copied to the cell that was opened for it, or left there.
+  /// Publishes a result that lies at its place in `receive`: copied to the cell that was opened for it, or
+  /// left there.
   void publish_received(Port& port, const Call& call, const SliceChunk& chunk, Data cell) {
     const std::size_t mine = bytes(call, chunk);
     const Data result = in(call.receive, call, chunk);

@@ -1,15 +1,8 @@
 #pragma once
 
-// A message that the kernel copies from a root's buffer to every other rank's, in pieces. Each rank takes pieces from the
-// root as it becomes free, by a common counter, and the rest from the ranks that took those. So the root's buffer is read
-// once, and the root is free when all its pieces are taken, whoever took them.
-//
-//  1. The root sets the counter to the call's number times 2^32 before it publishes the message. A rank may come when the
-//     root has begun the next message, so it takes a piece only while the counter has its call's number.
-//  2. A rank that has taken a piece says so in the piece's word, with the call's number (release). A rank that acquires this
-//     copies the piece from there. The root has acquired it for each piece when it returns.
-//  3. The other ranks return when all of them have finished. So none writes a piece's word of the next call before all have
-//     read what stands there of this one.
+// A message that the kernel copies from a root's buffer to every other rank's, in pieces. Each rank takes
+// pieces from the root as it becomes free, by a common counter, and the rest from the ranks that took those.
+// So the root's buffer is read once, and the root is free when all its pieces are taken, whoever took them.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,6 +24,12 @@ inline std::size_t spread_copy_footprint(int ranks) {
   return exposures_footprint(ranks) + sizeof(SpreadPieces);
 }
 
+// (1) The root sets the counter to the call's number times 2^32 before it publishes the message. A late rank
+//     takes a piece only while the counter has its call's number.
+// (2) A rank that has taken a piece says so in the piece's word, with the call's number (release). Who
+//     acquires this copies the piece from there; the root returns after acquiring it for every piece.
+// (3) The other ranks return when all of them have finished. So nobody writes a piece's word of the next call
+//     before all have read this one's.
 template <class Port>
 class SpreadCopy {
  public:

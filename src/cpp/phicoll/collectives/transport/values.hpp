@@ -1,7 +1,8 @@
 #pragma once
 
-// Message data of a few bytes as one value, which algorithms pass on in a word. A port whose memory is not the host's,
-// where a rank's earlier stores may not be in memory yet, has functions of its own, found by its type.
+// Message data of a few bytes as one value, which algorithms pass on in a word. A port whose memory is not
+// the host's, where a rank's earlier stores may not be in memory yet, has functions of its own, found by its
+// type.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace phicoll {
 
-// A call of memcpy takes as long as all that a small collective does besides waiting, and its caller needs more registers
-// and a value in memory.
+// A call of memcpy takes as long as all that a small collective does besides waiting, and its caller needs
+// more registers and a value in memory.
 [[gnu::noinline, gnu::pure]] inline std::uint64_t read_odd_bytes(const void* from, std::size_t bytes) {
   std::uint64_t value = 0;
   std::memcpy(&value, from, bytes);
@@ -51,17 +52,17 @@ inline void write_value(Port&, Data to, std::uint64_t value, std::size_t bytes) 
     write_odd_bytes(to.at, value, bytes);
 }
 
-/// Looks some times for what a short message brings. Where it has not come, returns false, and the caller ends in a call of a
-/// function that waits, so that it needs no stack of its own. This one, for ports whose waits are cheap, waits and returns
-/// true.
+/// Looks some times for what a short message brings. Where it has not come, returns false, and the caller
+/// ends in a call of a function that waits, so that it needs no stack of its own. This one, for ports whose
+/// waits are cheap, waits and returns true.
 template <class Port, class T>
 inline bool comes_soon(Port& port, const Word<T>& word, Condition<T> condition, int from) {
   port.wait(word, condition, from);
   return true;
 }
 
-/// The operands of two ranks, of which the other's comes in `theirs`, and all that combining them takes: looked up before
-/// it has come, since what follows delays the result.
+/// The operands of two ranks, of which the other's comes in `theirs`, and all that combining them takes:
+/// looked up before it has come, since what follows delays the result.
 struct WordPair {
   // Always inline, so that its members are registers.
   [[gnu::always_inline]] WordPair(const Call& of, int of_rank, const Word<std::uint64_t>& others)
@@ -86,8 +87,8 @@ struct WordPair {
   std::size_t count;
 };
 
-/// Combines them. `own`: this rank's, for ports whose memory is not the host's; here both are read where they lie, since a
-/// value that was just stored on the stack comes back some cycles late.
+/// Combines them. `own`: this rank's, for ports whose memory is not the host's; here both are read where they
+/// lie, since a value that was just stored on the stack comes back some cycles late.
 template <class Port>
 [[gnu::always_inline]] inline void combine_pair(Port&, const WordPair& pair, std::uint64_t /*own*/) {
   pair.kernel(pair.context, pair.to, pair.left, pair.right, pair.count);

@@ -1,13 +1,8 @@
 #pragma once
 
-// An exchange of one word of up to 8 bytes among all ranks. Each publishes its own beside a sequence number, in 16
-// bytes, and takes everyone's. The words of up to four ranks, and of ranks that share CPUs, lie side by side in a line,
-// so that one transfer may bring several. Other ranks' words have lines of their own.
-//
-//  1. The word is stored before its number, whose lowest 16 bits are the call's tag (release). It is read after the number
-//     was seen (acquire).
-//  2. Two sets of words in turn need no acknowledgements. A rank that writes in exchange n + 2 has seen everyone's word of
-//     exchange n + 1, and each rank published that after it had taken all words of exchange n.
+// An exchange of one word of up to 8 bytes among all ranks. Each publishes its own next to a sequence number,
+// in 16 bytes, and takes everyone's. The words of up to four ranks, and of ranks that share CPUs, lie side by
+// side in a line, so that one transfer may bring several; other ranks' words have their own lines.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,11 +38,17 @@ inline std::size_t words_footprint(int ranks) {
   return 2 * static_cast<std::size_t>(ranks) * sizeof(Strided<NumberedWord>);
 }
 
-/// The line of both sets of two ranks' words, where they lie first. Null for more ranks, whose sets are apart.
+/// The line of both sets of two ranks' words, where they lie first. Null for more ranks, whose sets are
+/// apart.
 inline const void* words_line(const Setup& setup) {
   return setup.size() == 2 ? setup.memory : nullptr;
 }
 
+// (1) The word is stored before its number, whose lowest 16 bits are the call's tag (release). It is read
+//     after the number was seen (acquire).
+// (2) Two alternating sets of words need no acknowledgements: a rank that writes in exchange n + 2 has seen
+//     everyone's word of exchange n + 1, which each rank published after it had taken all words of exchange
+//     n.
 template <class Port>
 class Words {
  public:
@@ -63,8 +64,8 @@ class Words {
             (setup.size() <= 2 ? 2 * sizeof(NumberedWord)
                                : static_cast<std::size_t>(setup.size()) * sizeof(Strided<NumberedWord>)))) {}
 
-  /// Publishes and returns this rank's word. Loading it from the line again would take the line from a peer that stores
-  /// there. Where the word goes was worked out before: peers wait for it.
+  /// Publishes and returns this rank's word. Loading it from the line again would take the line from a peer
+  /// that stores there. Where the word goes was worked out before: peers wait for it.
   std::uint64_t publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
     NumberedWord& own = *next_;
     const std::uint64_t value = read_value(port, from, bytes);
@@ -76,8 +77,8 @@ class Words {
     next_number_ += std::uint64_t{1} << 16;
     return value;
   }
-  /// Waits for a rank's word in the exchange that this rank published last, and returns its place. Does not return if the
-  /// peer's call has another tag.
+  /// Waits for a rank's word in the exchange that this rank published last, and returns its place. Does not
+  /// return if the peer's call has another tag.
   const Word<std::uint64_t>& await(Port& port, int rank) {
     const NumberedWord& theirs = word(rank);
     port.wait(theirs.sequence, equal(number_), hint_(rank));
@@ -99,8 +100,8 @@ class Words {
   std::ptrdiff_t stride_;
   int rank_;
   Hint hint_;
-  // This rank's word in the exchange that it published last and in the next one; then both exchanges' numbers, the next one's
-  // without the tag.
+  // This rank's word in the exchange that it published last and in the next one; then both exchanges'
+  // numbers, the next one's without the tag.
   NumberedWord* own_;
   NumberedWord* next_;
   std::uint64_t number_ = 0;

@@ -36,8 +36,8 @@ bool is_complex(Type type) {
   return type == Type::complex64 || type == Type::complex128;
 }
 
-// Sums of such values are small integers. Products are of powers of two and of 2 + i, whose powers have no part that is
-// zero: the sign of a zero would depend on the order.
+// Sums of such values are small integers. Products are of powers of two and of 2 + i, whose powers have no
+// part that is zero: the sign of a zero would depend on the order.
 void draw_element(std::uint64_t drawn, Type type, Op op, unsigned char* to) {
   static const int few[] = {1, -1, 2, 1, -1, 1, -1, 1};
   int value = static_cast<int>(drawn % 11) - 5;
@@ -381,7 +381,8 @@ void Program::outcome(const ProgramCall& call, const std::vector<std::vector<uns
                       const std::function<unsigned char*(int rank)>& receive) const {
   const Operator op = operator_of(call);
   OutcomePart
-      done;  // `result` holds this much: what the next rank gets is often the same, or the sum of one rank more
+      // `result` holds this much: what the next rank gets is often the same, or the sum of one rank more
+      done;
   std::vector<unsigned char> result;
   for (int rank = 0; rank < ranks; ++rank)
     for (const OutcomePart& part : outcome_of(call, rank, ranks)) {

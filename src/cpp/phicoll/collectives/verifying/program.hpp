@@ -1,9 +1,10 @@
 #pragma once
 
-// A Program: a list of collectives that all ranks make one after the other, with their buffers and the contents that
-// these must end with. For tests and for checking results, never for speed. A program is data, so the same one runs by
-// threads, by processes, on a simulated machine and on the counting port, and a plain computation says what its results
-// are. Tests draw programs at random; simulated and measured runs check their calls by the same computation.
+// A Program: a list of collectives that all ranks make one after the other, with their buffers and the
+// contents that these must end with. For tests and for checking results, never for speed. A program is data,
+// so the same one runs by threads, by processes, on a simulated machine and on the counting port, and a plain
+// computation says what its results are. Tests draw programs at random; simulated and measured runs check
+// their calls by the same computation.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +19,8 @@
 
 namespace phicoll {
 
-/// One collective for all ranks, whatever they are and wherever their memory is; a Call is one rank's. Its arguments
-/// mean what they mean to a Communicator.
+/// One collective for all ranks, whatever they are and wherever their memory is; a Call is one rank's. Its
+/// arguments mean what they mean to a Communicator.
 struct ProgramCall {
   Operation operation = Operation::barrier;
   std::string algorithm = "auto";
@@ -50,8 +51,8 @@ struct Contribution {
   std::size_t bytes = 0;
 };
 
-/// A part of what a call leaves in a rank's receive buffer: `bytes` at `at`. They are byte `from` and on of what the ranks
-/// `first` to `last` contribute, reduced in this order.
+/// A part of what a call leaves in a rank's receive buffer: `bytes` at `at`. They are byte `from` and on of
+/// what the ranks `first` to `last` contribute, reduced in this order.
 struct OutcomePart {
   std::size_t at = 0;
   std::size_t bytes = 0;
@@ -59,10 +60,12 @@ struct OutcomePart {
   std::size_t from = 0;
 };
 
-/// All that a call leaves at `rank`, for every operation: what results are checked against, in programs and in measuring.
+/// All that a call leaves at `rank`, for every operation: what results are checked against, in programs and
+/// in measuring.
 std::vector<OutcomePart> outcome_of(const ProgramCall& call, int rank, int ranks);
 
-/// Writes an element that holds small whole numbers; `second` is a complex number's imaginary part or a pair's index.
+/// Writes an element that holds small whole numbers; `second` is a complex number's imaginary part or a
+/// pair's index.
 void write_element(Type type, int value, int second, unsigned char* to);
 
 /// A rank's buffers.
@@ -85,12 +88,13 @@ struct Program {
   /// Writes the results of a call at `receive(rank)`, from what every rank contributes.
   void outcome(const ProgramCall& call, const std::vector<std::vector<unsigned char>>& given,
                const std::function<unsigned char*(int rank)>& receive) const;
-  /// The ranges of a rank's buffers that a call reads and writes, in bytes. A broadcast's message is received on the root
-  /// too.
+  /// The ranges of a rank's buffers that a call reads and writes, in bytes. A broadcast's message is received
+  /// on the root too.
   std::size_t send_bytes(const ProgramCall& call, int rank) const;
   std::size_t receive_bytes(const ProgramCall& call, int rank) const;
-  /// The call as an algorithm gets it on one rank; `send` and `receive` are where its ranges begin. Refers to `blocks` and
-  /// `send_blocks`, whose arrays it fills. An alltoall in place has nothing to send: the caller copies it from `receive` first.
+  /// The call as an algorithm gets it on one rank; `send` and `receive` are where its ranges begin. Refers to
+  /// `blocks` and `send_blocks`, whose arrays it fills. An alltoall in place has nothing to send: the caller
+  /// copies it from `receive` first.
   Call bind(const ProgramCall& call, int rank, Data send, Data receive, OwnBlocks* blocks,
             OwnBlocks* send_blocks) const;
   Contribution contribution(const ProgramCall& call, int rank) const;
