@@ -34,8 +34,8 @@ int acknowledged_rounds(int ways, int ranks, AcknowledgedRounds rule);
 std::int64_t acknowledged_cost(int ways, int rounds, const LineCosts& costs,
                                ModelBound bound = ModelBound::minimum);
 
-/// The m in 1..n-1 with the least cost; of equal ones the smallest. With the printed rule m = 1 is a candidate for two
-/// ranks only. For one rank: m = 1 and no round.
+/// The m in 1..n-1 with the least cost; of equal ones the smallest. With the printed rule m = 1 is a
+/// candidate for two ranks only. For one rank: m = 1 and no round.
 AcknowledgedOptimum best_acknowledged(int ranks, AcknowledgedRounds rule,
                                       const LineCosts& costs = LineCosts(),
                                       ModelBound bound = ModelBound::minimum);

@@ -45,8 +45,8 @@ struct AllToAll : AlgorithmDefaults {
 
     void operator()(Port& port) {
       ++episode_;
-      // Begins with the next rank, so that not all write to one receiver at once. Each flag has only one writer, whose
-      // release makes what it wrote before visible to the flag's reader.
+      // Begins with the next rank, so that not all write to one receiver at once. Each flag has only one
+      // writer, whose release makes what it wrote before visible to the flag's reader.
       for (int peer = next(rank_); peer != rank_; peer = next(peer)) {
         Flag* const row = reinterpret_cast<Flag*>(memory_ + static_cast<std::size_t>(peer) * row_bytes_);
         port.signal(row[rank_], episode_);

@@ -48,8 +48,8 @@ struct CentralizedBytes : AlgorithmDefaults {
 
     void operator()(Port& port) {
       if (rank_ != root) {
-        // The arrival, a release: the root then has all that this rank wrote before. Until the byte reads 0 again only the
-        // root may write it.
+        // The arrival, a release: the root then has all that this rank wrote before. Until the byte reads 0
+        // again only the root may write it.
         port.signal(flag(rank_), set);
         port.wait(flag(rank_), equal(unset), root);
         return;
@@ -61,9 +61,9 @@ struct CentralizedBytes : AlgorithmDefaults {
         for (int r = 1; r < size_; ++r) port.signal(flag(r), unset);
         return;
       }
-      // Several bytes a store. A rank that is released sets its byte again at once, perhaps while the rest of the line is
-      // still being stored. But each byte is stored once, together with neighbours whose ranks all still wait, so nothing
-      // that came later is overwritten.
+      // Several bytes a store. A rank that is released sets its byte again at once, perhaps while the rest of
+      // the line is still being stored. But each byte is stored once, together with neighbours whose ranks
+      // all still wait, so nothing that came later is overwritten.
       for (int first = 0; first < size_; first += static_cast<int>(arch::line_bytes))
         port.signal_bytes(lines_[static_cast<std::size_t>(first) / arch::line_bytes], unset);
     }

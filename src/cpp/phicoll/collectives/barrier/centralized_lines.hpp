@@ -50,8 +50,8 @@ struct CentralizedLines : AlgorithmDefaults {
         port.wait(flags_[rank_].value.word, equal(unset), 0);
         return;
       }
-      // All arrivals are acquired before the first release, so each released rank has what all others wrote before they
-      // came.
+      // All arrivals are acquired before the first release, so each released rank has what all others wrote
+      // before they came.
       for (int r = 1; r < size_; ++r) port.wait(flags_[r].value.word, equal(set), r);
       for (int r = 1; r < size_; ++r) port.signal(flags_[r].value, unset, store_);
     }

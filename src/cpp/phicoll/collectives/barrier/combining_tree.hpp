@@ -3,13 +3,12 @@
 // Combining-tree barrier. Source: rodchenko-2015 section 3 ("ct", notification "ls" or "gs"), after Yew,
 // Tzeng and Lawrie.
 //
-// A tree of `arity` has a counter at each node. The last rank to come to a node goes on to its parent; the others wait
-// there. The last at the root tells all: `local`, each winner releases the nodes that it won, from the top down; `global`,
-// it stores one word that all watch. The paper tested arities 2, 3, 4, 8, 16 and 32. The default is 4, the best there and
-// the number of contexts in a core.
+// A tree of `arity` has a counter at each node. The last to arrive at a node goes on to its parent; the
+// others wait. The last at the root tells all: `local`, each winner releases the nodes that it won, from the
+// top down; `global`, it stores a word that all watch. The default arity, 4, was the paper's best.
 //
-// Reset: the paper's counters count down from the arity and are refilled, and its flags flip (`reset=sense`; here they
-// count up from zero, with the same stores). By default numbers only grow, without a refill.
+// Reset: the paper's counters are refilled and its flags flip (`reset=sense`). By default numbers only grow,
+// without a refill.
 
 #include <cstdint>
 
@@ -104,7 +103,8 @@ struct CombiningTree : AlgorithmDefaults {
           port.wait(global_ != nullptr ? global_->word : step->release->word, released);
           break;
         }
-        // No rank can come here for the next episode before this one's release, so a relaxed refill before it is enough.
+        // No rank can come here for the next episode before this one's release, so a relaxed refill before it
+        // is enough.
         if (!monotone) port.store_relaxed(step->count->word, std::uint64_t{0});
       }
       if (global_ == nullptr) {

@@ -1,11 +1,12 @@
 #pragma once
 
-// One check-in counter and a tree of releases: the mix that rodchenko-2015 suggests in section 5.3, having found that a
-// global flag costs more than the counter. The last arriver releases the root of a heap tree of `arity`; each released rank
-// releases its children.
+// One check-in counter and a tree of releases: the mix that rodchenko-2015 suggests in section 5.3, having
+// found that a global flag costs more than the counter. The last arriver releases the root of a heap tree of
+// `arity`; each released rank releases its children.
 //
-// The last arriver, too, waits for its own release: with one-bit flags, a release that came after it had gone on would be
-// taken for that of the episode after next. The check-in counter is the only line with many writers.
+// The last arriver, too, waits for its own release: with one-bit flags, a release that came after it had gone
+// on would be taken for that of the episode after next. The check-in counter is the only line with many
+// writers.
 
 #include <cstdint>
 

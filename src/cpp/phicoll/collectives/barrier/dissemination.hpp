@@ -4,8 +4,8 @@
 // reversal), panigrahi-2014 section V (one line a rank for all rounds), velamati-2007 section 3.2 (16-byte
 // entries, "DIS").
 //
-// In round k rank r signals the f ranks (r + i (f+1)^k) mod P, i = 1..f, and waits for the f ranks (r - i (f+1)^k) mod P.
-// After ceil(log_{f+1} P) rounds it has heard of all, through others.
+// In round k rank r signals the f ranks (r + i (f+1)^k) mod P, i = 1..f, and waits for the f ranks (r - i
+// (f+1)^k) mod P. After ceil(log_{f+1} P) rounds it has heard of all, through others.
 
 #include <cstdint>
 
@@ -121,12 +121,13 @@ struct Dissemination : AlgorithmDefaults {
     }
     void complete(Port& port) { port.wait(*only_.hear, at_least(episode_), only_.from); }
 
-    /// Episode number `episode`, counted by the caller, for ranks that are groups: several threads may speak for one, each in
-    /// its own episodes. A speaker has acquired what the one before it wrote, so a flag has one writer at a time.
+    /// Episode number `episode`, counted by the caller, for ranks that are groups: several threads may speak
+    /// for one, each in its own episodes. A speaker has acquired what the one before it wrote, so a flag has
+    /// one writer at a time.
     void run_episode(Port& port, std::uint64_t episode) {
       if (only_.tell != nullptr) {
-        // Two ranks: the next store follows the awaited flag as closely as in a hand-written loop. If both flags share a
-        // line, that decides whether the line is handed over once or twice a barrier.
+        // Two ranks: the next store follows the awaited flag as closely as in a hand-written loop. If both
+        // flags share a line, that decides whether the line is handed over once or twice a barrier.
         port.signal(*only_.tell, episode);
         port.wait(*only_.hear, at_least(episode), only_.from);
         return;

@@ -1,16 +1,9 @@
 #pragma once
 
-// m-way dissemination barrier with acknowledgement. Source: ramos-hoefler-2013 section 4.2 and figure 4.3:
-// in round k rank r sets a flag in its own line, waits for the flags of the m ranks (r - i (m+1)^k) mod P, i = 1..m,
-// acknowledges each, and waits until m others have acknowledged its own. So here the reader goes to the writer's line, while
-// plain dissemination writes to the reader's.
-//
-// Figure 4.3 cannot be run as printed: the flag of the last episode passes at once, two acknowledgers'
-// increments can be lost, and the loop does one round too few or too many. Here a flag holds episode x rounds
-// + round and only grows, and an acknowledgement is an atomic add to a counter that only grows
-// (`ack=counter`, flag and counter in one line, as the figure has them) or a line for each acknowledger
-// (section 4.1.1's alternative). `rounds=corrected` takes the ceil(log_{m+1} P) that the distances need,
-// `rounds=printed` the paper's log_m P.
+// m-way dissemination barrier with acknowledgement. Source: ramos-hoefler-2013 section 4.2 and figure 4.3: in
+// round k rank r sets a flag in its own line, waits for the flags of the m ranks (r - i (m+1)^k) mod P, i =
+// 1..m, acknowledges each, and waits until m others have acknowledged its own. So the reader goes to the
+// writer's line, while plain dissemination writes to the reader's.
 
 #include <cstdint>
 
@@ -112,6 +105,12 @@ struct DisseminationAcknowledged : AlgorithmDefaults {
       }
     }
 
+    // Figure 4.3 cannot be run as printed: the last episode's flag passes at once, two acknowledgers'
+    // increments can be lost, and the loop does one round too few or too many. Here a flag holds episode x
+    // rounds + round and only grows. An acknowledgement is an atomic add to a growing counter (`ack=counter`,
+    // in the flag's line as in the figure) or a line per acknowledger (section 4.1.1's alternative).
+    // `rounds=corrected` takes the ceil(log_{m+1} P) that the distances need, `rounds=printed` the paper's
+    // log_m P.
     void operator()(Port& port) {
       const Partner* partner = partners_.data();
       for (const std::size_t round_end : round_ends_) {

@@ -2,27 +2,10 @@
 
 // Dynamic f-way tournament barrier. Source: rodchenko-2015 section 3 ("dtn"), after Grunwald and Vajracharya.
 //
-// Games of `ways` players, as in the static tournament, but the last to come wins. Each player sets its flag and looks at
-// the flags beside it; one that finds all set goes on to the next game, and the others wait to be released. So no rank waits
-// for flags that are yet to come, and no atomic read-modify-write is needed. The paper tested 2 to 4 ways.
-//
-// Every game has a winner:
-//
-//  1. Each player sets its flag, then makes a full fence, then looks.
-//  2. After the last of a game's fences, in their common order, comes a look that finds every flag.
-//  3. Without fences both of two players could read the other's flag before their own was visible, and all would wait for
-//     ever.
-//
-// Two winners of one game are harmless:
-//
-//  1. Of two late players both can find all flags set, and with growing numbers also one that looks when the others are
-//     already in the next episode.
-//  2. What a winner stores from then on, its flags further up and the releases of the games it won, are the same values in
-//     the same words as the other winner's. Whole-line stores of the release lines are equal lines.
-//  3. Such a store cannot come late and undo one of the next episode. Its word belongs to a game above this rank, and no
-//     rank passes that game in the next episode before this rank has come to it again.
-//
-// Reset: sense in the paper, numbers that only grow by default.
+// Games of `ways` players, as in the static tournament, but the last to arrive wins. Each player sets its
+// flag and looks at the flags beside it; one that finds all set goes on to the next game, and the others wait
+// to be released. So no rank waits for flags that are yet to come, and no atomic read-modify-write is needed.
+// The paper tested 2 to 4 ways. Reset: sense in the paper, numbers that only grow by default.
 
 #include <cstdint>
 
@@ -62,6 +45,14 @@ struct DynamicTournament : TournamentDescription {
   template <class Port>
   class Rank {
    public:
+    // Two winners of one game are harmless:
+    //
+    // (4) Of two late players both can find all flags set; with growing numbers, so can one that looks when
+    //     the others are already in the next episode.
+    // (5) From then on both winners store the same values in the same words: flags further up, releases of
+    //     games won, whole release lines.
+    // (6) Such a store cannot come late and undo one of the next episode: its game lies above this rank, and
+    //     nobody passes it in the next episode before this rank has come again.
     Rank(const Parameters& p, const Setup& setup)
         : global_(p.notify == Notify::global ? setup.at<ReleaseLine>(0) : nullptr),
           flag_stride_(flag_offset(p.layout, 1) / sizeof(Flag)),
@@ -79,13 +70,19 @@ struct DynamicTournament : TournamentDescription {
       });
     }
 
+    // Every game has a winner:
+    //
+    // (1) Each player sets its flag, then makes a full fence, then looks.
+    // (2) After the last of a game's fences, in their common order, comes a look that finds every flag.
+    // (3) Without fences both of two players could read the other's flag before their own was visible, and
+    //     all would wait forever.
     void operator()(Port& port) {
       ++episode_;
       if (reset_ == Reset::episode) {
         run(port, at_least(episode_));
       } else {
-        // One set of flags is enough: a rank that looks so late that another's flag has flipped again has lost, and its
-        // release is there already and stays until the rank comes again.
+        // One set of flags is enough: a rank that looks so late that another's flag has flipped again has
+        // lost, and its release is there already and stays until the rank comes again.
         run(port, equal<std::uint64_t>(episode_ & 1));
       }
     }

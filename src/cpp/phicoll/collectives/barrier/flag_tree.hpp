@@ -1,21 +1,13 @@
 #pragma once
 
-// Barriers that gather arrivals up one tree of ranks and release down another or the same, with one line a
-// rank for both, its "flag": the rank sets it when its subtree has arrived, its parent in the release tree
-// changes it back. Source: panigrahi-2014 section V; velamati-2007 section 3.2 ("TREE").
+// Barriers that gather arrivals up one tree of ranks and release down another or the same, with one line per
+// rank, its flag: set when its subtree has arrived, changed back by its parent in the release tree. Source:
+// panigrahi-2014 section V; velamati-2007 section 3.2 ("TREE").
 //
-// The line has two writers, one at a time, and the flag itself hands it over. The rank writes it and then leaves it alone
-// until it has read the release. The rank that releases it has itself been released, or is the root, so the arrival has been
-// read by then. That is why both may store the whole line without reading it.
-//
-// How the flag becomes fit for the next episode:
-//
-//   unset    The papers' way: 1 for arrived, 0 for released. Only if one tree serves both ways: the rank that reads the 1
-//            also writes the 0, so it cannot meet an old 1 again. With two trees a fast rank could read, in the next episode,
-//            the 1 of this one, which a third has yet to unset.
-//   sense    Two bits that count the changes, 1 2 3 0 1 ... An old value is never the awaited one, because no rank is ahead
-//            of another by more than an episode.
-//   episode  A number that only grows, 2e - 1 for arrived and 2e for released. The default.
+// (1) The line has two writers, one at a time, and the flag hands it over. The rank writes it, then leaves it
+//     alone until it has read the release.
+// (2) Its releaser was released itself or is the root, so the arrival has been read. So both may store the
+//     whole line without reading it.
 
 #include <cstdint>
 #include <vector>
@@ -30,8 +22,8 @@
 
 namespace phicoll {
 
-/// The ranks that a rank waits for, in this order (`gather`), and those that it releases, in this order (`release`). The
-/// root's parent is -1.
+/// The ranks that a rank waits for, in this order (`gather`), and those that it releases, in this order
+/// (`release`). The root's parent is -1.
 struct FlagTreeNeighbours {
   std::vector<int> gather;
   std::vector<int> release;
@@ -65,6 +57,14 @@ class FlagTreeRank {
     for (int child : neighbours.release) children_.push_back(Child{line_of(setup, child), child});
   }
 
+  // How the flag becomes fit for the next episode:
+  //
+  // - unset: the papers' 1 for arrived, 0 for released, if one tree serves both ways: the rank that reads the
+  //   1 writes the 0, so it cannot meet an old 1. With two trees a fast rank could meet this episode's 1, not
+  //   yet unset by a third, in the next one.
+  // - sense: two bits that count the changes, 1 2 3 0 1 ... An old value is never awaited: no rank is more
+  //   than an episode ahead.
+  // - episode: a number that only grows, 2e - 1 for arrived and 2e for released. The default.
   void operator()(Port& port) {
     ++episode_;
     switch (reset_) {

@@ -1,24 +1,13 @@
 #pragma once
 
 // Hybrid dissemination barrier. Source: rodchenko-2015 section 4 ("dsmnH", listing 1.1): centralized
-// sense-reversing among the ranks of a core, dissemination between the cores, so that no round of the
-// dissemination is spent inside a core and each core takes part once.
+// sense-reversing among the ranks of a core, dissemination between the cores, so that no round is spent
+// inside a core.
 //
-// `group` replaces the core. `core` is the paper's. `cpu` is for more ranks than CPUs: the ranks pinned to a CPU share a
-// counter that never leaves its cache, and only the last of them signals other CPUs, when no rank of its own CPU is still
-// missing. Every other rank gives the CPU away once and finds the barrier done. Ranks at unknown places are groups of their
-// own on the levels cpu and core (plain dissemination), and one group on the others (one counter).
-//
-// `leaders=last` is the paper's: the group's last arriver disseminates. With `static` the group's lowest rank waits for the
-// others and disseminates: it is known which rank waits for which, at the price of one more hand-over if it comes early.
-//
-// By CPU, the root of a broadcast or scatter just before the barrier acts for its group instead of the last arriver: it is likely
-// that all wait for it again after the barrier, so no switch of its CPU should come between. Four ranks on two CPUs, preloaded
-// under Open MPI, barriers and scatters of 8 bytes by turns: a scatter took 0.57 us where another rank acted, and takes 0.14.
-// For the group of the root of a reduction or gather, which waits for all, another rank acts, and leaves before it.
-//
-// Reset: sense in the paper (the counter is refilled, the release flag flips, the dissemination has two sets of flags),
-// numbers that only grow by default.
+// `group` replaces the core. `core` is the paper's. `cpu` is for more ranks than CPUs: the ranks pinned to a
+// CPU share a counter that never leaves its cache; every rank but the last to arrive gives the CPU away once
+// and finds the barrier done. Ranks at unknown places are one group each on the levels cpu and core, and one
+// common group on the others.
 
 #include <algorithm>
 #include <cstdint>
@@ -63,7 +52,8 @@ struct HybridDissemination : AlgorithmDefaults {
 
   struct Group {
     Strided<CounterLine> count;
-    // Stored by the rank that speaks for the group: one writer at a time, handed on by the counter or the release before.
+    // Stored by the rank that speaks for the group: one writer at a time, handed on by the counter or the
+    // release before.
     Strided<SoleWriterLine<std::uint64_t>> release;
   };
 
@@ -78,6 +68,15 @@ struct HybridDissemination : AlgorithmDefaults {
    public:
     Rank(const Parameters& p, const Setup& setup) : Rank(p, setup, setup.shape.groups(p.group)) {}
 
+    // `leaders=last` is the paper's: the group's last arriver disseminates. With `static` its lowest rank
+    // waits for the others and disseminates: who waits for whom is known, at the price of one more hand-over
+    // if it is early.
+    //
+    // By CPU, the root of a broadcast or scatter just before the barrier acts for its group: all are likely
+    // to wait for it next, so its CPU should not switch in between. In the group of a reduction's or gather's
+    // root, which waits for all, another rank acts and leaves before it.
+    //
+    // Reset: sense in the paper, numbers that only grow by default.
     void operator()(Port& port) {
       ++episode_;
       if (reset_ == Reset::episode)
@@ -146,7 +145,8 @@ struct HybridDissemination : AlgorithmDefaults {
       }
       // No rank comes again before the release, so a relaxed reset is enough.
       if (!monotone) port.store_relaxed(count.word, std::uint64_t{0});
-      // The group's flags have one writer at a time: the next to speak for the group does so after the release.
+      // The group's flags have one writer at a time: the next to speak for the group does so after the
+      // release.
       between_.run_episode(port, episode_);
       port.signal(group_->release.value, released.value, store_);
     }
@@ -161,8 +161,8 @@ struct HybridDissemination : AlgorithmDefaults {
 
     std::uint64_t episode_ = 0;
     Group* group_;
-    /// The group as one rank among the groups. A wait names the signalling group's lowest rank as `from`: the rank that
-    /// signals runs where that one does.
+    /// The group as one rank among the groups. A wait names the signalling group's lowest rank as `from`: the
+    /// rank that signals runs where that one does.
     typename Dissemination::template Rank<Port> between_;
     std::vector<int> group_of_;  // of all ranks, if roots matter
     std::uint64_t members_;

@@ -1,17 +1,12 @@
 #pragma once
 
 // k-nomial tree barrier. Source: velamati-2007 section 3.2 ("TREE"): gather and broadcast along the tree in
-// which, phase by phase, every rank that is informed informs `degree` - 1 others: in phase t rank r < k^t
-// informs r + i * k^t, 1 <= i < k.
+// which every informed rank informs `degree` - 1 others in each phase: in phase t rank r < k^t informs r + i
+// * k^t, 1 <= i < k. Informed ranks grow by `degree`, so ceil(log_k P) phases; 2 is the binomial tree. In the
+// heap tree of `tree` a rank tells its children and is done; here it tells more in every later phase.
 //
-// "Degree" is the factor by which the informed ranks grow in a phase, so ceil(log_k P) phases; 2 is the binomial tree.
-// It differs from the heap tree of `tree`, in which a rank tells its children and is done: here a rank tells more in
-// every later phase (244 ranks at degree 6: 4 levels, the heap tree has 3). The paper found 2 and 4 best; 4 is the
-// default, since both tell about as many lines from the root (8 and 12 at 244 ranks) and 4 has half the phases, each a
-// line transfer long.
-//
-// The papers unset flags (`reset=unset`, see flag_tree.hpp); velamati-2007's 16-byte entry for each sender
-// and receiver is a DMA rule of its machine, here a rank has one line.
+// 2 and 4 were best; 4, the default, has half the phases. The papers unset flags (`reset=unset`,
+// flag_tree.hpp).
 
 #include "phicoll/collectives/barrier/flag_tree.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
@@ -64,7 +59,8 @@ struct KNomialTree : AlgorithmDefaults {
 
   static FlagTreeNeighbours neighbours(const Parameters& p, int size, int rank) {
     const std::vector<int> children = k_nomial_children(size, p.degree, rank);
-    // Gathered in the reverse order: the rank that is informed last has the smallest subtree and arrives first.
+    // Gathered in the reverse order: the rank that is informed last has the smallest subtree and arrives
+    // first.
     return {std::vector<int>(children.rbegin(), children.rend()), children,
             rank == 0 ? -1 : k_nomial_parent(p.degree, rank)};
   }

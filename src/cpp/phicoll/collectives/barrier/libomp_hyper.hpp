@@ -2,11 +2,11 @@
 
 // The structure of LLVM OpenMP's hyper barrier (kmp_barrier.cpp), written anew from its description: arrivals
 // go up a hypercube-embedded tree, releases come down another, 2^bits siblings a level. In each level the
-// rank whose digit (of `bits` bits) is zero gathers its siblings and goes on; the others tell it and wait for
-// their release. libomp's plain barrier takes 2 and 2 bits, on Knights Corner 3 to gather and 2 to release.
+// rank whose digit (of `bits` bits) is zero gathers its siblings and goes on; the others tell it and wait.
+// libomp's plain barrier takes 2 and 2 bits, on Knights Corner 3 and 2.
 //
-// Each rank has an arrival line, which it alone writes and its gatherer reads, and a go line, which its
-// releaser alone writes. libomp resets the go flag; here both hold episode numbers that only grow.
+// Each rank has an arrival line, written by it and read by its gatherer, and a go line, written by its
+// releaser. libomp resets the go flag; here both hold growing episode numbers.
 
 #include <cstdint>
 
@@ -72,8 +72,8 @@ struct LibompHyper : AlgorithmDefaults {
       ++episode_;
       for (const int child : gather_) port.wait(arrived_[child].value.word, at_least(episode_), child);
       if (rank_ != 0) {
-        // Passes what the whole subtree wrote, acquired above, on to the gatherer; the go line brings back what all
-        // wrote.
+        // Passes what the whole subtree wrote, acquired above, on to the gatherer; the go line brings back
+        // what all wrote.
         port.signal(arrived_[rank_].value, episode_, store_);
         port.wait(go_[rank_].value.word, at_least(episode_), releaser_);
       }

@@ -1,15 +1,13 @@
 #pragma once
 
 // Pairwise-exchange barrier. Source: velamati-2007 section 3.2 ("PE"): the ranks form a hypercube and
-// exchange flags with the neighbour along one dimension after another.
+// exchange flags with the neighbour along one dimension after another. With q the largest power of two up to
+// P, rank q+i reports to rank i and is released by it at the end: floor(lg P) steps, 2 more unless P is a
+// power of two (the paper prints a ceiling).
 //
-// Any number of ranks P: with q the largest power of two that is at most P, rank q+i first reports to rank i
-// and is released by it at the end, the usual fold: floor(lg P) steps for P a power of two and 2 + floor(lg
-// P) otherwise (the paper prints a ceiling).
-//
-// A flag that its reader unsets cannot serve two episodes in a row: a rank may be told again before it has looked, because
-// its neighbour leaves without hearing more from it. The paper mentions serial numbers (section 3.1); those are the default.
-// `reset=sense` uses two sets of flags in turn, as dissemination does.
+// A flag that its reader unsets cannot serve two episodes in a row: its neighbour may leave and set it again
+// before the reader has looked. Default: the serial numbers of section 3.1. `reset=sense` alternates two sets
+// of flags.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// All barriers, one line each. The ports, the command line and the tests expand this list: adding an algorithm takes one
-// file and one line here (docs/adding-an-algorithm.md).
+// All barriers, one line each. The ports, the command line and the tests expand this list: adding an
+// algorithm takes one file and one line here (docs/adding-an-algorithm.md).
 
 #include "phicoll/collectives/barrier/all_to_all.hpp"
 #include "phicoll/collectives/barrier/binomial_tree.hpp"

@@ -6,7 +6,8 @@ namespace phicoll {
 
 enum class Reset : unsigned char {
   episode,  ///< numbers that only grow: nothing is ever reset
-  sense,  ///< one-bit flags whose meaning flips (Mellor-Crummey and Scott; paper 001); of a flag tree two bits
+  /// one-bit flags whose meaning flips (Mellor-Crummey and Scott; paper 001); of a flag tree two bits
+  sense,
   unset,  ///< set by the rank that tells and unset by the rank that was told (papers 000 and 002)
 };
 

@@ -6,7 +6,8 @@
 
 namespace phicoll {
 
-/// The root of the call just before this barrier, the same on all ranks; none on ports that know no calls, and in calls that do not block.
+/// The root of the call just before this barrier, the same on all ranks; none on ports that know no calls,
+/// and in calls that do not block.
 template <class Port>
 inline RootOfCall root_before(Port&, long) {
   return RootOfCall();

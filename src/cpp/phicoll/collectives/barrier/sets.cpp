@@ -9,9 +9,9 @@ void add_values(std::vector<std::string>& members, const std::string& spec,
   for (const std::string& value : values) members.push_back(spec + value + rest);
 }
 
-/// Section V: six barriers, one line a rank; section VI compares the trees at degree 6. Flags are set and unset where that
-/// is safe. It is not where a flag is awaited by one rank and unset by another, so the two barriers with a release tree of
-/// their own number their flags.
+/// Section V: six barriers, one line a rank; section VI compares the trees at degree 6. Flags are set and
+/// unset where that is safe. It is not where a flag is awaited by one rank and unset by another, so the two
+/// barriers with a release tree of their own number their flags.
 std::vector<std::string> paper_000() {
   return {"centralized-bytes",
           "centralized-lines",
@@ -21,10 +21,10 @@ std::vector<std::string> paper_000() {
           "binomial-tree:release_degree=6:release=heap"};
 }
 
-/// Section 5.2: the arities and ways tested, each with a 64-cycle delay in the wait loop ("pause") and without ("spin"),
-/// trees with local and with global notification, all with sense reversal. For the dissemination barrier the text gives only
-/// figure 1's one way. How flags are stored (section 4: whole lines, without reading them) depends on the machine: every
-/// member takes `store=`.
+/// Section 5.2: the arities and ways tested, each with a 64-cycle delay in the wait loop ("pause") and
+/// without ("spin"), trees with local and with global notification, all with sense reversal. For the
+/// dissemination barrier the text gives only figure 1's one way. How flags are stored (section 4: whole
+/// lines, without reading them) depends on the machine: every member takes `store=`.
 std::vector<std::string> paper_001() {
   std::vector<std::string> plain = {"sense-reversing:reset=sense"};
   for (const char* const notify : {":notify=local:reset=sense", ":notify=global:reset=sense"}) {

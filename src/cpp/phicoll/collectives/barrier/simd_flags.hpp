@@ -1,13 +1,12 @@
 #pragma once
 
 // SIMD barrier: the arrival bytes of 64 ranks lie in one line, and one vector compare checks them all. After
-// Caballero, Duran and Martorell (2013), which rodchenko-2015 names in sections 2 and 6 and does not define;
-// the structure here is our reading.
+// Caballero, Duran and Martorell (2013), which rodchenko-2015 names without defining it; the structure is our
+// reading.
 //
-// Groups of 64 ranks; the lowest of a group, its master, checks the group's line. Above 64 ranks the masters
-// set a byte each in a line of their own, which rank 0 checks. Rank 0 then stores one release line for each
-// group. Bytes with a writer each share a line without an atomic operation: that is the point of the
-// algorithm.
+// The lowest of each group of 64 ranks, its master, checks the group's line. Above 64 ranks the masters set a
+// byte each in a line of their own, which rank 0 checks; it then stores one release line for each group.
+// Bytes with a writer each share a line without an atomic operation: that is the point of the algorithm.
 
 #include <cstdint>
 

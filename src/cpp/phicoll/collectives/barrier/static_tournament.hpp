@@ -3,13 +3,8 @@
 // Static f-way tournament barrier. Source: rodchenko-2015 section 3 ("stn"), after Hensgen, Finkel and
 // Manber, Grunwald and Vajracharya (f ways) and Mellor-Crummey and Scott (notification back down the tree).
 //
-// Games of `ways` players, whose winner is fixed: the lowest rank. It waits for a flag of each loser and goes on; losers set
-// their flag and wait to be released, so no atomic read-modify-write is needed. The champion, rank 0, tells all: `local`,
-// each winner releases its losers in the reverse order of its games, each on a line of its own; `global`, the champion
-// stores one word that all watch. The paper tested 2 to 5 ways.
-//
-// The flags of a game lie side by side (`layout=packed`, as in the paper's program), so the winner finds several in one
-// line. `line-per-flag` gives each a line of its own. Reset: sense in the paper, numbers that only grow by default.
+// The winner of each game of `ways` players is fixed: the lowest rank. It waits for a flag of each loser and
+// goes on; losers set their flag and wait to be released, so no atomic read-modify-write is needed.
 
 #include <cstdint>
 
@@ -71,13 +66,18 @@ struct StaticTournament : TournamentDescription {
       });
     }
 
+    // The champion, rank 0, tells all: `local`, each winner releases its losers in the reverse order of its
+    // games, each on a line of its own; `global`, the champion stores one word that all watch. With
+    // `layout=packed`, the paper's, the flags of a game lie side by side, so the winner finds several in one
+    // line; `line-per-flag` gives each its own. The paper tested 2 to 5 ways. Reset: sense in the paper,
+    // numbers that only grow by default.
     void operator()(Port& port) {
       ++episode_;
       if (reset_ == Reset::episode) {
         run(port, at_least(episode_));
       } else {
-        // One set of flags is enough for two senses: a loser sets its flag anew only after its release, and so after the
-        // winner has seen the old one, and it is released anew only after it has set its flag.
+        // One set of flags is enough for two senses: a loser sets its flag anew only after its release, and
+        // so after the winner has seen the old one, and it is released anew only after it has set its flag.
         run(port, equal<std::uint64_t>(episode_ & 1));
       }
     }

@@ -1,13 +1,12 @@
 #pragma once
 
 // Tournament barrier with a tree to release. Source: panigrahi-2014 section V ("Tournament", after Hensgen,
-// Finkel and Manber): in round t the ranks that are left meet in pairs r and r + 2^t; the lower wins and
-// waits for the loser's flag. The champion, rank 0, starts a release "similar to the one used in the tree
-// algorithm": down the heap tree of `release_degree`, for which the paper states no value; 6 as for its other
-// trees.
+// Finkel and Manber): in round t the remaining ranks meet in pairs r and r + 2^t; the lower wins and waits
+// for the loser's flag. The champion, rank 0, releases "similar to the one used in the tree algorithm": down
+// the heap tree of `release_degree`, for which the paper states no value; 6 as for its other trees.
 //
-// A loser's flag is awaited by one rank and released by another, so it may not be unset as in the paper's tree (see
-// flag_tree.hpp). Flags count instead, as two bits (`reset=sense`) or, by default, as an episode.
+// A loser's flag is awaited by one rank and released by another, so it may not be unset (flag_tree.hpp). It
+// counts: two bits (`reset=sense`) or an episode.
 
 #include "phicoll/collectives/barrier/flag_tree.hpp"
 #include "phicoll/collectives/barrier/heap_tree.hpp"

@@ -89,7 +89,8 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
                         "by rule: " + spec.name + " of " + where + " cannot serve this: " +
                             (allowed == std::string::npos ? text : text.substr(allowed + 11)));
   }
-  // The table was tuned with pinned ranks, but here the system places them: a group for each CPU would hold one rank.
+  // The table was tuned with pinned ranks, but here the system places them: a group for each CPU would hold
+  // one rank.
   if (shape.crowded() && !shape.oversubscribed() && groups_by_cpu(spec))
     return rules_within(shape, facts, most, found,
                         "by rule: " + spec.name + " of " + where +

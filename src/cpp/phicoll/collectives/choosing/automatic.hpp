@@ -11,9 +11,9 @@
 
 namespace phicoll {
 
-/// The choice for a call of any operation. For a barrier (default facts) it depends on the shape alone. The algorithm's
-/// buffers take at most `most` bytes, if its parameters allow that. If the table's algorithm cannot serve the call, the
-/// rules decide, and `why` says so.
+/// The choice for a call of any operation. For a barrier (default facts) it depends on the shape alone. The
+/// algorithm's buffers take at most `most` bytes, if its parameters allow that. If the table's algorithm
+/// cannot serve the call, the rules decide, and `why` says so.
 AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std::size_t most = SIZE_MAX);
 
 /// The algorithm that serves such a call: `auto` resolved, with the values in effect for the shape. Throws

@@ -1,7 +1,7 @@
 #pragma once
 
-// One rank's algorithms for the operations that move data. Finds the one that serves a call, and makes it at first use;
-// the owner provides the shared memory.
+// One rank's algorithms for the operations that move data. Finds the one that serves a call, and makes it at
+// first use; the owner provides the shared memory.
 
 #include <algorithm>
 #include <array>
@@ -20,8 +20,8 @@
 
 namespace phicoll {
 
-/// From this size of the count argument on, in bytes, a call is large: it takes microseconds, and the host's numbers
-/// matter most.
+/// From this size of the count argument on, in bytes, a call is large: it takes microseconds, and the host's
+/// numbers matter most.
 constexpr std::size_t calibrating_bytes = std::size_t{32} << 10;
 
 template <class Port>
@@ -51,8 +51,8 @@ class CollectiveSet {
         return known.instance;
     return nullptr;
   }
-  /// The last call of an operation, kept by the owner: the next call like it (call_signature::likeness) has the same
-  /// instance and signature.
+  /// The last call of an operation, kept by the owner: the next call like it (call_signature::likeness) has
+  /// the same instance and signature.
   struct Last {
     SignatureWord likeness = 0;  ///< 0: none
     std::size_t bytes = 0;
@@ -67,8 +67,8 @@ class CollectiveSet {
     SignatureWord by;
     AlgorithmChoice choice;  ///< the set's own; its name is empty if the caller chose
   };
-  /// The algorithm for such a call: `spec`, for this call only, unless that is null. Does not wait for other ranks.
-  /// Throws ArgumentError if the algorithm selected or given cannot serve the call.
+  /// The algorithm for such a call: `spec`, for this call only, unless that is null. Does not wait for other
+  /// ranks. Throws ArgumentError if the algorithm selected or given cannot serve the call.
   Found find(const CallFacts& facts, const AlgorithmSpec* spec) const {
     if (spec == nullptr) {
       AlgorithmChoice choice = chosen(facts);
@@ -79,7 +79,8 @@ class CollectiveSet {
       return found;
     }
     if (spec->name == "auto") return made(facts.operation, automatic(facts).spec);
-    // A spec that was given before is found by comparison, in a tenth of the time of computing the values in effect.
+    // A spec that was given before is found by comparison, in a tenth of the time of computing the values in
+    // effect.
     for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
       if (one.kind == kind_of(facts) && one.spec == *spec)
         return Found{one.instance, AlgorithmSpec(), one.instance->by, AlgorithmChoice()};

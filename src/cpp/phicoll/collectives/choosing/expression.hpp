@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers in the rows of a tuning table: 65536, or by the host's numbers and the ranks: 2*cell, max(65536,direct/ranks).
-// Integers only, from left to right: +, *, / and max, with brackets.
+// Numbers in the rows of a tuning table: 65536, or by the host's numbers and the ranks: 2*cell,
+// max(65536,direct/ranks). Integers only, from left to right: +, *, / and max, with brackets.
 
 #include <cstddef>
 #include <string>

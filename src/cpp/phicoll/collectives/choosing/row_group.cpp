@@ -14,7 +14,8 @@ namespace {
 
 constexpr int most_cpus = 1 << 20;
 
-/// Whether each part of the machine at some level has ranks on at least two cores, and there are several such parts.
+/// Whether each part of the machine at some level has ranks on at least two cores, and there are several such
+/// parts.
 bool in_several_parts(const Shape& shape, const CallFacts& /*facts*/) {
   const std::vector<int> cores = shape.groups(Level::core);
   for (const Level level : {Level::l3, Level::numa, Level::package}) {

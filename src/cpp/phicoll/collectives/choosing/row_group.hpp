@@ -1,7 +1,7 @@
 #pragma once
 
-// Which calls of which groups a row of a tuning table is for. Either as it was measured, by numbers of ranks and CPUs: "8/2".
-// Or by a rule: ranks, whether they share CPUs, and named conditions: "9-/own+parts".
+// Which calls of which groups a row of a tuning table is for. Either as it was measured, by numbers of ranks
+// and CPUs: "8/2". Or by a rule: ranks, whether they share CPUs, and named conditions: "9-/own+parts".
 
 #include <string>
 #include <vector>

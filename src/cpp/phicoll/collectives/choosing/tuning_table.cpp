@@ -103,7 +103,8 @@ bool is_expression(const std::string& value) {
   return value.size() > 2 && value.front() == '{' && value.back() == '}';
 }
 
-/// The value of a parameter of an operation's algorithm, or of any if `algorithm` is empty; null if there is none.
+/// The value of a parameter of an operation's algorithm, or of any if `algorithm` is empty; null if there is
+/// none.
 const ParameterInfo* parameter_of(Operation operation, const std::string& algorithm,
                                   const std::string& name) {
   for (const AlgorithmInfo& info : family(operation).algorithms())

@@ -1,18 +1,18 @@
 #pragma once
 
-// A tuning table: what `auto` takes. The built-in one (defaults.tuning) has rules for all groups, a user's has mostly what was
-// measured for some. A small text file, read without floating point; docs/tuning.md describes the format:
+// A tuning table: what `auto` takes. The built-in one (defaults.tuning) has rules for all groups, a user's
+// mostly what was measured for some. A small text file, read without floating point; docs/tuning.md describes
+// the format:
 //
-//   phicoll tuning 1
-//   machine here
-//   host 2 cpus, Some CPU at 2 GHz
-//   cost local 86
-//   number rotate 24576                     # HostNumbers
-//   # operation mode ranks/cpus from-bytes spec
-//   allreduce processes 2/2 0 one-shot      # measured gain 1.21 (1.18 to 1.25)
-//   allreduce processes 2/2 65536 auto      # the built-in rules
-//   gather any 9-/own single single-copy    # a rule: more than eight ranks with a CPU each, by the number `single`
-//   gather any 2/own in-place direct={direct}:far=copied   # parameters of whatever is chosen
+//     phicoll tuning 1
+//     machine here
+//     host 2 cpus, Some CPU at 2 GHz
+//     cost local 86
+//     number rotate 24576                     # HostNumbers
+//     # operation mode ranks/cpus from-bytes spec
+//     allreduce processes 2/2 65536 auto      # the built-in rules
+//     gather any 9-/own single single-copy    # more than eight ranks with own CPUs, by the number `single`
+//     gather any 2/own in-place direct={direct}:far=copied   # parameters of whatever is chosen
 
 #include <cstddef>
 #include <cstdint>
@@ -51,16 +51,17 @@ struct TuningRow {
   /// The spec for these ranks, `{...}` replaced by values within the parameters' ranges.
   std::string expanded(const Shape& shape) const;
   AlgorithmSpec spec(const Shape& shape) const;
-  /// The values that an in-place row gives parameters; 0, which is never, for a computed size beyond the parameter's range.
+  /// The values that an in-place row gives parameters; 0, which is never, for a computed size beyond the
+  /// parameter's range.
   ParameterValues values(const Shape& shape) const;
   std::string text() const;
 };
 
 class TuningTable {
  public:
-  /// The table in `text`, which messages call `name` (its path). Throws ArgumentError("tuning") with name and line for a
-  /// line that does not have the format, an unknown operation, mode or algorithm (with the nearest names), a parameter out
-  /// of range, or two rows for the same calls.
+  /// The table in `text`, which messages call `name` (its path). Throws ArgumentError("tuning") with name and
+  /// line for a line that does not have the format, an unknown operation, mode or algorithm (with the nearest
+  /// names), a parameter out of range, or two rows for the same calls.
   static TuningTable parse(const std::string& text, const std::string& name);
   /// Parses a file of at most a megabyte.
   static TuningTable read(const std::string& path);
@@ -96,15 +97,16 @@ class TuningTable {
     std::string numbers =
         {};  ///< the host's numbers where the row begins and ends, "rotate=24576, wide=131072"
   };
-  /// The row for a call of ranks that may use so many CPUs. Of the measured rows for the operation and mode whose ranks share
-  /// CPUs, or do not, it takes those with the nearest number of ranks (by ratio), of these those with the nearest number of
-  /// CPUs, and of these the last that begins at or below the call's bytes. If there are none, the first rules that serve such a
-  /// group and whose row can serve the call, or else the last that serve the group.
+  /// The row for a call of ranks that may use so many CPUs. Of the measured rows for the operation and mode
+  /// whose ranks share CPUs, or do not, it takes those with the nearest number of ranks (by ratio), of these
+  /// those with the nearest number of CPUs, and of these the last that begins at or below the call's bytes.
+  /// If there are none, the first rules that serve such a group and whose row can serve the call, or else the
+  /// last that serve the group.
   Found find(const Shape& shape, const CallFacts& facts, TuningMode mode, int cpus) const;
   /// The first in-place row for such a group, or null.
   const TuningRow* in_place(const Shape& shape, Operation operation, TuningMode mode) const;
-  /// An operation's first row that begins at a host's number, and before it the row that precedes it in the same rules; both
-  /// null if there is none.
+  /// An operation's first row that begins at a host's number, and before it the row that precedes it in the
+  /// same rules; both null if there is none.
   std::pair<const TuningRow*, const TuningRow*> border(Operation operation,
                                                        const HostNumberField& number) const;
 
