@@ -5,13 +5,8 @@
 // reading. Each rank does the same operations in the same order: the same bits everywhere, and an operator
 // need not commute.
 //
-// put/get: each rank puts its operand into a box of its own that all read; two cells and no acknowledgement,
+// put/get: each rank puts its operand into its own box, which all read; two cells and no acknowledgement,
 // because no rank ends a piece before all have begun it (PutBoxes).
-//
-// load/store: all read the operand in its owner's send buffer, or in a buffer in shared memory where they do
-// not reach that or where it is about to be overwritten (in place). Each rank counts the pieces that it has
-// read (release); an owner ends a piece when all have counted it (acquire), so no rank reads its operand any
-// more. The line that shows it has many readers and is stored again only after that.
 
 #include "phicoll/collectives/allreduce/transfer.hpp"
 
@@ -77,6 +72,12 @@ struct AllReadsAll : AlgorithmDefaults {
       }
     }
 
+    // All read the operand in its owner's send buffer, or in a buffer in shared memory if they do not reach
+    // that or it is about to be overwritten (in place).
+    //
+    // (1) Each rank counts the pieces that it has read (release).
+    // (2) An owner ends a piece when all have counted it (acquire), so no rank reads its operand any more.
+    //     Only then is the line that shows it stored again.
     void load_store(Port& port, const Operator& op, const PieceArrays& a) {
       Data mine = a.send;
       if (!a.send_direct || a.send == a.receive) {

@@ -3,16 +3,6 @@
 // Flat tree. Source: namashivayam-2014 section 5.1.1 ("FT"), with shmem_ptr section 5.2. Rank 0 reads the
 // operands of all ranks in turn and combines them in rank order, then writes the result to each in turn.
 // There is one bracketing, done once: the same bits everywhere, and an operator need not commute.
-//
-// put/get: a rank puts its operand into a box of its own, where rank 0 gets it; rank 0 puts the result into
-// the rank's second box. The publishing store (release) makes what precedes it visible to the rank that
-// awaits it (acquire). Two cells a box are enough: rank 0 reads all boxes of a piece before it writes any
-// result of it, and a rank that has its result goes on, so it fills a cell again two pieces later, long after
-// that was read.
-//
-// load/store: a rank shows where its operand lies and where the result shall be (a buffer in shared memory
-// for what rank 0's loads and stores do not reach); rank 0 loads the one and stores the other. A rank returns
-// when it is told that the result is there, and rank 0 touches nothing of it after that.
 
 #include "phicoll/collectives/allreduce/transfer.hpp"
 
@@ -70,6 +60,12 @@ struct FlatTreeAllreduce : AlgorithmDefaults {
     }
 
    private:
+    // (1) A rank puts its operand into its own box, where rank 0 gets it; rank 0 puts the result into the
+    //     rank's second box. The publishing store (release) makes what precedes it visible to the rank that
+    //     awaits it (acquire).
+    // (2) Two cells a box are enough: rank 0 reads all boxes of a piece before it writes any result of it,
+    //     and a rank continues once it has its result, so it fills a cell again two pieces later, long after
+    //     that was read.
     void put_get(Port& port, const Operator& op, Data send, Data receive, std::size_t count,
                  std::uint64_t n) {
       const std::size_t bytes = count * op.element_bytes;
@@ -86,6 +82,9 @@ struct FlatTreeAllreduce : AlgorithmDefaults {
       for (int r = 1; r < ranks_; ++r) boxes_.put(port, r, 1, n, receive, bytes);
     }
 
+    // A rank shows where its operand lies and where the result belongs (a buffer in shared memory for what
+    // rank 0's loads and stores do not reach); rank 0 loads the one and stores the other. A rank returns when
+    // told that the result is there; rank 0 touches nothing of it after that.
     void load_store(Port& port, const Operator& op, const PieceArrays& a) {
       if (rank_ != 0) return load_store_folded(port, shown_, 0, a, scratch_.get(port, 0), 0);
       Data left = a.send;

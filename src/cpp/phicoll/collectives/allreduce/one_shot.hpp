@@ -2,24 +2,8 @@
 
 // phicoll's allreduce for small messages: every rank publishes its operand and combines all operands in rank
 // order into its own result, so all have the same bits after one exchange. Two cells a rank need no
-// acknowledgements: a rank that opens step t has awaited every rank's piece of step t - 1, which that rank
-// published after it had read all of step t - 2. Two ranks need only one each (cells.hpp, 5).
-//
-// Of two ranks each may combine half of a large message where it goes (put), if they are near, all reach both
-// ranks' operands and results, and no operand lies where its result goes. (Between far CPUs 64 KB to 512 KB
-// take 1.0 to 1.4 of two cells' time.) A line then crosses once with an operand or a result, half of each,
-// where operands that are exchanged whole cross all, and both combine all. Which store makes what visible to
-// whom:
-//
-//  1. The first step hands over the handle of `receive`, after all that its owner has done with that memory.
-//  Both do so, or
-//     neither finds the other's, and they exchange operands: both see both handles, so they go the same way.
-//  2. Each stores into the other's `receive` the part of its operand that the other combines, then publishes
-//     an empty step (release). The other awaits that (acquire) and combines the part there, with its own
-//     operand.
-//  3. Each stores its part of the result into the other's `receive`, too, where the other neither stores nor
-//     reads in this call. At the end it says that it is through, which the other acquires before it returns
-//     (cells.hpp, 4).
+// acknowledgements: a rank that opens step t has awaited every rank's piece of step t - 1, published after
+// that rank had read all of step t - 2. Two ranks need only one each (cells.hpp, 5).
 
 #include <algorithm>
 #include <cstdint>
@@ -169,11 +153,26 @@ struct OneShotAllreduce : AlgorithmDefaults {
       if (direct && put_ != 0) return cells_.publish_direct(port, steps_, call.tag, call.send + at, room);
       cells_.offer(port, steps_, call.tag, call.send + at, bytes, direct);
     }
+    // Of two ranks each may combine half of a large message where it goes (put), if they are near, all reach
+    // both ranks' operands and results, and no operand lies where its result goes. A line then crosses once
+    // with an operand or a result, half of each; operands exchanged whole cross entirely, and both combine
+    // everything.
+    //
+    // (1) The first step hands over the handle of `receive`, after all that its owner has done with that
+    //     memory. Both do so, or neither finds the other's and they exchange operands: both see both handles,
+    //     so they go the same way.
     bool both_have_room(Port& port, const Call& call, std::size_t bytes) {
       const unsigned taken = cells_.taken();
       cells_.await(port, 1 - rank_, steps_, call.tag, bytes);
       return cells_.taken() != taken && cells_.taken_room(port);
     }
+    // (2) Each stores into the other's `receive` the part of its operand that the other combines, then
+    //     publishes an empty step (release). The other awaits that (acquire) and combines the part there with
+    //     its own operand.
+    // (3) Each also stores its part of the result into the other's `receive`, where the other neither stores
+    //     nor reads in this call. At the end it says that it is through, which the other acquires before it
+    //     returns (cells.hpp, 4).
+
     // Rank 0 combines the first half of each piece.
     [[gnu::noinline]] void combine_halves(Port& port, const Call& call, const Exposed& to) {
       const std::size_t size = call.op.element_bytes;
@@ -187,13 +186,13 @@ struct OneShotAllreduce : AlgorithmDefaults {
         port.move(port.view(to, theirs), call.send + theirs, (count - own) * size, Stores::handed_over);
         const std::uint64_t step = steps_++;
         cells_.open(port, step, 0);
-        cells_.publish(port, step, call.tag);
+        cells_.publish(port, step, call.tag);  // (2)
         cells_.await(port, 1 - rank_, step, call.tag, 0);
         const Data result = call.receive + mine;
         const Data operand = call.send + mine;
         if (own == 0) continue;
         port.combine(call.op, result, rank_ == 0 ? operand : result, rank_ == 0 ? result : operand, own);
-        port.move(port.view(to, mine), result, own * size, Stores::handed_over);
+        port.move(port.view(to, mine), result, own * size, Stores::handed_over);  // (3)
       }
     }
     void take_piece(Port& port, const Call& call, std::size_t at, std::size_t count, std::uint64_t step) {

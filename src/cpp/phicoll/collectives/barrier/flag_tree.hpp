@@ -1,7 +1,7 @@
 #pragma once
 
-// Barriers that gather arrivals up one tree of ranks and release down another or the same, with one line per
-// rank, its flag: set when its subtree has arrived, changed back by its parent in the release tree. Source:
+// Barriers that gather arrivals up one tree of ranks and release down another or the same, with a line per
+// rank, its flag: set when its subtree has arrived, changed back by its release parent. Source:
 // panigrahi-2014 section V; velamati-2007 section 3.2 ("TREE").
 //
 // (1) The line has two writers, one at a time, and the flag hands it over. The rank writes it, then leaves it
@@ -59,9 +59,8 @@ class FlagTreeRank {
 
   // How the flag becomes fit for the next episode:
   //
-  // - unset: the papers' 1 for arrived, 0 for released, if one tree serves both ways: the rank that reads the
-  //   1 writes the 0, so it cannot meet an old 1. With two trees a fast rank could meet this episode's 1, not
-  //   yet unset by a third, in the next one.
+  // - unset: the papers' 1 for arrived, 0 for released, if one tree serves both ways: who reads the 1 writes
+  //   the 0 and meets no old 1. With two trees a fast rank could meet a 1 of this episode in the next.
   // - sense: two bits that count the changes, 1 2 3 0 1 ... An old value is never awaited: no rank is more
   //   than an episode ahead.
   // - episode: a number that only grows, 2e - 1 for arrived and 2e for released. The default.

@@ -69,8 +69,8 @@ struct HybridDissemination : AlgorithmDefaults {
     Rank(const Parameters& p, const Setup& setup) : Rank(p, setup, setup.shape.groups(p.group)) {}
 
     // `leaders=last` is the paper's: the group's last arriver disseminates. With `static` its lowest rank
-    // waits for the others and disseminates: who waits for whom is known, at the price of one more hand-over
-    // if it is early.
+    // waits for the others and disseminates: it is known who waits for whom, for one more hand-over if it is
+    // early.
     //
     // By CPU, the root of a broadcast or scatter just before the barrier acts for its group: all are likely
     // to wait for it next, so its CPU should not switch in between. In the group of a reduction's or gather's

@@ -1,9 +1,9 @@
 #pragma once
 
 // Pairwise-exchange barrier. Source: velamati-2007 section 3.2 ("PE"): the ranks form a hypercube and
-// exchange flags with the neighbour along one dimension after another. With q the largest power of two up to
-// P, rank q+i reports to rank i and is released by it at the end: floor(lg P) steps, 2 more unless P is a
-// power of two (the paper prints a ceiling).
+// exchange flags with neighbours, dimension after dimension. With q the largest power of two up to P, rank
+// q+i reports to rank i and is released by it at the end: floor(lg P) steps, 2 more unless P is a power of
+// two (the paper prints a ceiling).
 //
 // A flag that its reader unsets cannot serve two episodes in a row: its neighbour may leave and set it again
 // before the reader has looked. Default: the serial numbers of section 3.1. `reset=sense` alternates two sets

@@ -1,20 +1,10 @@
 #pragma once
 
-// phicoll's broadcast through the levels of a machine. The root gives each piece to its part (the ranks that share a CPU, a
-// core, a cache, a memory node or a package); the part's leader gives it to the part that it is in with other leaders, and
-// so on to the top. A rank that gets a piece from above or from a neighbour gives it to the parts that it leads, the largest
-// first. Each part has a ring, whose writer goes on while its readers still read, so the levels work on different pieces at
-// the same time. Only the ranks of one part and leaders read a line, which crosses between parts once for each. A root that
-// leads nothing costs a step within its own part, and no crossing.
-//
-// No waits form a circle:
-//
-//  1. A rank other than the root awaits a piece once; later it only writes the piece. It awaits the writer's
-//     publishing, which comes after the writer, nearer to the root, got the piece.
-//  2. A writer waits until its readers have finished with earlier pieces. (A ring holds at least two, and
-//     acknowledgements come every half of them.)
-//  3. So each wait is for something of an earlier piece, of the same piece nearer to the root, or earlier in the same rank's
-//     order.
+// phicoll's broadcast through the levels of a machine. The root gives each piece to its part (the ranks that
+// share a CPU, a core, a cache, a memory node or a package); its leader gives it to its part among leaders,
+// and so on. A rank that gets a piece from above or from a neighbour gives it to the parts that it leads, the
+// largest first. Each part has a ring, whose writer continues while its readers still read, so levels work on
+// different pieces at the same time. A line crosses between parts once.
 
 #include <algorithm>
 #include <cstdint>
@@ -67,6 +57,14 @@ struct HierarchicalBroadcast : AlgorithmDefaults {
           piece_(static_cast<std::size_t>(p.piece)),
           rank_(setup.rank) {}
 
+    // No waits form a circle:
+    //
+    // (1) A rank other than the root awaits a piece once; later it only writes it. It awaits the writer's
+    //     publishing, which comes after the writer, nearer to the root, got the piece.
+    // (2) A writer waits until its readers have finished earlier pieces. (A ring holds at least two, with
+    //     acknowledgements every half of them.)
+    // (3) So each wait is for something of an earlier piece, of the same piece nearer to the root, or earlier
+    //     in the same rank's order.
     void operator()(Port& port, const Call& call) {
       // From the first stage at which the root's chain comes to this rank's part, all parts of this rank are
       // the chain's: one that leads such a part is the chain's next.

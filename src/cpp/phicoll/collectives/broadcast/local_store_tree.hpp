@@ -1,22 +1,21 @@
 #pragma once
 
 // Pieces from buffer to buffer down a tree. Source: velamati-2007 section 3.3 ("TREE", local store based
-// tree): the root brings a piece into a buffer of its own and tells its children the index of the latest
-// piece; each child fetches it into a buffer of its own, acknowledges, tells its children, and puts the piece
-// into its application's memory. Two buffers a rank, so that one is filled while the other is read; a buffer
-// is used again when all children have acknowledged what was in it. The tree is that of the paper's barrier:
-// in each phase every informed rank informs degree - 1 others; degree 1 is a chain, "pipelined".
-//
-// On the Cell a rank's buffers are its local store, 2 x 16 KB (4 KB did as well); here they lie in shared
-// memory, where they stay in the caches of the few ranks which use them. The metadata entry that a parent writes on a
-// child is a line here, `small=header` puts messages of 48 bytes into it (the paper's section 4 (i) considers
-// that). See tree_passing.hpp for what makes what visible.
+// tree): the root brings a piece into its own buffer and tells its children the index of the latest piece;
+// each child fetches it into its own buffer, acknowledges, tells its children, and puts the piece into its
+// application's memory. Two buffers a rank: one is filled while the other is read, and reused when all
+// children have acknowledged. In each phase of the tree every informed rank informs degree - 1 others; degree
+// 1 is a chain, "pipelined".
 
 #include "phicoll/collectives/broadcast/tree_passing.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {
 
+// On the Cell a rank's buffers are its local store, 2 x 16 KB (4 KB did as well); here they lie in shared
+// memory, where they stay in the caches of the few ranks that use them. The metadata entry that a parent
+// writes on a child is a line here; `small=header` puts messages of 48 bytes into it (the paper's section 4
+// (i) considers that). Visibility: tree_passing.hpp.
 struct LocalStoreTreeBroadcast : AlgorithmDefaults {
   enum class Small : unsigned char { buffer, header };
 

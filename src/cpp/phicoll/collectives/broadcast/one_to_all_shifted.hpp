@@ -2,15 +2,8 @@
 
 // Every rank copies from the root's memory. Source: velamati-2007 section 3.3 ("OTA", each SPU copies its
 // data): the root's metadata, a flag and the address of its data, goes down the tree of the paper's barrier;
-// each rank then copies the whole message from there. Lest all read the same place at the same time, rank i
+// each rank then copies the whole message from there. So that not all read the same place at once, rank i
 // begins at offset i S (modulo the size), and copies the initial portion last.
-//
-// A header is written by the rank's parent in the tree and says (release) that everything the root stored
-// before is there; the rank that passes it on has acquired it. A rank's line says (release) that it has copied, which
-// the root awaits before it returns, since its own buffer is read; and that its header is free, which next
-// call's parent, possibly another rank, awaits before writing to it. Both only grow. A root whose memory the
-// others can't reach says so in the header, and all read its message from a ring in shared memory, without
-// shift.
 
 #include <cstdint>
 
@@ -66,6 +59,13 @@ struct OneToAllShiftedBroadcast : AlgorithmDefaults {
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
+    // (1) A rank's parent in the tree writes its header and says (release) that what the root stored before
+    //     is there; the rank that passes it on has acquired it.
+    // (2) A rank's line says (release) that it has copied, which the root awaits before it returns, since its
+    //     own buffer is read; and that its header is free, which the next call's parent awaits before writing
+    //     to it. Both only grow.
+    // (3) A root whose memory others cannot reach says so in the header, and all read its message from a ring
+    //     in shared memory, without shift.
     void operator()(Port& port, const Call& call) {
       if (call.count == 0 || ranks_ == 1) return;
       ++number_;

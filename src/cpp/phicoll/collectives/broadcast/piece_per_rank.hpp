@@ -2,16 +2,7 @@
 
 // Each rank transfers a piece. Source: velamati-2007 section 3.3 ("AG"): all ranks gather all addresses, then
 // each gets a different piece of the message from the root's memory and puts it into every other rank's. No
-// piece is smaller than a minimum, so that of a small message a few ranks transfer more, rather than all a
-// little: 2 or 4 KB were best.
-//
-// A rank stores its address into a line of its own and signals the call's number there (release); a rank that has a
-// piece to transfer waits for all of them (acquire). When it has put its piece everywhere, it signals its
-// done line (release after its loads from the root and its stores); every rank returns when all that had a
-// piece have done that (acquire): then no rank reads or writes its memory any more, and none needs its
-// address, so that it may store the next. A done line is written again only when all have entered the next
-// call. If one of the ranks says that its memory can't be reached, those that see it transfer nothing and say
-// so in their done lines; then all read the message from a ring in shared memory.
+// piece is smaller than a minimum, so few ranks transfer a small message: 2 or 4 KB were best.
 
 #include <algorithm>
 #include <cstdint>
@@ -62,6 +53,11 @@ struct PiecePerRankBroadcast : AlgorithmDefaults {
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
+    // (1) A rank stores its address into its own line and signals the call's number there (release). A rank
+    //     with a piece waits for all of them (acquire).
+    // (2) When its piece is everywhere, it signals its done line (release after its loads from the root and
+    //     its stores). Every rank returns when all with a piece have done so (acquire): then nobody reads or
+    //     writes its memory or needs its address, so it may store the next.
     void operator()(Port& port, const Call& call) {
       if (call.count == 0 || ranks_ == 1) return;
       ++number_;
@@ -109,6 +105,10 @@ struct PiecePerRankBroadcast : AlgorithmDefaults {
       }
       return all;
     }
+    // (3) A done line is written again only when all have entered the next call.
+    // (4) If a rank's memory cannot be reached, those that see that transfer nothing and say so in their done
+    //     lines; then all read the message from a ring in shared memory.
+
     // A rank's own part of the piece's way is its own buffer, a destination too.
     void transfer(Port& port, const Call& call, std::size_t from, std::size_t bytes) {
       for (std::size_t done = 0; done < bytes; done += chunk_) {

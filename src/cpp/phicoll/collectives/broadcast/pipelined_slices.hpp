@@ -2,18 +2,9 @@
 
 // Pipelined broadcast of large messages in P - 1 slices. Source: ramos-hoefler-2013 section 4.1.3: in stage 0
 // receiver i copies slice i - 1 from the root, in stage j slice (i - 1 + j) mod (P - 1) from the receiver
-// that copied it from the root, so that in each stage every rank's memory is read by one other only. Flag,
-// address and notification of a rank lie in one line. As in the paper, a receiver acknowledges its copy
-// from the root in a stage of its own, lest all write to the root's line at the same time, and an owner looks
-// at its notifications at the end only.
-//
-// The flag's number (release) follows the copy of the own slice; a rank that has waited for it (acquire) reads the
-// slice where the handle beside it says, and then adds to the owner's notifications (release). An owner whose
-// own buffer is read returns when all have read; one whose buffer the others can't reach offers its slice in
-// a cell in shared memory, two of them in turn, and in the next call waits for the notifications of this one
-// first. So that a slice fits into a cell, messages of more than P - 1 cells go block by block. A root whose
-// buffer can't be reached writes each receiver's slice into the receiver's cell, when the receiver has said
-// that it is free: those two numbers have a line apart.
+// that got it there, so that each rank's memory is read by one other at a time. Flag, address and
+// notification share a line. A receiver acknowledges its copy from the root in a stage of its own, lest all
+// write to the root's line at once; an owner looks at its notifications at the end.
 
 #include <algorithm>
 #include <cstdint>
@@ -71,6 +62,13 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
+    // (1) The flag's number (release) follows the copy of the own slice. Who has awaited it (acquire) reads
+    //     the slice by the handle beside it, then adds to the owner's notifications (release).
+    // (2) An owner whose buffer is read returns when all have read.
+    // (3) An owner beyond reach offers its slice in two alternating shared cells, and awaits this
+    //     call's notifications in the next. Longer messages than P - 1 cells go block by block.
+    // (4) A root beyond reach writes each receiver's slice into the receiver's cell once that is free; both
+    //     numbers have their own line.
     void operator()(Port& port, const Call& call) {
       if (call.count == 0 || ranks_ == 1) return;
       const std::size_t receivers = static_cast<std::size_t>(ranks_ - 1);

@@ -1,18 +1,11 @@
 #pragma once
 
-// What the trees of ramos-hoefler-2013 section 4.1 and figure 4.4 have in common; they differ in their shape
-// only. A parent announces a message in a header line of its own: small ones (48 bytes) lie in the line
-// itself, for larger ones it gives the address of its buffer, from which all its children copy at the same
-// time ("receiver-driven", "zero-copy protocol", sections 4.1 and 4.1.1). Then the children acknowledge, in
-// one line for all or in a line each, lines apart from the header so that they don't disturb the others'
-// copies. The paper's cost is that until the root knows that all have the message ("the time from the moment
-// in which the last descendant receives the message until the root is aware that every thread has it"), with
-// a term for each level: acknowledgements go up the tree, `complete=subtree`. With `complete=children` a rank
-// acknowledges at once, and a parent looks only before it uses its header or cells again, or returns with its
-// buffer exposed.
-//
-// Sender-driven, the parent writes into a header or cells of each child's; the child acknowledges that they
-// are free. See tree_passing.hpp for what makes what visible.
+// What the trees of ramos-hoefler-2013 section 4.1 and figure 4.4 have in common; they differ only in their
+// form. A parent announces a message in its own header line: small ones (48 bytes) lie in the line itself,
+// for larger ones it gives the address of its buffer, from which all its children copy at once
+// ("receiver-driven", "zero-copy protocol", sections 4.1 and 4.1.1). Then the children acknowledge, in one
+// line for all or in a line each, apart from the header so as not to disturb others' copies. Visibility:
+// tree_passing.hpp.
 
 #include <utility>
 
@@ -74,6 +67,11 @@ struct ReceiverTreeAlgorithm : AlgorithmDefaults {
   static std::size_t footprint(const P& p, const Shape& shape) {
     return p.tree.rules().footprint(shape);
   }
+  // The paper's cost ends when the root knows that all have the message, with a term for each level:
+  // acknowledgements go up the tree, `complete=subtree`. With `complete=children` a rank acknowledges at
+  // once, and a parent looks only before it reuses its header or cells, or returns with its buffer exposed.
+  // Sender-driven, the parent writes into a header or cells of each child; the child acknowledges that they
+  // are free.
   template <class Port>
   class Rank : public TreePassingRank<Port> {
    public:

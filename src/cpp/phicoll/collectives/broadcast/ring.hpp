@@ -1,13 +1,8 @@
 #pragma once
 
-// phicoll's broadcast: the root writes pieces into a ring of cells that all others read; no rank waits for a slower one
-// until the ring is full. Messages of at most 8 bytes go through slots of 16, four to a line: for a root that runs
-// ahead, four messages share the transfer of a line.
-//
-// A message that stays where it lies (direct.hpp) is announced in one cell and copied from both sides at once
-// (rooted_copy.hpp); then all ranks are in the call together. With once=1 the root also leaves a large message there if only the
-// kernel can copy it and, by what the root has timed, that was faster lately (copy_ways.hpp). With more than two
-// ranks, only the others copy such a message, partly from each other, so the root can return early (spread_copy.hpp).
+// phicoll's broadcast: the root writes pieces into a ring of cells that all others read; no rank waits for a
+// slower one until the ring is full. Messages of at most 8 bytes go through slots of 16, four to a line: for
+// a root that runs ahead, four messages share the transfer of a line.
 
 #include <algorithm>
 #include <cstdint>
@@ -114,8 +109,8 @@ struct RingBroadcast : AlgorithmDefaults {
       (*this)(port, call);
     }
 
-    /// The root's part of a call of more than 8 bytes and at most a cell, whose message stays where it lies for the others to
-    /// copy: not before `settle` may the root overwrite it. Only with direct=0 and once=0.
+    /// The root's part of a call of more than 8 bytes and at most a cell, whose message stays where it lies
+    /// for the others to copy: not before `settle` may the root overwrite it. Only with direct=0 and once=0.
     void leave(Port& port, const Call& call) {
       const std::uint64_t step = steps_++;
       cells_.publish_direct(port, step, call.tag, call.receive);
@@ -138,12 +133,13 @@ struct RingBroadcast : AlgorithmDefaults {
       (*this)(port, call);
       return Started::whole;
     }
-    // A slot is one message: its value, then, with release and in the same line, the message's number plus one and the
-    // call's tag. It is written again `slots` messages later, when the writer has acquired from all ranks that they are past
-    // it; they release that every slots/2 messages.
+    // A slot is one message: its value, then, with release and in the same line, the message's number plus
+    // one and the call's tag. It is written again `slots` messages later, when the writer has acquired from
+    // all ranks that they are past it; they release that every slots/2 messages.
     //
-    // What a root seldom does comes in a last call, so that the function saves no registers: its stores for several
-    // messages should fit into a processor's queue together while the line of the first is on its way.
+    // What a root seldom does comes in a last call, so that the function saves no registers: its stores for
+    // several messages should fit into a processor's queue together while the line of the first is on its
+    // way.
     void small(Port& port, const Call& call) {
       if (rank_ != call.root) return take_small(port, call);
       if (__builtin_expect(messages_ >= free_until_, 0)) return give_when_free(port, call);
@@ -214,6 +210,11 @@ struct RingBroadcast : AlgorithmDefaults {
       }
       pass(port, call, 0, call.count);
     }
+    // A message that stays in place (direct.hpp) is announced in one cell and copied from both sides at once
+    // (rooted_copy.hpp); then all ranks are in the call together. With once=1 the root also leaves a large
+    // message in place if only the kernel can copy it and that was faster lately by the root's timing
+    // (copy_ways.hpp). With more than two ranks, only the others copy such a message, partly from each other,
+    // so the root can return early (spread_copy.hpp).
     void give_faster(Port& port, const Call& call) {
       const bool once = ways_.copy_once(call.count);
       std::int64_t begun = port.now();

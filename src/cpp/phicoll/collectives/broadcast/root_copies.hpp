@@ -3,14 +3,6 @@
 // The root writes into every rank's own memory. Source: velamati-2007 section 3.3 ("G", root copies all
 // data): the root gathers the addresses of all destinations up the tree of the paper's barrier, then takes
 // its message chunk by chunk and puts each chunk to every destination.
-//
-// A rank stores its address into a line of its own and signals the call's number there (release) when the
-// lines below it in the tree have theirs; the root, having acquired its children's, sees all. When all is
-// written the root signals each rank's done line (release after its stores); the rank returns when it has
-// seen that (acquire). A rank writes its address again in the next call, when the root has told it that this
-// one is over; a done line is written again, possibly by another root, only after its rank has entered the
-// next call. If one of the ranks says that its memory can't be reached, the root's word is that all read the
-// message from a ring in shared memory.
 
 #include <algorithm>
 #include <cstdint>
@@ -67,6 +59,12 @@ struct RootCopiesBroadcast : AlgorithmDefaults {
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
+    // (1) A rank stores its address into its own line and signals the call's number there (release) once the
+    //     lines below it have theirs; the root acquires its children's and sees all.
+    // (2) After its stores the root signals each rank's done line (release). The rank returns when it has
+    //     seen that (acquire), and stores its next address in the next call.
+    // (3) A done line is rewritten, perhaps by another root, only after its rank has entered the next call.
+    // (4) If any memory is beyond reach, the root tells all to read from a ring in shared memory.
     void operator()(Port& port, const Call& call) {
       if (call.count == 0 || ranks_ == 1) return;
       ++number_;

@@ -4,16 +4,6 @@
 // `double-buffered` share (panigrahi-2014 section V). The root copies a chunk into the region and sets a flag
 // of each receiver; a receiver copies the chunk out and unsets its flag; when all flags are unset the region
 // may be filled again.
-//
-// What makes what visible: setting a flag (release) follows the root's stores, and a receiver that has waited
-// for it (acquire) reads the chunk; unsetting it (release) follows the receiver's loads, and a root that has
-// seen all flags unset (acquire) overwrites nothing that is still read. A flag's line has two writers, one at
-// a time: the root writes it only when it has seen it unset, the receiver only when it has seen it set.
-//
-// `reset=episode`: the flags of the n-th use are 2n-1 for set and 2n for unset, so that nothing old is taken
-// for new, whatever the root. `reset=unset`: 1 and 0, as in the paper. Its flags say nothing about a use that
-// another root is still announcing: when the root changes, the former one first sees all flags unset and
-// tells the new one.
 
 #include <algorithm>
 #include <cstdint>
@@ -59,6 +49,13 @@ class SharedRegionRank {
         rank_(setup.rank),
         ranks_(setup.size()) {}
 
+  // (1) Setting a flag (release) follows the root's stores; a receiver awaits it (acquire) and reads.
+  // (2) Unsetting it (release) follows the receiver's loads; a root that sees all unset (acquire) overwrites
+  //     nothing that is still read.
+  // (3) A flag's line has two writers in turn: the root if it is seen unset, the receiver if set.
+  // (4) `reset=episode`: 2n-1 for set, 2n for unset, so nothing old is taken for new.
+  // (5) `reset=unset`: the paper's 1 and 0 say nothing about another root's use; a former root first sees all
+  //     flags unset, then tells the new one.
   void operator()(Port& port, const Call& call) {
     if (call.count == 0 || ranks_ == 1) return;
     if (reset_ == Reset::unset && root_ >= 0 && call.root != root_) hand_over(port, call.root);

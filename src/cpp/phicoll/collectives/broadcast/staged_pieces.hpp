@@ -1,8 +1,8 @@
 #pragma once
 
-// The fallback of algorithms that touch a peer's own buffer, if that cannot be reached: the root's message goes through
-// one ring of cells in shared memory, which all others read (see cells.hpp for what is visible when). All ranks decide
-// alike to come here, by what a header said.
+// The fallback of algorithms that touch a peer's own buffer, if that cannot be reached: the root's message
+// goes through one ring of cells in shared memory, which all others read (see cells.hpp for what is visible
+// when). All ranks decide alike to come here, by what a header said.
 
 #include <algorithm>
 #include <cstdint>

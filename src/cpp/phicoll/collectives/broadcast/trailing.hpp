@@ -1,8 +1,8 @@
 #pragma once
 
-// An optional barrier after every call, for algorithms of papers that have one: velamati-2007 section 3.1 synchronises
-// at the end of each call so that successive ones do not interfere; its section 4 (ii) notes that counters make that
-// unnecessary. Here they are counters, so the default is none.
+// An optional barrier after every call, for algorithms of papers that have one: velamati-2007 section 3.1
+// synchronises at the end of each call so that successive ones do not interfere; its section 4 (ii) notes
+// that counters make that unnecessary. Here they are counters, so the default is none.
 
 #include <memory>
 

@@ -3,12 +3,11 @@
 // Send and receive down a tree, one copy a receiver. Source: velamati-2007 section 3.3 ("TREEMM"): the tree
 // of the paper's barrier carries, beside the flag, where the sender's application data lies; a receiver
 // copies from there into its own memory and then sends to its children in turn. Degree 3 was best there or
-// close to it, 2 the worst or close to it.
+// close to it, 2 the worst or close.
 //
-// A parent returns only when its children have acknowledged, since they read its own buffer. The paper copies
-// through two local-store buffers because its machine can't do otherwise; here a copy is a copy. A parent
-// whose buffer its children can't reach passes pieces through two buffers in shared memory, and says so. See
-// tree_passing.hpp for what makes what visible.
+// A parent returns only when its children have acknowledged, since they read its own buffer. A parent whose
+// buffer its children cannot reach says so and passes pieces through two buffers in shared memory.
+// Visibility: tree_passing.hpp.
 
 #include "phicoll/collectives/broadcast/tree_passing.hpp"
 #include "phicoll/memory/control.hpp"

@@ -1,36 +1,12 @@
 #pragma once
 
-// Passing a message down a tree of ranks: what the tree broadcasts of papers 002 and 004 share. The algorithms give the
-// tree and these rules:
+// What the tree broadcasts of papers 002 and 004 share. The algorithms give the tree and these rules:
 //
-//   where a parent announces data    in its own header line, which all its children read (ramos-hoefler-2013 section
-//                                    4.1.1), or in a header line of each child's (velamati-2007 section 3.1: a metadata
-//                                    entry on the receiver)
-//   where the data lies              in the header line itself if it fits; in the parent's own buffer, whose address the
-//                                    header gives (zero copy); in cells of the parent's; in cells of the child's, which the
-//                                    parent writes ("sender-driven")
-//   how a child acknowledges         by an add to a counter of the parent's, one for each cell, or in a line of its own
-//
-// A message goes in pieces. All ranks number them alike, call after call, and numbers are never reset. A header's sequence
-// is the number of pieces announced. Which store makes what visible to whom:
-//
-//  1. The parent stores data, or has its buffer filled, then signals the sequence (release). A child that has waited for it
-//     (acquire) sees the data, and the handle of the parent's buffer beside the sequence.
-//  2. A child acknowledges (release) when it has read. The parent waits for that (acquire) before it writes to the place
-//     again or returns with its own buffer exposed.
-//
-// Nothing is overwritten early:
-//
-//  3. A parent writes its header and its cells in a call only after its children of its former call have acknowledged that
-//     call's last piece (drain). Within a call it writes a cell only after the present children have acknowledged the piece
-//     that was there. A child acknowledges pieces in order. A counter serves one cell only, because adds by a child that is
-//     ahead must not stand for one that is late.
-//  4. A child's header and cells change their writer with the root. So each rank's acknowledgement line says after
-//     every call, even one in which it is the root, that it has read all; a parent waits for that before it first
-//     writes to a child in a call.
-//
-// An owner whose buffer the others cannot reach says so by a header without a handle and passes pieces through its cells;
-// its children follow. Each owner decides for itself, so both kinds mix in one tree.
+// - where a parent announces data: in its own header line, read by all its children (ramos-hoefler-2013
+//   section 4.1.1), or in one per child (velamati-2007 section 3.1)
+// - where the data lies: in the header line; in the parent's own buffer, whose address the header gives (zero
+//   copy); in cells of the parent's; in cells of the child's ("sender-driven")
+// - how a child acknowledges: by an add to a parent's counter, one per cell, or in a line of its own
 
 #include <algorithm>
 #include <cstdint>
@@ -44,6 +20,13 @@
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
+// A message goes in pieces, numbered alike by all ranks, call after call; numbers are never reset. A header's
+// sequence is the number of pieces announced.
+//
+// (1) The parent stores data, or has its buffer filled, then signals the sequence (release). A child that has
+//     awaited it (acquire) sees the data, and the handle of the parent's buffer beside the sequence.
+// (2) A child acknowledges (release) when it has read. The parent waits for that (acquire) before it writes
+//     there again or returns with its own buffer exposed.
 namespace phicoll {
 
 enum class Acknowledgement : unsigned char { counter, line_per_child };
@@ -89,6 +72,13 @@ class TreePassingRank {
         rank_(setup.rank),
         ranks_(setup.size()) {}
 
+  // Nothing is overwritten early:
+  //
+  // (3) A parent writes its header and cells in a call only after its children of the former call have
+  //     acknowledged that call's last piece (drain). Within a call it writes a cell only after its children
+  //     have acknowledged the piece there.
+  // (3a) A child acknowledges pieces in order. A counter serves one cell only: adds by a child that is ahead
+  //      must not stand for a late one.
   void operator()(Port& port, const Call& call) {
     if (call.count == 0 || ranks_ == 1) return;
     if (call.root != root_)
@@ -110,6 +100,9 @@ class TreePassingRank {
   }
 
  private:
+  // (4) A child's header and cells change writer with the root. So each rank's acknowledgement line says
+  //     after every call, even as the root, that it has read all; a parent awaits that before it first writes
+  //     to a child in a call.
   void take_places(Port& port, int root) {
     drain(port);  // the former children
     root_ = root;
@@ -132,6 +125,8 @@ class TreePassingRank {
         static_cast<std::size_t>(rank) * static_cast<std::size_t>(cells_) + cell_of(step);
     return port.shared(cells_memory_ + index * arch::whole_strides(static_cast<std::size_t>(rules_.piece)));
   }
+  // An owner whose buffer the others cannot reach says so by a header without a handle and passes pieces
+  // through its cells; its children follow. Each owner decides for itself, so both kinds mix in one tree.
   bool counting() const { return rules_.ack == Acknowledgement::counter; }
 
   // Waits until all children have acknowledged the last piece of the previous call.

@@ -1,17 +1,10 @@
 #pragma once
 
-// phicoll's reduce through the levels of a machine. The ranks of a part (those that share a CPU, a core, a cache, a memory
-// node or a package) send their operands to its leader, which combines them and sends the result to the leader of its part
-// among leaders, and so on. The ranks at the top send theirs to the root itself, which combines them, piece by piece. A root
-// that is not at the top sends its own operand up like the others and reads what comes from the top: its leader has no
-// result to pass on.
-//
-// Operands are combined as LevelOperands says, those at the top in the order of their ranks: the same brackets in every run,
-// whatever the root. For an operator that does not commute the ranks of a part have to follow each other, at every stage.
-//
-// Only the root waits for a result, and it is ahead with its own operands as ranks of an allreduce are. No waits form a
-// circle, for the reasons in allreduce/hierarchical.hpp: the root combines in the round in which the top exchanges, and
-// takes what the ranks at the top sent in earlier rounds.
+// phicoll's reduce through the levels of a machine. The ranks of a part (those that share a CPU, a core, a
+// cache, a memory node or a package) send their operands to its leader, which combines them and sends the
+// result to the leader of its part among leaders, and so on. The ranks at the top send theirs to the root
+// itself, which combines them, piece by piece. A root that is not at the top sends its operand up and reads
+// what comes from the top: its leader has no result to pass on.
 
 #include <cstdint>
 
@@ -57,6 +50,13 @@ struct HierarchicalReduce : AlgorithmDefaults {
    public:
     Rank(const Parameters& p, const Setup& setup) : Rank(Hierarchy(setup.shape, p.group), p, setup) {}
 
+    // Operands are combined as LevelOperands says, those at the top in rank order: the same brackets in every
+    // run, whatever the root. For an operator that does not commute, the ranks of each part have to be
+    // consecutive.
+    //
+    // Only the root waits for a result, and it is ahead with its own operands as ranks of an allreduce are.
+    // No waits form a circle, for the reasons in allreduce/hierarchical.hpp: the root combines in the round
+    // in which the top exchanges, and takes what the ranks at the top sent in earlier rounds.
     void operator()(Port& port, const Call& call) {
       const auto pieces = up_.pieces(call);
       const bool is_root = rank_ == call.root;
@@ -77,8 +77,8 @@ struct HierarchicalReduce : AlgorithmDefaults {
           leaders_(levels.leaders()),
           rank_(setup.rank) {}
 
-    // The root's own part of it may lie where the result goes. So what comes before it is combined first, into a peer's
-    // cell, which only the root reads now.
+    // The root's own part of it may lie where the result goes. So what comes before it is combined first,
+    // into a peer's cell, which only the root reads now.
     void collect(Port& port, const Call& piece, std::uint64_t m) {
       const Data own = up_.at_top() ? up_.gather(port, piece, m, piece.receive) : Data();
       if (leaders_.size() == 1 && own != piece.receive) port.move(piece.receive, own, piece.bytes());

@@ -1,29 +1,10 @@
 #pragma once
 
-// Local-store-based tree reduce. Source: velamati-2007 section 3.4 ("TREE"), the reverse of its broadcast: a
-// rank brings a piece of its operand from its own memory into its local store, fetches each child's result
-// from the child's local store into its own, combines the two, and when it has dealt with all children tells
-// its parent that the piece is there. So for each piece of the message; results never lie in main memory but
-// on the root. Four buffers a rank: two for each operand of the combination, of which two because of double
-// buffering.
-//
-// The tree is the paper's "tree of degree k": k-nomial (each informed rank informs k - 1 others a phase,
-// reversed), degree 1 the pipeline of all ranks. Ranks are numbered from the root on and subtrees are not
-// contiguous: the operator must be commutative, as the paper says.
-//
-// Lines. A rank owns `ready` (a number), and two result buffers and two buffers for a child's piece. It is
-// the sole writer of all of them; its parent reads `ready` and the results. `taken`, a number for each result
-// buffer, lies with the child and is written by its parent. Pieces are numbered by step, from 0 on over all
-// calls and alike on all ranks; step t uses result buffer t mod 2.
-//   * `ready` = t + 1 (release) after the result: a rank that sees it (acquire) sees the result of step t.
-//   * `taken` = t + 1 (release) after the parent's last read of it: the child, which remembers the last step
-//     that it gave from this buffer, waits for that number (acquire) before it writes there again. The parent
-//     of that step is the only writer of `taken` meanwhile, so the root may change from call to call.
-// Numbers only grow; nothing is reset and no barrier follows the call. The paper's implementation had one
-// (section 4 ii: "can be avoided by using counters"): trailing=barrier.
-//
-// operand=copied fetches a child's piece before it is combined, as the paper's machine had to; direct
-// combines it where it lies, into the root's receive buffer.
+// Local-store-based tree reduce. Source: velamati-2007 section 3.4 ("TREE"), the reverse of its broadcast:
+// for each piece a rank brings its operand from memory into its local store, fetches each child's result from
+// the child's local store, combines the two, and after all children tells its parent that the piece is there.
+// Results lie in main memory only on the root. Four buffers a rank: two for each operand of the combination,
+// because of double buffering.
 
 #include <algorithm>
 #include <cstdint>
@@ -38,6 +19,12 @@
 
 namespace phicoll {
 
+// The tree is the paper's "tree of degree k": k-nomial (each informed rank informs k - 1 others a phase,
+// reversed), degree 1 the pipeline of all ranks. Ranks are numbered from the root on and subtrees are not
+// contiguous: the operator must be commutative, as the paper says.
+//
+// operand=copied fetches a child's piece before it is combined, as the paper's machine had to; direct
+// combines it where it lies, into the root's receive buffer.
 struct LocalStoreTreeReduce : AlgorithmDefaults {
   enum class Operand : unsigned char { copied, direct };
 
@@ -97,6 +84,12 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
+    // A rank alone writes its line `ready`, its two result buffers and its two buffers for a child's piece;
+    // its parent reads `ready` and the results, and writes `taken`, which lies with the child. Step t (piece
+    // t, over all calls, alike on all ranks) uses result buffer t mod 2.
+    //
+    // (1) `ready` = t + 1 (release) follows the result: a rank that sees it (acquire) sees the result of step
+    //     t.
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 1) {
         if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
@@ -169,6 +162,12 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
       port.wait(flags(child).ready.value.word, at_least(step_ + 1), child);
       return port.shared(buffer(child, step_ & 1));
     }
+    // (2) `taken` = t + 1 (release) follows the parent's last read. The child, which remembers the last step
+    //     that it gave from this buffer, waits for that number (acquire) before it writes there again.
+    //     Meanwhile that step's parent alone writes `taken`, so the root may change from call to call.
+    //
+    // Numbers only grow, and no barrier follows the call. The paper's implementation had one (section 4 ii:
+    // "can be avoided by using counters"): trailing=barrier.
     void taken(Port& port, int child) { port.signal(flags(child).taken[step_ & 1].value.word, step_ + 1); }
 
     unsigned char* own(int rank) const { return memory_ + static_cast<std::size_t>(rank) * rank_bytes(p_); }

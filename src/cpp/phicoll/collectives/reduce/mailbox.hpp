@@ -1,21 +1,12 @@
 #pragma once
 
-// phicoll's reduce for small messages: every rank sends its operand to the root, which combines all of them in rank order.
-// The others wait only when their own ring is full, for the root to read a large operand in place, or for its room.
+// phicoll's reduce for small messages: every rank sends its operand to the root, which combines all in rank
+// order. The others wait only when their own ring is full, or for the root's reading in place, or its room.
 //
-// Of two ranks the other one may store its operand where the result goes instead of in its cells (put), piece by piece, and the
-// root combines each piece there with its own. The bytes cross once, as through cells, but no ring displaces what both have in
-// their caches. It does so if the root is near, and all reach both its operand and the root's `receive`, which must not be the root's
-// operand, too. Between far CPUs 64 KB to 2 MB take 1.2 to 1.4 of the time of cells.
-// Which store makes what visible to whom:
-//
-//  1. The root publishes the handle of `receive` in every call of that size (exposure.hpp), after all that it has done with
-//     that memory. The other rank acquires it before it stores there.
-//  2. Each piece's message is a release after the piece; its handle is the place, so the root finds it as it finds data that
-//     stays where it lies. The root combines a piece, which writes to its place, only after it has acquired the message, and the
-//     other rank stores nothing there after it.
-//  3. The root returns when it has all messages. So nothing is stored to `receive` after its call, and the other rank has
-//     read the root's line by then: the next handle does not come too early.
+// Of two ranks the other may store its operand where the result goes (put), piece by piece; the root combines
+// each piece there, and no ring displaces what both have in their caches. It does so if the root is near
+// (cells are faster far away) and all reach its operand and the root's `receive`, which is not the root's
+// operand.
 
 #include <algorithm>
 #include <cstdint>
@@ -171,17 +162,25 @@ struct MailboxReduce : AlgorithmDefaults {
         return Exposed{0, 0, 0};
       }
       rooms_.skip(call.tag);
-      // An operand that only this rank reaches goes through cells: then this rank need not wait for the root to begin.
+      // An operand that only this rank reaches goes through cells: then this rank need not wait for the root
+      // to begin.
       if (!port.reachable(call.send, call.bytes()) || !port.near(call.bytes())) return Exposed{0, 0, 0};
       return rooms_.await(port, call.root).receive;
     }
+    // (1) The root publishes the handle of `receive` in every call of that size (exposure.hpp), after all
+    //     that it has done with that memory. The other rank acquires it before it stores there.
+    // (2) Each piece's message is a release after the piece; its handle is the place. The root acquires it,
+    //     then combines the piece there; the other stores nothing there after it.
+    // (3) The root returns when it has all messages. So nothing is stored to `receive` after its call, and
+    //     the root's line has been read: the next handle is not early.
     void put(Port& port, const Call& call, std::uint64_t m, Exposed room, std::size_t at, std::size_t bytes) {
       room.address += at;
       port.move(port.view(room, 0), call.send + at, bytes, mailbox_.stores(port, call.root));
       mailbox_.send_stored(port, m, call.tag, room);
     }
-    // The root's operand may lie where the result goes (in place). So what comes before it is combined first, into rank
-    // 0's cell, which only the root reads now; then the root's operand is the first thing overwritten.
+    // The root's operand may lie where the result goes (in place). So what comes before it is combined first,
+    // into rank 0's cell, which only the root reads now; then the root's operand is the first thing
+    // overwritten.
     void combine(Port& port, const Call& call, std::uint64_t m, std::size_t at, std::size_t count) {
       const Data own = call.send + at;
       const Data result = call.receive + at;

@@ -4,30 +4,6 @@
 // buffers for its k_i children. A parent sets a flag when its buffers are free; a child reads it, writes its
 // operand (what it combined from its own children) into its buffer and notifies; a parent that has all
 // notifications combines the buffers. The paper reduces one item; larger counts go in pieces.
-//
-// k1..k6 are the levels. Without them (k1=0) they are those with the least cost by equation 4.13, which is
-// how the paper found its d and k, with the costs of the ranks' machine (tree_model.hpp). Where the tree
-// holds more ranks than there are, level_tree.hpp says where each lies; where it holds fewer, the last k
-// serves further levels.
-//
-// into=common is the approach that section 4.3 dismisses: one buffer that each rank in turn reads, combines
-// with its operand and writes. The paper's ranks come in any order; here they come in rank order, so that
-// the result is the same in every run, which also serves operators that do not commute.
-//
-// Lines (into=parents). Steps (pieces) are numbered from 0 on over all calls, alike on all ranks.
-//   * A buffer belongs to the pair of a child and its parent and lies with the child, so that the root may
-//     change; the child writes it, the parent of the step reads it. The child remembers the step and the
-//     parent of its last writing.
-//   * `open` of a parent = t: it has read all its buffers of steps before t. Sole writer the parent (release
-//     after its reads, at the end of a step with children, or at the beginning of one if it said something
-//     older). A child waits (acquire) for its parent to have opened this step: its buffer is free then, and
-//     its notification can not be counted for an earlier step. If the parent is another than the last one, it
-//     waits for that one, too, to have opened the step after the child's last.
-//   * ack=line-per-child: the child stores t + 1 (release, after its buffer) into a line of its own; the
-//     parent waits for each (acquire). ack=counter: the children add 1 to one line of the parent's, which it
-//     waits for to have grown by their number (section 4.1.1; the paper uses one line).
-// into=common: one word `turn`, passed from rank to rank (release, acquire) and last to the root, which takes
-// the result and passes it to the first rank of the next step.
 
 #include <cstdint>
 #include <vector>
@@ -42,6 +18,14 @@
 
 namespace phicoll {
 
+// k1..k6 are the levels. Without them (k1=0) they are those with the least cost by equation 4.13, which is
+// how the paper found its d and k, with the costs of the ranks' machine (tree_model.hpp). Where the tree
+// holds more ranks than there are, level_tree.hpp says where each lies; where it holds fewer, the last k
+// serves further levels.
+//
+// into=common is the approach that section 4.3 dismisses: one buffer that each rank in turn reads, combines
+// with its operand and writes. In rank order, unlike the paper's: the result is reproducible, and operators
+// need not commute.
 struct ModelTreeReduce : AlgorithmDefaults {
   enum class Into : unsigned char { parents, common };
   enum class Ack : unsigned char { counter, line_per_child };
@@ -152,6 +136,14 @@ struct ModelTreeReduce : AlgorithmDefaults {
       parent_ = node.parent < 0 ? any_rank : rank_of(node.parent, root, ranks_);
     }
 
+    // Steps (pieces) count from 0 over all calls, alike on all ranks.
+    //
+    // (1) A buffer belongs to a child and its parent and lies with the child, so that the root may change;
+    //     the child writes it, the step's parent reads it. The child remembers step and parent of its last
+    //     writing.
+    // (2) ack=line-per-child: the child stores t + 1 (release, after its buffer) into its own line; the
+    //     parent waits for each (acquire). ack=counter: the children add 1 to one line of the parent's, which
+    //     it awaits to have grown by their number (section 4.1.1).
     void through_parents(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const bool is_root = rank_ == call.root;
       if (!children_.empty()) open(port, step_);
@@ -180,16 +172,25 @@ struct ModelTreeReduce : AlgorithmDefaults {
         port.signal(lines(rank_).notified.value.word, step_ + 1);
     }
 
+    // (3) `open` of a parent = t: it has read all its buffers of steps before t. Only the parent writes it
+    //     (release after its reads, at the end of a step with children, or at the beginning of one if it said
+    //     something older).
     void open(Port& port, std::uint64_t step) {
       if (opened_ == step) return;
       opened_ = step;
       port.signal(lines(rank_).open.value.word, step);
     }
+    // (4) A child waits (acquire) for its parent to have opened this step: then its buffer is free, and its
+    //     notification cannot count for an earlier step. If its last parent was another, it also waits for
+    //     that one to have opened the step after the child's last.
     void wait_for_buffer(Port& port) {
       if (last_parent_ != any_rank && last_parent_ != parent_)
         port.wait(lines(last_parent_).open.value.word, at_least(last_step_ + 1), last_parent_);
       port.wait(lines(parent_).open.value.word, at_least(step_), parent_);
     }
+
+    // One word `turn` passes from rank to rank (release, acquire) and last to the root, which takes the
+    // result and passes it to the first rank of the next step.
 
     // Turn number step * (P + 1) + i is rank i's, that with i = P the root's.
     void through_common(Port& port, const Call& call, std::size_t at, std::size_t count) {

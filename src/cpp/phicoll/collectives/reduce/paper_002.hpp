@@ -1,14 +1,12 @@
 #pragma once
 
 // The choice of velamati-2007 for reduce, as section 3.4 describes its figure 4 for 4 to 16 processes:
-//   small messages       local-store-tree, degree 3 on more than four ranks, and on up to four degree 4,
-//   which
-//                        then has height 1
-//   from 8,192 bytes     piece-per-rank ("the best at intermediate data sizes"; the bound is the one that
-//                        section 3.3 states for the broadcast, the text gives none for reduce)
-//   very large messages  local-store-tree of degree 1, the pipeline, on more than four ranks; on four,
-//                        piece-per-rank "even for large messages". Where "very large" begins is in the figure
-//                        only: a guess, 1 MB.
+//
+// - small messages: local-store-tree, degree 3 above four ranks, and degree 4, then of height 1, up to four
+// - from 8,192 bytes: piece-per-rank ("the best at intermediate data sizes"; section 3.3 states this bound
+//   for the broadcast, the text gives none for reduce)
+// - very large messages: local-store-tree of degree 1, the pipeline, above four ranks; on four,
+//   piece-per-rank "even for large messages". Where "very large" begins is only in the figure: a guess, 1 MB.
 
 #include "phicoll/collectives/reduce/local_store_tree.hpp"
 #include "phicoll/collectives/reduce/piece_per_rank.hpp"

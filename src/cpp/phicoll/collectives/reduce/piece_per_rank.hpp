@@ -2,31 +2,11 @@
 
 // Each rank reduces a piece of the data. Source: velamati-2007 section 3.4 ("AG"): after an allgather of
 // addresses each rank reduces a different piece over all operands and writes it to its place in the root's
-// memory; no piece is smaller than a minimum (section 3.3; 2 KB or 4 KB there), so short messages are done by
-// fewer ranks. P gets and one put a piece.
+// memory; no piece is smaller than a minimum (section 3.3; 2 KB or 4 KB there), so fewer ranks reduce short
+// messages. P gets and one put a piece.
 //
 // order=rotated: each rank begins with its own operand, then its successors', so that not all read from one
-// rank at a time; the operator must be commutative, as the paper says of the algorithm. order=ranks combines
-// from rank 0 on and needs no commutativity.
-//
-// Reached where they lie: between threads, in memory of the group, and through the kernel between processes.
-// Where one of the ranks' buffers can not be reached, its owner says so in its header; every rank reads every
-// header, so all agree, and the operands then go through slots in shared memory, a chunk of the message at a
-// time.
-//
-// Lines. Calls (with count > 0) are numbered from 1 on, chunks of staged calls from 0 on, alike on all ranks.
-//   * A rank's header of call c lies in its place c mod 2: the handles of its buffers, then c (release).
-//     Everyone reads everyone's (acquire).
-//   * `done` = c (release): this rank has put its piece and reads no other operand any more. Every rank waits
-//     for everyone's (acquire) before it returns: the root's result is complete then, and the others'
-//     operands are free. A rank that begins call c + 2 has seen all ranks done with c + 1, for which all had left
-//     call c: its header place is free.
-//   * A rank's two slots: chunk s of its operand is written to slot s mod 2 after a wait for all to be done
-//     with chunk s - 2 (`done_chunk`), then `staged` = s + 1 (release). Slots are read by all; the part of
-//     the slot that holds the result of a piece is written by the piece's rank alone, which is also the only
-//     one to read that part of any slot: no two ranks touch a byte between staged and done_chunk. The root
-//     copies the result out of its own slot when all are done with the chunk.
-// The two buffers in which a rank collects its piece are its own.
+// rank at once; the operator must commute. order=ranks combines from rank 0 on, for any operator.
 
 #include <cstdint>
 
@@ -101,6 +81,9 @@ struct PiecePerRankReduce : AlgorithmDefaults {
       operands_.resize(static_cast<std::size_t>(ranks_));
     }
 
+    // Operands are read where they lie: between threads, in memory of the group, and through the kernel
+    // between processes. An owner whose buffer cannot be reached says so in its header. Every rank reads
+    // every header, so all agree to pass the operands through slots in shared memory, a chunk at a time.
     void operator()(Port& port, const Call& call) {
       if (call.count == 0) return;
       if (ranks_ == 1) {
@@ -164,6 +147,14 @@ struct PiecePerRankReduce : AlgorithmDefaults {
       return all;
     }
 
+    // Calls (with count > 0) count from 1, alike on all ranks.
+    //
+    // (1) A rank's header of call c lies in its place c mod 2: its buffers' handles, then c (release).
+    //     Everyone reads everyone's (acquire).
+    // (2) `done` = c (release): this rank has put its piece and reads no operand any more. All wait for
+    //     everyone's (acquire) before they return: then the result is complete and operands are free.
+    // (3) A rank in call c + 2 has seen all done with c + 1, for which all left call c: its header place is
+    //     free.
     void where_they_lie(Port& port, const Call& call) {
       const std::size_t size = call.op.element_bytes;
       const std::size_t most = static_cast<std::size_t>(p_.buffer) / size;
@@ -212,6 +203,11 @@ struct PiecePerRankReduce : AlgorithmDefaults {
         if (r != rank_) port.wait(lines(r).staged.value.word, at_least(chunk_), r);
     }
 
+    // (4) Chunk s (from 0, alike on all ranks) of a rank's operand is written to its slot s mod 2 after a
+    //     wait for all to be done with chunk s - 2 (`done_chunk`), then `staged` = s + 1 (release).
+    // (5) All read slots, but the part that holds a piece's result is written by the piece's rank alone, the
+    //     only one to read that part of any slot: no two ranks touch a byte between staged and done_chunk.
+    // (6) The root copies the result out of its own slot when all are done with the chunk.
     void chunk(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const std::size_t size = call.op.element_bytes;
       if (chunk_ >= 2) all_done_with(port, chunk_ - 2);

@@ -1,30 +1,10 @@
 #pragma once
 
-// Reduce by a reduce-scatter of halving ranges and a gather. Source: Rabenseifner: Optimization of collective reduction
-// operations (2004), his reduce; the numbers of ranks other than powers of two fold as in namashivayam-2014 section 5.1.2.
-// No rank combines more than the message, and the steps are shared among all: the algorithm for long messages and many
-// ranks. The phases are load/store ones (allreduce/halving.hpp). Operands meet in rank order by one bracketing, whatever
-// the root, the size and the parameters: the same bits in every run and for every root.
-//
-// 1. While halves of at least `least` bytes come of it, the ranks of a pair each combine one half.
-// 2. In the steps that remain the rank on the root's side combines the whole common range, and the other one leaves. This
-//    is a tree towards the root, of all steps for a short message.
-// 3. Each rank that is left stores its range into the root's array, all at the same time. That they have is told in the
-//    steps of 1 in reverse: in each of them the half of the ranks tells the other half, and leaves.
-//
-// "On the root's side" compares bits of core numbers. Where the root itself has folded, the rank above it stands for it, and
-// uses the root's array as its own, so that the result lands there.
-//
-// Where the root's array is: a rank that knows shows it in step s of 1 as the place to write. Those are the ranks whose core
-// number differs from the root's in the bits below s only, and their partners then know, too. So each of the ranks of 3
-// learns it in the step of the highest bit in which it differs, the one in which it leaves.
-//
-// Nobody reads what is stored in 3: the rank that stores a range has combined the root's operand, which it got by way of the
-// rank that read that part of the root's array.
-//
-// No place is written or given up while a peer uses it. A rank that has left awaits `done` from each peer to which it
-// showed a place. The rank that leaves in a step signals once, for both: it has read, and all that it and those that
-// told it have is stored. Any other says at once that it has read.
+// Reduce by a reduce-scatter of halving ranges and a gather. Source: Rabenseifner: Optimization of collective
+// reduction operations (2004), his reduce; numbers of ranks other than powers of two fold as in
+// namashivayam-2014 section 5.1.2. No rank combines more than the message, and all share the steps: the
+// algorithm for long messages and many ranks. The phases use load and store (halving.hpp). Operands meet in
+// rank order by one bracketing, whatever the root, the size and the parameters: the same bits in every run.
 
 #include "phicoll/collectives/allreduce/halving.hpp"
 
@@ -63,6 +43,13 @@ struct RabenseifnerReduce : AlgorithmDefaults {
           least_(static_cast<std::size_t>(p.least)),
           rank_(setup.rank) {}
 
+    // 1. While halves have at least `least` bytes, each of a pair combines one.
+    // 2. In the remaining steps the rank on the root's side combines the whole common range, and the other
+    //    leaves: a tree towards the root, all steps of a short message.
+    // 3. All remaining ranks store their ranges into the root's array at once. They tell it in the steps of 1
+    //    in reverse: in each, half of the ranks tells the other, and leaves.
+    //
+    // Bits of core numbers tell the root's side. If the root has folded, the rank above it stands in.
     void operator()(Port& port, const Call& call) {
       halving_.shown.begin(call);
       Call own = call;
@@ -72,6 +59,11 @@ struct RabenseifnerReduce : AlgorithmDefaults {
     }
 
    private:
+    // (1) A rank that knows where the root's array is shows it in step s of phase 1 as the place to write:
+    //     its core number differs from the root's only below bit s. Then its partner knows, too; so each rank
+    //     of phase 3 learns it in the step of its highest differing bit, where it leaves.
+    // (2) Nobody reads what phase 3 stores: the rank that stores a range has combined the root's operand, got
+    //     through the rank that read that part of the root's array.
     void piece(Port& port, const Operator& op, int root, PieceArrays a) {
       const Fold& fold = halving_.fold;
       Shown<Port>& shown = halving_.shown;
@@ -137,6 +129,10 @@ struct RabenseifnerReduce : AlgorithmDefaults {
     Halving<Port> halving_;
     TransferPieces pieces_;
     std::size_t least_;
+    // (3) No place is written or given up while a peer uses it: a rank that has left awaits `done` from each
+    //     peer to which it showed a place.
+    // (4) The rank that leaves in a step signals once, for both: it has read, and all that it and those that
+    //     told it have is stored. Any other says at once that it has read.
     int rank_;
   };
 };

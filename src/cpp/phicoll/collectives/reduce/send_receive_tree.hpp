@@ -3,18 +3,7 @@
 // Tree reduce over sends and receives. Source: velamati-2007 section 3.4 ("TREEMM": "the usual tree based
 // reduction algorithm on top of our implementation of MPI_Send and MPI_Recv, just for comparison purposes";
 // "the extra copying to memory makes the performance worse"). A send copies a piece into a mailbox, a receive
-// copies it out into a buffer of the receiver's, and only then is it combined: the extra copies are the
-// algorithm.
-//
-// The tree: at distance 1, k, k^2 ... node n (n divisible by k times the distance) receives from n + i
-// distance, i = 1..k-1, in this order, so that what it has combined always is of consecutive ranks, and
-// operands meet in rank order. Node 0 is the root where the operator commutes, rank 0 where it does not;
-// rank 0 then sends the result to the root.
-//
-// Lines: a ring of cells a rank, each with the word of its acknowledgement (Mailbox: which rank writes what, and
-// when a cell is free again). A rank's two buffers, the piece received and the piece combined, are its own.
-// Message m of a call is piece m, of each sender: a rank sends each piece once, to its parent (rank 0 without
-// commutativity to the root).
+// copies it out into the receiver's buffer, and only then is it combined: the extra copies are the algorithm.
 
 #include <cstdint>
 #include <vector>
@@ -72,6 +61,13 @@ struct SendReceiveTreeReduce : AlgorithmDefaults {
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
+    // The tree: at distance 1, k, k^2 ... node n (n divisible by k times the distance) receives from n + i
+    // distance, i = 1..k-1, in this order, so that it has always combined consecutive ranks, and operands
+    // meet in rank order. Node 0 is the root where the operator commutes, otherwise rank 0, which then sends
+    // the result to the root.
+    //
+    // A rank's ring of cells is a Mailbox; message m of a call is piece m, sent once, to the parent. Its two
+    // buffers, the piece received and the piece combined, are its own.
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 1) {
         if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());

@@ -1,21 +1,10 @@
 #pragma once
 
 // Tree reduce, reconstructed. panigrahi-2014 section VI measured a reduce but says of it only that the
-// authors "lack space to describe" it. This is what its description of the broadcast (section V: a shared
-// region for data, one for notification, flags set by the rank that has data and unset by the one that has copied it, double
-// buffering when the message is larger than the region) and its barriers (heap trees, degree 6) suggest: each
-// rank has a data region of its own, combines what its children have there with its own operand into it, and
-// sets the flag of that half.
-//
-// Lines. A rank owns a data region in two halves and a line with a flag for each. Steps (pieces of half a
-// region) are numbered from 0 on over all calls, alike on all ranks; step t uses half t mod 2. The rank is
-// the sole writer of its region, its parent reads it. It sets the flag (release) after the data and its
-// parent, having read, unsets it (release); before the rank writes the half again it waits for that
-// (acquire). Set means the step's number plus one, unset zero: with a bare bit, a parent in a later call
-// with another root could take what is meant for the parent of the call before.
-//
-// Children of node n are k n + 1 to k n + k, nodes counted from the root on: the operator must be
-// commutative.
+// authors "lack space to describe" it. This is what its broadcast (section V: a shared region for data and
+// one for notification, flags set by the rank that has data and unset by the one that has copied it, double
+// buffering above the region's size) and its barriers (heap trees, degree 6) suggest: each rank combines what
+// its children have with its own operand into its own data region, and sets the flag of that half.
 
 #include <cstdint>
 #include <vector>
@@ -76,6 +65,9 @@ struct TreeReconstructedReduce : AlgorithmDefaults {
     Rank(const Parameters& p, const Setup& setup)
         : p_(p), memory_(setup.memory), rank_(setup.rank), ranks_(setup.size()) {}
 
+    // A rank owns a data region in two halves and a line with a flag for each. Steps (pieces of half a
+    // region) count from 0 over all calls, alike on all ranks; step t uses half t mod 2. Children of node n
+    // are k n + 1 to k n + k, nodes counted from the root on: the operator must commute.
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 1) {
         if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
@@ -99,6 +91,11 @@ struct TreeReconstructedReduce : AlgorithmDefaults {
       for (int& child : children_) child = rank_of(child, root, ranks_);
     }
 
+    // (1) A rank alone writes its region; its parent reads it. The rank sets the flag (release) after the
+    //     data; its parent, having read, unsets it (release); the rank awaits that (acquire) before it writes
+    //     the half again.
+    // (2) Set means the step's number plus one, unset zero: with a bare bit, a parent in a later call with
+    //     another root could take what is meant for the last call's parent.
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const bool is_root = rank_ == call.root;
       Word<std::uint64_t>& own_flag = flag(rank_);
