@@ -26,6 +26,7 @@ struct SlicedReduce : SlicedAlgorithm {
   //
   // (5) To open step 2i + 2, ahead of chunk i, a rank waits until all have finished some step up to 2i - 1.
   // (6) to (8) The waits within chunk i stand below.
+
   // (9) Take a rank in the lowest chunk i that any is in. All others have finished chunk i - 1 and published
   //     what they have of chunk i, so (5) to (7) do not hold it up; the root waits only for other ranks in
   //     chunk i, which nothing holds up.
