@@ -30,8 +30,8 @@ namespace phicoll {
 
 namespace {
 
-// Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a number
-// changes, or the order of host_number_fields, by which the file says which were measured.
+// Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a
+// number changes, or the order of host_number_fields, by which the file says which were measured.
 constexpr const char* version = "12";
 // How often a measurement is tried that the user asked for.
 constexpr int attempts = 3;
@@ -105,12 +105,12 @@ void make_directories(const std::string& path) {
   }
 }
 
-/// The right to measure on this kind of host and to write its file, held while the object lives. Where there are no locks,
-/// all may.
+/// The right to measure on this kind of host and to write its file, held while the object lives. Where there
+/// are no locks, all may.
 ///
-/// A record lock belongs to the process and ends with it: unlike a lock of flock(), a process that was forked meanwhile does not
-/// keep it. But all threads of the process have it, and the first to close the file gives it up. So one of them at a time comes
-/// to the file.
+/// A record lock belongs to the process and ends with it: unlike a lock of flock(), a process that was forked
+/// meanwhile does not keep it. But all threads of the process have it, and the first to close the file gives
+/// it up. So one of them at a time comes to the file.
 class Turn {
  public:
   Turn() {
@@ -220,8 +220,9 @@ HostNumbers::Sharing sharing_of(const Shape& shape) {
 bool lacks_numbers(const HostNumbers& stored, const Shape& shape, int cpus) {
   const int peer = calibrating_peer(shape);
   if (cpus < 2 || peer < 0) return false;
-  // A file of near CPUs alone does not cover far ones, nor the other way round. A virtual machine's CPUs move, so its groups find out
-  // what they have. Elsewhere a group that spans caches or packages is likely to be far, and another one near.
+  // A file of near CPUs alone does not cover far ones, nor the other way round. A virtual machine's CPUs
+  // move, so its groups find out what they have. Elsewhere a group that spans caches or packages is likely to
+  // be far, and another one near.
   const Place& first = shape[0];
   const Place& other = shape[peer];
   const bool apart = first.l3 != other.l3 || first.package != other.package;

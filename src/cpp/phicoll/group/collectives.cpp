@@ -46,11 +46,11 @@ void Collectives::give_back_to(Region& region) const {
 
 // Ranks agree on which algorithms end without exchanging a word:
 //
-//  1. Each rank counts the collective calls of the communicator that it has begun (Communicator::calls). All make the same
-//     calls in the same order.
+//  1. Each rank counts the collective calls of the communicator that it has begun (Communicator::calls). All
+//     make the same calls in the same order.
 //  2. All find the same algorithm for each call, because CallFacts are what all know alike.
-//  3. So when they come here, in the same call, the same algorithms are in use, with the same numbers of last use, made in
-//     the same order, at the same places.
+//  3. So when they come here, in the same call, the same algorithms are in use, with the same numbers of last
+//     use, made in the same order, at the same places.
 //
 // Clocks, or what only one rank sees, would not do.
 void Collectives::make_room(const Region& region, std::size_t bytes) {
@@ -65,8 +65,8 @@ void Collectives::make_room(const Region& region, std::size_t bytes) {
   std::size_t enough = 0;
   while (enough < oldest.size() && !trial.fits(bytes)) trial.give_back(oldest[enough++].block);
   oldest.resize(enough);
-  // Throws if there is still no room. The bytes must be contiguous, so an algorithm whose memory lies elsewhere may
-  // stay.
+  // Throws if there is still no room. The bytes must be contiguous, so an algorithm whose memory lies
+  // elsewhere may stay.
   const Region::Block place = trial.take(bytes);
   const auto elsewhere = [&](const Placed& placed) {
     return placed.block.offset + placed.block.bytes <= place.offset ||
@@ -115,22 +115,12 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
   }
 }
 
-// An exception takes this rank out of a call in which its peers have its buffers' addresses. The caller frees the
-// buffers as it unwinds, so it must not get the exception while a peer may still read or write them. Nor may this rank
-// touch the peers' buffers, so it first says that it will not.
+// An exception takes this rank out of a call in which its peers have its buffers' addresses. The caller frees
+// the buffers as it unwinds, so the exception waits while a peer may still use them. This rank first says
+// that it will not touch the peers' buffers. The group is broken by now. Each peer is in one of three states:
 //
-// The group is broken by now. Each peer is in one of three states:
-//
-//  1. In this call. It finishes the copy that it is making, sees the break where it waits next, and says that it is done
-//     (release). This rank acquires that, so the peer's reads come before the free.
-//  2. Not yet in this call. It will note the call and then look whether the group is broken, without a fence between the
-//     two, which would cost every call some 20 ns. The barrier that this rank issues on all CPUs replaces that fence: either
-//     the note is seen here, or the peer sees the break and touches nothing.
-//  3. Past this call, or in another one. It does not use these buffers.
-//
-// A peer whose process has ended touches nothing: it is not waited for. A peer may also be stopped, or in an operator that
-// never returns, so the wait ends in any case. Between processes it is short: copies through the kernel or in the group's own
-// memory cannot fault.
+// (1) In this call. It finishes its current copy, sees the break where it waits next, and says that it is
+//     done (release). This rank acquires that, so the peer's reads come before the free.
 void Collectives::wait_for_readers(std::uint64_t call) {
   CallBoard* const board = owner_->board_;
   if (board == nullptr) return;
@@ -138,8 +128,17 @@ void Collectives::wait_for_readers(std::uint64_t call) {
   const int own = owner_->rank();
   board->done(own, call);
   constexpr std::int64_t shortest_ns = 100 * 1000;
+  // (2) Not yet in this call. It will note the call and then look whether the group is broken, with no fence
+  //     between, which would cost every call. The barrier that this rank issues on all CPUs replaces that
+  //     fence: either the note is seen here, or the peer sees the break and touches nothing.
+  // (3) Past this call, or in another one. It does not use these buffers.
+
   // Without such a barrier: any store is seen long before this.
   if (!os::membarrier_all(control.shared())) os::nap(10 * shortest_ns);
+  // A peer whose process has ended touches nothing: it is not waited for. A peer may also be stopped, or in
+  // an operator that never returns, so the wait ends in any case. Between processes it is short: copies
+  // through the kernel or in the group's own memory cannot fault.
+
   // Ends by the clock: on a busy machine a nap takes many times as long as asked.
   const std::int64_t end_ns = os::now_ns() + (control.shared() ? 200 : 10000) * std::int64_t{1000000};
   const auto has_ended = [&](int r) { return control.shared() && os::process_has_ended(control.pid(r)); };

@@ -1,17 +1,10 @@
-// Measures the host's numbers: by the collectives themselves, with the ways and parameters between which the numbers
-// choose. The ranks (two with a CPU each, or all ranks of a group that share CPUs) write anew what they send, as
-// programs do.
+// Measures the host's numbers with the collectives themselves, by the ways and parameters between which the
+// numbers choose. The ranks (two with a CPU each, or all ranks of a group that share CPUs) rewrite what they
+// send, as programs do.
 //
-// All ways take turns in rounds. A number leaves its default only where another way is faster in nearly every round. Rings
-// and buffers that stay in the same pages give every round the same luck (which lines of a cache they share), so half of
-// the rounds have them in other pages. At last the rules' choices with the numbers found and without them are compared, by
-// all operations that have any other choice, in pages that are others again. What makes one of them slower is undone.
-// All ranks arrive at the same numbers: each time is that of the slowest rank, which an allreduce tells all.
-//
-// Other programs and a virtual machine's host take CPUs away, and its CPUs move. Numbers measured meanwhile would mislead
-// for as long as they are kept. So each turn compares the CPU time of ranks that have a CPU each with the time that
-// passed. Measuring ends with no result if they were without it for long, or if the CPUs were near at its beginning and far
-// at its end. Ranks that share CPUs measure only if two of them, with a CPU each, have just found the machine quiet.
+// All ways take turns in rounds; a number leaves its default only where another way is faster in nearly every
+// round. Rings and buffers that stay in the same pages would give every round the same luck (which lines of a
+// cache they share), so half of the rounds have them in other pages.
 
 #include <algorithm>
 #include <atomic>
@@ -30,6 +23,15 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
+// At the end the rules' choices with and without the numbers found are compared, by all operations whose
+// choice differs, again in other pages; a number that makes one slower is undone. All ranks arrive at the
+// same numbers: each time is that of the slowest rank, which an allreduce tells all.
+
+// Other programs and a virtual machine's host take CPUs away, and its CPUs move. Numbers measured meanwhile
+// would mislead for as long as they are kept. So each turn compares the CPU time of ranks that have a CPU
+// each with the time that passed. Measuring ends with no result if they were without it for long, or if the
+// CPUs were near at its beginning and far at its end. Ranks that share CPUs measure only if two of them, with
+// a CPU each, have just found the machine quiet.
 namespace phicoll {
 
 namespace {
@@ -37,12 +39,14 @@ namespace {
 constexpr std::size_t kb = 1 << 10;
 // Of data that all ranks reach, in the group's heap.
 constexpr std::size_t most_reached = 2048 * kb;
-// A way that is not ahead in all of the first rounds is not compared any longer. The others have their rings elsewhere.
+// A way that is not ahead in all of the first rounds is not compared any longer. The others have their rings
+// elsewhere.
 constexpr std::size_t first_rounds = 4;
 constexpr std::size_t all_rounds = 8;
 // What the rules choose by the numbers found is undone if it loses in the pages of so many places.
 constexpr std::size_t proving_places = 3;
-// The distance in the region from one place to the next; the few extra pages change the order of the rings' pages.
+// The distance in the region from one place to the next; the few extra pages change the order of the rings'
+// pages.
 constexpr std::size_t elsewhere_bytes = 9 * 256 * kb + 3 * 4 * kb;
 static_assert((std::size_t{16} << 20) + (proving_places - 1) * elsewhere_bytes + (1 << 20) <=
                   calibrating_memory,
@@ -51,19 +55,21 @@ static_assert((std::size_t{16} << 20) + (proving_places - 1) * elsewhere_bytes +
 constexpr std::size_t round_bytes = 512 * kb;
 // A ring's pages are touched, and its lines have left the caches, once it has turned.
 constexpr std::size_t warming_bytes = 2048 * kb;
-// A virtual machine's CPUs move, so before and after each round ranks with a CPU each look how long a barrier takes. It is
-// alike, within this percentage, as long as they stay near or far. Between near and far there are factors of 3 to 5.
+// A virtual machine's CPUs move, so before and after each round ranks with a CPU each look how long a barrier
+// takes. It is alike, within this percentage, as long as they stay near or far. Between near and far there
+// are factors of 3 to 5.
 constexpr std::int64_t alike_percent = 160;
 constexpr int barriers_a_look = 16;
 // A way is replaced only if it is slower by at least this many thousandths of its time.
 constexpr std::int64_t clear_gain = 50;
-// Ranks that share CPUs wait for the scheduler, so their times vary more, and on a busy machine few calls take long.
+// Ranks that share CPUs wait for the scheduler, so their times vary more, and on a busy machine few calls
+// take long.
 constexpr std::int64_t clear_shared_gain = 100;
 constexpr std::size_t shared_calls = 8;
 // Calls to warm up, before ranks look whether they are disturbed.
 constexpr int calls_a_turn = 4;
-// The part of the time for finding numbers and, where sizes are measured, for proving ways to copy; the rest is for proving what
-// was found last.
+// The part of the time for finding numbers and, where sizes are measured, for proving ways to copy; the rest
+// is for proving what was found last.
 constexpr std::int64_t finding_percent = 60;
 constexpr Operation proved_operations[] = {
     Operation::allgather, Operation::allreduce, Operation::broadcast,
@@ -75,8 +81,8 @@ constexpr std::size_t proved_sizes[] = {kb / 2,  kb,      2 * kb,   4 * kb,   8 
 constexpr std::int64_t far_beyond = 150;
 // Time that the system's own work may take without counting as a disturbance.
 constexpr std::int64_t lost_most_ns = 1000 * 1000;
-// How long ranks look for other programs: the system leaves each its CPU for some milliseconds, and some systems for up to
-// 12 milliseconds to one that has just slept.
+// How long ranks look for other programs: the system leaves each its CPU for some milliseconds, and some
+// systems for up to 12 milliseconds to one that has just slept.
 constexpr std::int64_t looking_ns = calibrating_copies_ns;
 
 using Sizes = std::vector<std::size_t>;
@@ -133,7 +139,8 @@ class NumberTrials {
     if (disturbed()) return false;
     const std::int64_t bit = H::seen_in(far, what_.sizes);
     const bool sizing = what_.sizes_too && (numbers_.sizes_seen & bit) == 0;
-    // A pair of more ranks, which has less time, often finds a way to copy that it cannot prove. So two ranks measure them again.
+    // A pair of more ranks, which has less time, often finds a way to copy that it cannot prove. So two ranks
+    // measure them again.
     const bool copying = what_.copies && (sizing || numbers_.*(far ? &H::far_seen : &H::near_seen) == 0);
     // Before all ranks of a group measure sizes, a pair of them checks whether that would be disturbed.
     const bool looking = what_.copies && (numbers_.sizes_seen & bit) == 0;
@@ -191,7 +198,8 @@ class NumberTrials {
     for (int i = 0; i < barriers_a_look; ++i) ranks_.barrier();
     return std::max<std::int64_t>(1, agreed(os::now_ns() - start));
   }
-  /// Whether the CPUs are as near or far as at the beginning. If not, measuring ends: they would be others each time.
+  /// Whether the CPUs are as near or far as at the beginning. If not, measuring ends: they would be others
+  /// each time.
   bool stayed() {
     if (!alone() || disturbed() || disturbed_percent() >= 100) return true;  // 100: whatever happens
     std::int64_t now = 0;
@@ -211,9 +219,10 @@ class NumberTrials {
     return agreed(static_cast<std::int64_t>(ranks_.hand_over_.percent())) >= numbers_.far;
   }
 
-  // Measures a size: find() moves it from what it is now, and returns whether the time sufficed. A size that was measured
-  // before, by another group or in the other state of the CPUs, is measured from its default, and moves only if both agree,
-  // and then by the smaller change: what gains in one state can lose in the other. If the time did not suffice it stays.
+  // Measures a size: find() moves it from what it is now, and returns whether the time sufficed. A size that
+  // was measured before, by another group or in the other state of the CPUs, is measured from its default,
+  // and moves only if both agree, and then by the smaller change: what gains in one state can lose in the
+  // other. If the time did not suffice it stays.
   template <class Find>
   void measure(std::int64_t H::*number, const Find& find) {
     const bool known = (numbers_.numbers_seen & seen_bit(number)) != 0;
@@ -234,8 +243,8 @@ class NumberTrials {
     if (whole || now != from) numbers_.numbers_seen |= seen_bit(number);
   }
 
-  /// Where what the rules choose by the numbers found takes longer, numbers get their usual values again. Where it was not
-  /// compared in time, only those that no earlier measurement proved do.
+  /// Where what the rules choose by the numbers found takes longer, numbers get their usual values again.
+  /// Where it was not compared in time, only those that no earlier measurement proved do.
   void prove() {
     if (!moved_from(usual_)) return;
     std::vector<std::string> proved;
@@ -267,8 +276,8 @@ class NumberTrials {
     }
   }
   enum class Proof { holds, loses, late };
-  /// Whether the way found takes longer than the usual one, here and in other pages, or was not compared in time.
-  /// Of so many comparisons of equal ways, some differ by 3 % in one place.
+  /// Whether the way found takes longer than the usual one, here and in other pages, or was not compared in
+  /// time. Of so many comparisons of equal ways, some differ by 3 % in one place.
   Proof compare_all(const Trial& usual, const Trial& found, std::size_t bytes) {
     for (std::size_t place = 0; place < proving_places; ++place) {
       if (place != 0) move_elsewhere();
@@ -295,8 +304,9 @@ class NumberTrials {
     facts.bytes = bytes;
     return {operation, phicoll::choose(shape, facts).spec.text(), of};
   }
-  // One number after another, until the choice is the usual one; if it never is, all numbers. A later call that was not compared
-  // in time does not bring back what lost. What was not compared, `late`, counts as not measured.
+  // One number after another, until the choice is the usual one; if it never is, all numbers. A later call
+  // that was not compared in time does not bring back what lost. What was not compared, `late`, counts as not
+  // measured.
   void undo(Operation operation, std::size_t bytes, const H& usual, bool late) {
     const std::string wanted = chosen(operation, bytes, usual).name();
     for (const bool all : {false, true}) {
@@ -332,8 +342,8 @@ class NumberTrials {
       choose_copy(number, {4 * kb, 32 * kb, 256 * kb}, copy_ways(true), [&](std::int64_t way) {
         HostNumbers trial = numbers_;
         trial.*number = trial.*other = way;
-        // What is stored past the caches leaves lines for the next way that are in memory, so that way has a ring of its
-        // own. Such sizes of data that all reach do not occur, but make another instance.
+        // What is stored past the caches leaves lines for the next way that are in memory, so that way has a
+        // ring of its own. Such sizes of data that all reach do not occur, but make another instance.
         const bool past = way == static_cast<std::int64_t>(arch::CopyWay::past_caches);
         return Trial{Operation::allgather, past ? middle + ":direct=1073741824" : middle, trial};
       });
@@ -342,8 +352,8 @@ class NumberTrials {
       choose_way(&H::far_copy, &H::near_copy);
     else
       choose_way(&H::near_copy, &H::far_copy);
-    // By the exchange that two ranks' calls use. A ring's pieces have left their writer's nearest cache, so that the ways differ
-    // less.
+    // By the exchange that two ranks' calls use. A ring's pieces have left their writer's nearest cache, so
+    // that the ways differ less.
     choose_copy(&H::take_copy, {32 * kb, 64 * kb, 256 * kb}, copy_ways(false), [&](std::int64_t way) {
       HostNumbers trial = numbers_;
       trial.take_copy = way;
@@ -372,8 +382,8 @@ class NumberTrials {
     if (choose(number, of, values, trial_of)) numbers_.numbers_seen |= seen_bit(number);
   }
 
-  /// Gives the number the value that takes clearly less time than its present one, if there is any. Returns whether all were
-  /// compared in time.
+  /// Gives the number the value that takes clearly less time than its present one, if there is any. Returns
+  /// whether all were compared in time.
   template <class TrialOf>
   bool choose(std::int64_t H::*number, const Sizes& of, const std::vector<std::int64_t>& values,
               const TrialOf& trial_of) {
@@ -539,8 +549,8 @@ class NumberTrials {
     return way.size() == all_rounds && faster(way, other);
   }
 
-  /// The way with the largest gain over the present one, clearly faster at half of the sizes at least and clearly slower at
-  /// none; or the present one. `found` holds times by size and way.
+  /// The way with the largest gain over the present one, clearly faster at half of the sizes at least and
+  /// clearly slower at none; or the present one. `found` holds times by size and way.
   std::size_t better(const std::vector<std::vector<Times>>& found, std::size_t now) const {
     std::size_t best = now;
     std::int64_t most = static_cast<std::int64_t>(found.size()) * (1000 + clear());
@@ -565,8 +575,8 @@ class NumberTrials {
     return value;
   }
 
-  /// The times of each way, or nothing once the time is over or measuring is disturbed. `now`: the present way. If others
-  /// are ahead of it in all of the first rounds, these and the present one go on elsewhere.
+  /// The times of each way, or nothing once the time is over or measuring is disturbed. `now`: the present
+  /// way. If others are ahead of it in all of the first rounds, these and the present one go on elsewhere.
   std::vector<Times> compare(const std::vector<Trial>& trials, std::size_t bytes, std::size_t now,
                              std::size_t rounds = all_rounds) {
     std::vector<Times> times(trials.size());
@@ -611,8 +621,8 @@ class NumberTrials {
     return static_cast<int>(std::max<std::size_t>(2, std::min(most, all / bytes)));
   }
 
-  /// Makes the algorithm at its first use, and turns its ring. Ranks that share CPUs do so, too: of two ways that are as fast, the
-  /// one with the shorter ring would seem faster.
+  /// Makes the algorithm at its first use, and turns its ring. Ranks that share CPUs do so, too: of two ways
+  /// that are as fast, the one with the shorter ring would seem faster.
   void warm(const Trial& trial, const AlgorithmSpec& spec, std::size_t bytes) {
     const std::string key = std::string(to_string(trial.operation)) + trial.spec;
     const bool first = std::find(warmed_.begin(), warmed_.end(), key) == warmed_.end();

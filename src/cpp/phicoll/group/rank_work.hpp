@@ -10,8 +10,8 @@
 
 namespace phicoll {
 
-/// A lock among the threads of a rank. A thread that waits for it lets go of the interpreter's lock first, because the
-/// thread that holds this one may need the interpreter to go on.
+/// A lock among the threads of a rank. A thread that waits for it lets go of the interpreter's lock first,
+/// because the thread that holds this one may need the interpreter to go on.
 class ThreadLock {
  public:
   bool try_lock() {
@@ -41,7 +41,8 @@ class Ongoing : public Background {
   Ongoing* next_ = nullptr;          // that was listed before it
 };
 
-/// A communicator on which the program makes calls. Others may send to the rank there before it makes a call for messages.
+/// A communicator on which the program makes calls. Others may send to the rank there before it makes a call
+/// for messages.
 class Addressed {
  public:
   /// Makes what takes messages in, if some have come and there is none yet.
@@ -51,29 +52,28 @@ class Addressed {
   ~Addressed() = default;
 };
 
-/// The work that a rank has begun on all its communicators: what makes all of it go on. Whichever call waits or only looks, on
-/// whichever communicator, goes on with it here (look() and the Background of the rank's ports).
+/// The work that a rank has begun on all its communicators, and what moves it on: any call that waits or
+/// looks, on any communicator, does so here (look() and the Background of the rank's ports).
 ///
-/// What has begun something is listed, so that a call pays one load if there is nothing else, and otherwise for what there is,
-/// not for all communicators. A pass takes off the list what has ended; it is listed again when it next begins something.
-/// Nothing that is under way is ever off the list:
-///
-///  1. It becomes under way first, and is listed then (begun). A pass takes it off first, and looks then whether it is under
-///     way (take_off). Where other threads may be in a pass, both change `listed_` by an exchange, so one reads what the other
-///     wrote: a later begun() lists it anew, and after an earlier one the pass sees that it is under way.
-///  2. Where the rank has one communicator, no other thread is in a call of the library, so a plain load will do. (An
-///     exchange would take a twentieth of the shortest collectives.)
-///  3. What a call waits for on its own stack need not be listed: that call goes on with it.
-///
-/// A pass may come within another one, by an operator or a signal's handler that makes a call. What the outer one is in the
-/// middle of refuses to go on (each has a lock, or a mark, for that); the rest goes on, since the inner call may wait for it.
-/// Lists may grow and lose entries meanwhile: what is lost leaves a null, whose place may be taken again.
+/// What has begun something is listed, so a call pays one load if there is nothing else, and otherwise for
+/// what there is, not for all communicators. A pass takes finished work off the list; it is listed again when
+/// it next begins something. Why nothing under way is ever off the list: see (1) to (3) below.
 class RankWork final : public Background {
  public:
   using Progress = void (*)();
+  // A pass may happen inside another one, through an operator or a signal handler that makes a call. What the
+  // outer pass is in the middle of refuses to move (each has a lock, or a mark, for that); everything else
+  // moves, since the inner call may wait for it. Lists may grow and lose entries meanwhile: a lost entry
+  // leaves a null, whose place may be reused.
   bool pending() const override;
   bool go_on() override { return go_on_beside(nullptr); }
   bool take_in() override;
+  // (1) Work first becomes under way, then is listed (begun). A pass takes it off, then looks whether it is
+  //     under way (take_off). Where other threads may be in a pass, both change `listed_` by an exchange, so
+  //     a later begun() lists it anew, and after an earlier one the pass sees that it is under way.
+  // (2) With one communicator no other thread is in a call of the library, so a cheaper plain load will do.
+  // (3) What a call waits for on its own stack need not be listed: that call moves it on.
+
   /// To be called when `one` has come to be under way.
   void begun(Ongoing& one) {
     if (has_several_communicators() ? !one.listed_.exchange(true, std::memory_order_acq_rel)
@@ -88,13 +88,14 @@ class RankWork final : public Background {
   };
   /// To be called by a call that does not wait: first of all.
   void begin_look() { looks_.begin_look(); }
-  /// After it has looked at `own`, if that is not null: goes on with all else. Returns whether anything moved.
+  /// After it has looked at `own`, if that is not null: goes on with all else. Returns whether anything
+  /// moved.
   bool look(const Ongoing* own) {
     const int besides = begun_.load(std::memory_order_relaxed) - (own != nullptr && is_listed(*own) ? 1 : 0);
     return __builtin_expect(besides > 0, 0) && go_on_beside(own);
   }
-  /// At its end; `what()` is what it looks for. A rank that looks in vain for long takes in what has come, as one that waits does,
-  /// and finds out that it looks for what cannot come.
+  /// At its end; `what()` is what it looks for. A rank that looks in vain for long takes in what has come, as
+  /// one that waits does, and finds out that it looks for what cannot come.
   template <class What>
   void end_look(bool moved, const What& what) {
     if (moved) return stop_looking();
@@ -108,7 +109,8 @@ class RankWork final : public Background {
   }
   /// How many communicators' work is listed.
   const std::atomic<int>& begun() const { return begun_; }
-  /// Whether there may be other threads, or a mark that the next call must end: then calls do not take their shortest ways.
+  /// Whether there may be other threads, or a mark that the next call must end: then calls do not take their
+  /// shortest ways.
   bool takes_care() const { return care_.load(std::memory_order_relaxed) > 0; }
   /// To be called by a call that may do something while takes_care().
   void stop_looking() {
@@ -127,12 +129,13 @@ class RankWork final : public Background {
   /// The same for the communicators on which the program makes calls.
   void begin_communicator(Addressed& one);
   void end_communicator(Addressed& one);
-  /// Keeps the rank's other threads from adding anything and from going on with what there is. The thread that holds it may do
-  /// both, and may hold it twice.
+  /// Keeps the rank's other threads from adding anything and from going on with what there is. The thread
+  /// that holds it may do both, and may hold it twice.
   class Hold;
   /// Takes back a transfer of any of them.
   void take_back(const Transfer& transfer);
-  /// Sets a function that every turn of a wait calls too, for something beside phicoll that goes on only when called.
+  /// Sets a function that every turn of a wait calls too, for something beside phicoll that goes on only when
+  /// called.
   void set_progress(Progress progress) { progress_.store(progress, std::memory_order_relaxed); }
 
  private:
@@ -149,8 +152,9 @@ class RankWork final : public Background {
   static constexpr unsigned looks_before_taking_in = 256;
   static constexpr unsigned calls_before_a_look = 16;  // a look takes longer than a small call
   mutable ThreadLock list_;                            // taken before the lock of one of them
-  // The thread that holds list_ by a Hold, by an address of its own: calls by operators and signal handlers on its stack may make
-  // and destroy communicators. Only that thread ever finds its own address here, so a relaxed load tells it.
+  // The thread that holds list_ by a Hold, by an address of its own: calls by operators and signal handlers
+  // on its stack may make and destroy communicators. Only that thread ever finds its own address here, so a
+  // relaxed load tells it.
   std::atomic<const void*> holder_{nullptr};
   // Only a Hold changes them.
   std::vector<Ongoing*> all_;

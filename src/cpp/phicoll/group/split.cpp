@@ -59,12 +59,11 @@ PartRoom Communicator::room_for_parts() const {
   return parts < 16 * share ? PartRoom::large : parts < 19 * share ? PartRoom::usual : PartRoom::some;
 }
 
-/// The region of one of the parts of a split. Large calls need rings that go round slowly: with half as many cells,
-/// allreduces of 512 KB and 1 MB by two ranks took 1.4 and 1.6 times as long between near CPUs. Two ranks' longest rings
-/// take 17 MB, the fifteenth of C++'s default heap. Pages are taken as they are used, but programs may split often: all
-/// parts together take at most a seventh of the heap beyond what small calls need (eight pairs get 18 MB each of Python's
-/// heap of 1 GB). Of a heap that fills with parts, later ones get less, so that libraries may make thousands. A rank alone moves
-/// its data without rings. What it names an algorithm for has room all the same, while there is.
+/// The memory region of one part of a split. Large calls need rings that go round slowly; two ranks' longest
+/// rings take 17 MB, a fifteenth of C++'s default heap. Pages are taken as they are used, but programs may
+/// split often: beyond what small calls need, all parts together take at most a seventh of the heap. As parts
+/// fill the heap, later ones get less, so that libraries may make thousands. A communicator of one rank needs
+/// no rings; an algorithm selected by name still gets memory while the heap has room.
 std::size_t Communicator::region_for(std::size_t members, std::size_t parts, PartRoom room) const {
   const std::size_t least = least_region(members);
   if (room == PartRoom::least) return least;
@@ -76,8 +75,8 @@ std::size_t Communicator::region_for(std::size_t members, std::size_t parts, Par
   return std::max(large, small);
 }
 
-/// The same on the first ranks of all parts, whichever of them takes its memory first. It is the same in every run too, unless
-/// some ranks still free parts that have half of the heap.
+/// The same on the first ranks of all parts, whichever of them takes its memory first. It is the same in
+/// every run too, unless some ranks still free parts that have half of the heap.
 std::size_t Communicator::default_region(std::size_t members) const {
   std::vector<std::int64_t> colors;
   for (int r = 0; r < size(); ++r)
@@ -87,9 +86,9 @@ std::size_t Communicator::default_region(std::size_t members) const {
   return region_for(members, colors.size(), memory_.slots[0].room);
 }
 
-/// The numbers with which a communicator of so many of this one's ranks begins. Its first rank decides: others may
-/// find more or less learned, as they come before or after a large call of another communicator, or of this one if they are
-/// in create_group, which is no call of all of its ranks.
+/// The numbers with which a communicator of so many of this one's ranks begins. Its first rank decides:
+/// others may find more or less learned, as they come before or after a large call of another communicator,
+/// or of this one if they are in create_group, which is no call of all of its ranks.
 HostNumbers Communicator::numbers_for(std::size_t members) const {
   HostNumbers host = shape_.host();
   if (host.state == HostNumbers::wanted) memory_.learned->read(&host);
@@ -197,7 +196,8 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   return child(members, slot);
 }
 
-// Makes a second communicator of these ranks. The first rank to arrive makes its memory and notes its place in the control.
+// Makes a second communicator of these ranks. The first rank to arrive makes its memory and notes its place
+// in the control.
 std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
   std::vector<int> members(static_cast<std::size_t>(size_));
   std::iota(members.begin(), members.end(), 0);
@@ -213,8 +213,8 @@ std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
       found_child(members, region_for(members.size(), 1, room_for_parts()), not_to_learn(first_numbers_),
                   slot);
       if (slot.block != 0) slot_at(slot.block) = slot;
-      // acq_rel: whoever sees the place sees all that was written there. Of several ranks, the first one's is taken, also
-      // where it left no room for this one's.
+      // acq_rel: whoever sees the place sees all that was written there. Of several ranks, the first one's is
+      // taken, also where it left no room for this one's.
       if (slot.block == 0)
         place = made.load(std::memory_order_acquire);
       else if (made.compare_exchange_strong(place, slot.block, std::memory_order_acq_rel))

@@ -1,15 +1,11 @@
 #pragma once
 
 // Records which calls the ranks of a group make. Ranks that wait in different calls, or in the same call with
-// arguments that do not fit together, then end with an error that says so instead of waiting for ever.
+// arguments that do not fit together, then end with an error that says so instead of waiting forever.
 //
 // Every rank keeps its last calls in lines of its own. A data collective notes its call when it begins (three
-// stores into a line that is not read meanwhile). A barrier is noted only by a rank that waits in it for
-// long, and only such a rank reads what the others have noted.
-//
-// A root that has done its part in a call may be thousands of calls ahead of a rank that waits in it for ever. The
-// root's lines no longer hold that call, but the waiting rank's lines do. The root finds the mismatch when it waits
-// itself, because each rank remembers more of its own calls in private memory (CallHistory).
+// stores into a line that nobody reads meanwhile). A rank notes a barrier only if it waits there for long,
+// and only such a rank reads what others have noted.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +15,10 @@
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
+
+// A root that has done its part in a call may be thousands of calls ahead of a rank that waits in it forever.
+// The root's lines no longer hold that call, but the waiting rank's do. The root finds the mismatch when it
+// waits itself, because each rank remembers more of its own calls in private memory (CallHistory).
 
 /// Two ranks whose calls with the same number differ, or whose calls agree but follow others that differ.
 struct CallMismatch {
@@ -42,8 +42,8 @@ class CallBoard {
   /// for any other rank in that call.
   Noted& note(int rank, std::uint64_t call, const CallNote& note) {
     Entry& entry = calls_of(rank).last[call % remembered];
-    // Only this rank writes here. In a loop of one call the entry already has the call's signature, which is right for
-    // the old number and for the new one.
+    // Only this rank writes here. In a loop of one call the entry already has the call's signature, which is
+    // right for the old number and for the new one.
     if (__builtin_expect(entry.signature.atomic().load(std::memory_order_relaxed) != note.signature, 0)) {
       // Releases, which are bare stores on x86. A reader that sees the new signature also sees that the entry
       // no longer holds the old call; a reader that sees the new number also sees the new signature.

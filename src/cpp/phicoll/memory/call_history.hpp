@@ -28,19 +28,17 @@ inline bool operator==(const CallNote& a, const CallNote& b) {
   return a.signature == b.signature && a.tag == b.tag;
 }
 
-/// Runs of calls with one signature and equally many barriers between them, so that a loop of the same call writes only one
-/// line. (One entry per call made a small broadcast a third slower. Without the barriers in it, each of the first 8,192
-/// calls of a loop with a barrier before each took 40 ns more.)
+/// Runs of calls with one signature and the same number of barriers between them, so that a loop of one call
+/// writes only one line. (One entry per call slowed small broadcasts.)
 ///
-/// Beside them stands the chain: a hash of all calls begun so far and of where barriers were among them. A
-/// mismatched call whose ranks do not wait for each other (a broadcast of which each rank is the root) is not
-/// found when it is made. But it gives every later call a different tag on each of these ranks, and the first
-/// later call that moves data finds it.
+/// It also keeps the chain: a hash of all calls begun so far, with barriers. A mismatched call whose ranks do
+/// not wait for each other (a broadcast of which each rank is the root) is not found when it is made. But
+/// then every later call has different tags on these ranks, and the first that moves data finds the mismatch.
 class CallHistory {
  public:
-  /// Number of runs, so at least this many calls. A ring has at most 4,096 cells, so calls of one algorithm cannot put
-  /// a rank further ahead. Calls of several algorithms, and calls that move nothing, add up; a mismatch that is further
-  /// back is found when the rank leaves, if not before.
+  /// Number of runs, so at least this many calls. A ring has at most 4,096 cells, so calls of one algorithm
+  /// cannot put a rank further ahead. Calls of several algorithms, and calls that move nothing, add up; a
+  /// mismatch that is further back is found when the rank leaves, if not before.
   static constexpr std::uint64_t remembered = 8192;
 
   CallHistory() = default;
@@ -125,8 +123,9 @@ class CallHistory {
     newest_ = newest_ + 1 == end_ ? first_ : newest_ + 1;
     *newest_ = Run{begun_, begun_, 0, signature, key, adds, chain_};
   }
-  /// Makes room for more runs: most communicators make few calls, and 8,192 runs are 448 KB. Only while the empty run, at
-  /// which find() ends, stands first; where there is no memory, it is overwritten, and the ring stays as it is.
+  /// Makes room for more runs: most communicators make few calls, and 8,192 runs are 448 KB. Only while the
+  /// empty run, at which find() ends, stands first; where there is no memory, it is overwritten, and the ring
+  /// stays as it is.
   void grow() {
     const auto runs = static_cast<std::uint64_t>(end_ - first_);
     if (runs == remembered) return;
@@ -141,9 +140,11 @@ class CallHistory {
     end_ = grown + more;
   }
   static std::uint64_t tag_of(std::uint64_t chain) { return chain >> 48; }
-  /// What a call adds to the chain; its distance from the call before it stands for the barriers between the two.
+  /// What a call adds to the chain; its distance from the call before it stands for the barriers between the
+  /// two.
   static std::uint64_t added(std::uint64_t step, std::uint64_t key) { return step * position + key; }
-  /// The chain after `calls` more calls than a run's first. One of them is chain * a + b; their number is doubled.
+  /// The chain after `calls` more calls than a run's first. One of them is chain * a + b; their number is
+  /// doubled.
   static std::uint64_t after(const Run& run, std::uint64_t calls) {
     std::uint64_t chain = run.chain;
     std::uint64_t a = multiplier;

@@ -23,8 +23,9 @@ constexpr int max_ranks = 1024;
 constexpr int any_rank = -1;
 
 /// Sleepers do not sleep on the flags (a flag may be a byte, or share its line with other writers) but on one
-/// of these slots, chosen by a hash of the flag's line. `sequence` is the futex word. A signal of another line wakes nobody
-/// unless sleepers of several lines are in the slot. Otherwise ranks asleep in a barrier woke at every eighth message of two others.
+/// of these slots, chosen by a hash of the flag's line. `sequence` is the futex word. A signal of another
+/// line wakes nobody unless sleepers of several lines are in the slot. Otherwise ranks asleep in a barrier
+/// woke at every eighth message of two others.
 struct alignas(arch::stride_bytes) ParkingSlot {
   void add_sleeper(std::uint64_t line) {
     change([line](std::uint64_t now) {
@@ -67,8 +68,8 @@ class alignas(arch::stride_bytes) Control {
                                static_cast<std::size_t>(max_ranks - ranks) * sizeof(Member));
   }
 
-  /// Sets what must be known before any rank waits. `shared`: the ranks are processes. `cpus`: how many CPUs they may use; 0:
-  /// enough. `timeout_ns` bounds every single wait; 0: no bound.
+  /// Sets what must be known before any rank waits. `shared`: the ranks are processes. `cpus`: how many CPUs
+  /// they may use; 0: enough. `timeout_ns` bounds every single wait; 0: no bound.
   void configure(int ranks, bool shared, int cpus, std::int64_t timeout_ns);
   /// The same for a group of some of `parent`'s ranks, in this order. It lies in the same memory as `parent`,
   /// and the two break together.
@@ -104,11 +105,11 @@ class alignas(arch::stride_bytes) Control {
   bool beside(int a, int b) const {
     return same_cpu(a, b) || (crowded() && noted_cpu(a) >= 0 && noted_cpu(a) == noted_cpu(b));
   }
-  /// Notes that `rank`, which is not pinned, is on `cpu` now. Returns whether `other`, or if that is any_rank any other rank of
-  /// this group, was last noted there.
+  /// Notes that `rank`, which is not pinned, is on `cpu` now. Returns whether `other`, or if that is any_rank
+  /// any other rank of this group, was last noted there.
   bool meets(int rank, int other, int cpu);
-  /// The CPUs to which `rank`, which is not pinned, had better move: those that have ranks of the whole group, but at least two
-  /// fewer that are awake than its own. None if a higher rank there may move instead.
+  /// The CPUs to which `rank`, which is not pinned, had better move: those that have ranks of the whole
+  /// group, but at least two fewer that are awake than its own. None if a higher rank there may move instead.
   std::vector<int> emptier_cpus(int rank) const;
   /// The CPU on which `rank` was last noted; -1: on none.
   int noted_cpu(int rank) const { return (noted(rank).load(std::memory_order_relaxed) & ~asleep) - 1; }
@@ -160,7 +161,8 @@ class alignas(arch::stride_bytes) Control {
   bool roams(int rank) const { return crowded() && cpu(rank) < 0; }
   /// How many of the whole group's ranks have waited for so long that they hardly need a CPU.
   Word<std::uint32_t>& resting() { return root().resting_; }
-  /// Whether long waits tell that. With more than two ranks a CPU, ranks that have work wait as long for the CPU.
+  /// Whether long waits tell that. With more than two ranks a CPU, ranks that have work wait as long for the
+  /// CPU.
   bool counts_resting() const { return root().ranks_ <= 2 * root().usable_cpus_; }
   /// Whether more of the whole group's ranks need a CPU now than there are CPUs.
   bool crowded_now() const {
@@ -183,8 +185,8 @@ class alignas(arch::stride_bytes) Control {
   void break_group(int rank, const char* reason, bool timed_out = false);
   bool broken() const { return root().broken_.atomic().load(std::memory_order_acquire) == 2; }
 
-  // The same for the control of a whole group, by those who are none of its ranks and outlive what the ranks write there
-  // (group/outside_view.hpp). Nothing that lies in it leads elsewhere.
+  // The same for the control of a whole group, by those who are none of its ranks and outlive what the ranks
+  // write there (group/outside_view.hpp). Nothing that lies in it leads elsewhere.
   void break_from_outside(int rank, const char* reason);
   bool broken_from_outside() const { return untrusted(broken_).is(2); }
   int broken_rank_from_outside(int ranks) const {

@@ -93,8 +93,8 @@ void CopyDesk::serve(int rank, const std::atomic<bool>& stop) {
   }
 }
 
-// A process may always copy from itself, unless a filter forbids the call. The kernel's copy ends with an error where memory is
-// not mapped, and a load with a signal.
+// A process may always copy from itself, unless a filter forbids the call. The kernel's copy ends with an
+// error where memory is not mapped, and a load with a signal.
 int CopyDesk::copy_own(bool write, std::uintptr_t address, std::size_t bytes) {
   const int error = write ? os::cross_write(getpid(), piece_, address, bytes)
                           : os::cross_read(getpid(), piece_, address, bytes);

@@ -1,16 +1,10 @@
 #pragma once
 
-// Copies between the private memories of a group's processes. The kernel makes them, as it did when the group came together.
-// Later it may refuse: a rank calls prctl(PR_SET_DUMPABLE, 0) or setuid, or gets a seccomp filter. Then they are made at the
-// group's copy desk: a thread of the owner's process copies between its memory and a piece of shared memory, so that the owner
-// itself may compute meanwhile. Each copy asks the kernel first, for a permission may come back.
-//
-//  1. A customer takes the desk, writes down what it wants, stores of whom with release and rings that rank's bell.
-//  2. The owner's thread acquires that, copies, and stores `done` with release.
-//  3. The customer acquires `done`: the bytes are in the piece, or in the owner's memory.
-//
-// What the owner's rank stored before it told the customer of its memory happens before 1, and so before 2. What the owner's
-// rank does after the customer has told it of the end happens after 3.
+// Copies between the private memories of a group's processes. The kernel makes them, if it did when the group
+// was made. Later it may refuse: a rank calls prctl(PR_SET_DUMPABLE, 0) or setuid, or gets a seccomp filter.
+// Then the group's copy desk makes them: a thread of the owner's process copies between its memory and a
+// piece of shared memory, so that the owner itself can compute meanwhile. Each copy asks the kernel first,
+// since a permission may come back.
 
 #include <atomic>
 #include <cstddef>
@@ -22,11 +16,20 @@
 
 namespace phicoll {
 
+// (1) A customer takes the desk, writes down what it wants, stores whose memory with release, and rings that
+//     rank's bell.
+// (2) The owner's thread acquires that, copies, and stores `done` with release.
+// (3) The customer acquires `done`: the bytes are in the piece, or in the owner's memory.
+//
+// What the owner's rank stored before it told the customer of its memory happens before (1), and so before
+// (2). What it does after the customer has told it of the end happens after (3).
+
 /// In the group's shared memory, valid when zeroed.
 class alignas(arch::stride_bytes) CopyDesk {
  public:
-  /// Copies `bytes` between `own` and address `remote` of rank `owner` of the whole group, whose process serves it. Returns 0
-  /// or an errno code. Calls `alive` while it waits; if that throws, some of the bytes may have been copied.
+  /// Copies `bytes` between `own` and address `remote` of rank `owner` of the whole group, whose process
+  /// serves it. Returns 0 or an errno code. Calls `alive` while it waits; if that throws, some of the bytes
+  /// may have been copied.
   int copy(int owner, void* own, std::uintptr_t remote, std::size_t bytes, bool write,
            const std::function<void()>& alive);
 
@@ -57,8 +60,9 @@ class alignas(arch::stride_bytes) CopyDesk {
   alignas(arch::stride_bytes) unsigned char piece_[piece_bytes];
 };
 
-/// Copies `bytes` between `own` and address `remote` in the process of `control`'s rank `owner`, by the kernel or at the desk.
-/// Returns 0, else an errno code: EFAULT (not mapped there or here), ESRCH (no such process). `alive` as CopyDesk::copy calls it.
+/// Copies `bytes` between `own` and address `remote` in the process of `control`'s rank `owner`, by the
+/// kernel or at the desk. Returns 0, else an errno code: EFAULT (not mapped there or here), ESRCH (no such
+/// process). `alive` as CopyDesk::copy calls it.
 int copy_between_processes(Control& control, int owner, void* own, std::uintptr_t remote, std::size_t bytes,
                            bool write, const std::function<void()>& alive);
 

@@ -16,7 +16,8 @@ constexpr std::uint64_t HandOver::lines_apart;
 
 namespace {
 
-// How long all ranks of a crowded group, one with more ranks than CPUs, take their peers for far after one of them found that.
+// How long all ranks of a crowded group, one with more ranks than CPUs, take their peers for far after one of
+// them found that.
 constexpr std::int64_t far_for_ns = 10 * 1000 * 1000;
 
 /// Clock cycles between two readings of the clock with a read between them. Earlier stores are done before it
@@ -53,8 +54,8 @@ std::uint32_t cycles_from_memory() {
   return std::max<std::uint32_t>(least, 1);
 }
 
-/// Whether a line came from this CPU's own caches, because its writer had run on this CPU or the CPU had fetched the line before.
-/// Its time says nothing of other CPUs, for which moves past the caches matter.
+/// Whether a line came from this CPU's own caches, because its writer had run on this CPU or the CPU had
+/// fetched the line before. Its time says nothing of other CPUs, for which moves past the caches matter.
 bool is_here(std::uint32_t from_peer, std::uint32_t from_memory) {
   return 10 * std::uint64_t{from_peer} < from_memory;
 }
@@ -65,8 +66,8 @@ std::uint32_t middle(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
 
 }  // namespace
 
-/// Even ranks begin with the next rank, odd ones with the one before, so that two ranks seldom look at the same line: two and
-/// two ranks on two CPUs all begin with another, whichever of them share one.
+/// Even ranks begin with the next rank, odd ones with the one before, so that two ranks seldom look at the
+/// same line: two and two ranks on two CPUs all begin with another, whichever of them share one.
 bool HandOver::next_peer(const Control& control, int rank) {
   const int ranks = control.ranks();
   const int last = peer_ == any_rank ? rank : peer_;
@@ -92,13 +93,13 @@ bool HandOver::changed(const CallBoard& board, unsigned first) {
   return any;
 }
 
-// The line is a peer's on the board of calls, which the peer writes when a call begins and ends, and which others
-// seldom read. If it differs from what this rank last saw, it came from the peer's cache or from where that cache
-// evicted it to. If not, it was already here and tells nothing.
+// The line is a peer's on the board of calls, written as its calls begin and end, and seldom read by others.
+// If it differs from what this rank last saw, it came from the peer's cache or from where that evicted it. If
+// not, it was already here and tells nothing.
 //
-// A CPU that reads one of a peer's two lines may fetch the other too, with what the peer has written to it so far. So this
-// rank then reads both, and times a line only if the peer has written to it since. Otherwise a rank that came first to calls
-// took far peers for near ones for seconds: allreduces of 256 KB took 130 us instead of 27.
+// A CPU that reads one of a peer's two lines may fetch the other as well. So this rank reads both and times
+// one only if the peer has written to it since. Otherwise a rank that comes first to calls would take far
+// peers for near ones.
 bool HandOver::look_at_peer(const Control& control, const CallBoard& board, int rank, std::uint64_t call) {
   const bool beside = peer_ != any_rank && control.beside(peer_, rank);
   if (looks_ != 0) far_ = is_far(usual());
@@ -137,8 +138,8 @@ void HandOver::look(Control& control, int rank, std::uint64_t call) {
   if (control.roams(rank)) control.note_cpu(rank, os::current_cpu());
   const unsigned before = looks_;
   if (!look_at_peer(control, *board, rank, call) || !control.crowded()) return;
-  // Another rank of this CPU may have brought the line here, so that the peer seems near. A peer that is near seems far where
-  // its line was evicted: three times in a row in one of 1,000 looks, in allreduces of 1 MB by 8 ranks on 2 CPUs. A far one does in 700.
+  // Another rank of this CPU may have brought the line here, so that the peer seems near. A near peer seems
+  // far when its line was evicted: rarely three times in a row, while a far one usually does.
   const std::int64_t now = os::now_ns();
   if (looks_ != before && looks_ >= 3 &&
       is_far(*std::min_element(std::begin(from_peers_), std::end(from_peers_))))

@@ -1,20 +1,13 @@
 #pragma once
 
-// Decides how to copy data that another CPU reads next, by the way that reaches its readers soonest: ordinary stores,
-// the CPU's string move, or past the caches.
-//
-// A ring's lines are still in their readers' caches when they are written again.
+// Decides how to copy data that another CPU reads next, by the way that reaches its readers soonest: ordinary
+// stores, the CPU's string move, or past the caches. A ring's lines are still in their readers' caches when
+// they are written again.
 //
 // - Between CPUs that share a cache, ordinary stores take the lines back at once, and the readers find the
 //   data in that cache.
 // - Between CPUs that share none, a line from another cache takes longer than one from memory, in both
 //   directions, and stores past the caches win.
-//
-// Neither side's cost alone tells which case applies, and what a virtual machine says about its caches cannot be
-// trusted: its CPUs move within seconds. The time that one line takes does tell. On an EPYC it is 26 ns within a cache,
-// 120 ns from one cache to the next and 110 ns from memory. So now and then a rank reads a line that another has just
-// written, and so learns whether the peer is near or far. Where ranks share CPUs, one that finds others far tells its group, which
-// believes it for 10 ms. The best way for each is one of the host's numbers.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +19,15 @@
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/word.hpp"
 
+// Neither side's cost alone tells which case applies, and a virtual machine's word about its caches cannot be
+// trusted: its CPUs move within seconds. The time of a single line does tell (docs/bench/behind-the-code.md).
+// So now and then a rank reads a line that another has just written, and learns whether the peer is near or
+// far. Where ranks share CPUs, one that finds others far tells its group, which believes it for 10 ms. The
+// best way for each case is one of the host's numbers.
 namespace phicoll {
 
-/// What a rank knows of its distance from its peers in a group. It affects how bytes are copied, never which bytes
-/// arrive.
+/// What a rank knows of its distance from its peers in a group. It affects how bytes are copied, never which
+/// bytes arrive.
 class HandOver {
  public:
   explicit HandOver(const HostNumbers& host = HostNumbers()) { set_host(host); }
@@ -46,8 +44,8 @@ class HandOver {
     const auto way = static_cast<arch::CopyWay>(number);
     return arch::has_copy_way(way) ? way : arch::CopyWay::ordinary;
   }
-  /// Whether the peers are far. To be asked before a piece of `bytes` bytes is handed over, in call number `call`, a
-  /// data collective.
+  /// Whether the peers are far. To be asked before a piece of `bytes` bytes is handed over, in call number
+  /// `call`, a data collective.
   bool far(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
     bytes_ += bytes;
     if (__builtin_expect(++pieces_ >= until_look_ || bytes_ >= bytes_a_look, 0)) look(control, rank, call);
@@ -57,8 +55,8 @@ class HandOver {
   arch::CopyWay way(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
     return far(bytes, control, rank, call) ? far_way_ : near_way_;
   }
-  /// How a piece is copied for one peer, which writes to `word` whenever it has taken one. Only this function reads the
-  /// word, and only its line's distance counts. Ordinary stores before the first look.
+  /// How a piece is copied for one peer, which writes to `word` whenever it has taken one. Only this function
+  /// reads the word, and only its line's distance counts. Ordinary stores before the first look.
   arch::CopyWay way(std::size_t bytes, const Word<std::uint64_t>& word) {
     bytes_ += bytes;
     if (__builtin_expect(++pieces_ >= until_look_ || bytes_ >= bytes_a_look, 0)) look(word);
@@ -82,13 +80,11 @@ class HandOver {
   static constexpr unsigned first_looks = 4;  // in quick succession
   static constexpr unsigned looks_a_peer = 4;
   static constexpr std::size_t bytes_a_look = std::size_t{1} << 20;
-  // Looks are at least so many lines from memory apart, some 100 us: CPUs move within seconds. A look takes as long as some small
-  // calls, and the peer has to take its lines back. With looks by pieces alone loops of broadcasts took 1.7 (1 KB) and 1.2 (4 KB)
-  // of the time, of gathers 1.5 (1 KB).
-  // And a rank that looked at each call often found a far peer's line in its own caches, presumably fetched with its own lines: in
-  // a third of looks at the begin of calls that may read in place. Broadcasts of 1 MB in the heap were then read in place and took
-  // twice the time where a line takes 370 ns; of looks 100 us apart 0 to 4 percent find that. (A line from memory takes 90 to 130 ns whatever a
-  // peer's takes, so it is timed once.)
+  // Looks are at least as far apart as so many lines from memory, some 100 us: CPUs move within seconds. A
+  // look takes as long as a small call, and the peer has to take its lines back. A rank that looked at each
+  // call also often found a far peer's line in its own caches, presumably fetched with its own lines, and
+  // then read large data in place at a loss. (A line from memory takes the same time whatever a peer's takes,
+  // so it is timed once.)
   static constexpr std::uint64_t lines_apart = 1024;
 
   [[gnu::noinline, gnu::cold]] void look(Control& control, int rank, std::uint64_t call);

@@ -1,8 +1,8 @@
 #pragma once
 
-// The numbers that fit `auto` and the ways through shared memory to a host: sizes at which one way overtakes another,
-// and sizes of pieces. A calibration measures some of them on the host (group/calibration.hpp); a tuning table may set
-// any. Integers only, as in line_costs.hpp, and the same on every rank.
+// The numbers that fit `auto` and the ways through shared memory to a host: sizes at which one way overtakes
+// another, and sizes of pieces. A calibration measures some of them on the host (group/calibration.hpp); a
+// tuning table may set any. Integers only, as in line_costs.hpp, and the same on every rank.
 
 #include <cstdint>
 
@@ -10,8 +10,9 @@
 
 namespace phicoll {
 
-/// In bytes of the count argument unless it says otherwise. The defaults were measured with processes on two CPUs of an EPYC
-/// with 1 MB of L2 and a shared L3 (docs/collectives.md), and hold where nothing was measured.
+/// In bytes of the count argument unless it says otherwise. The defaults were measured with processes on two
+/// CPUs of an EPYC with 1 MB of L2 and a shared L3 (docs/collectives.md), and hold where nothing was
+/// measured.
 struct HostNumbers {
   // Ranks with a CPU each.
   std::int64_t rotate = 24 << 10;       ///< blocks for a long ring (exchanges: of more than two ranks)
@@ -46,14 +47,13 @@ struct HostNumbers {
   std::int64_t far = 75;       ///< percent of a line from memory: what one from a far peer takes (HandOver)
   std::int64_t near_copy = 0;  ///< arch::CopyWay of a piece for a near peer
   std::int64_t far_copy = 2;   ///< the same for a far one
-  /// The same of a piece from a peer. By vectors: a string move, which the C library takes for large pieces, reads ahead
-  /// into the next piece, which a near peer is just writing. Broadcasts of 32 KB to 2 MB then took 2.6 times as long in
-  /// most runs.
+  /// The same of a piece from a peer. By vectors: a string move, which the C library takes for large pieces,
+  /// reads ahead into the next piece, which a near peer is just writing. Broadcasts of 32 KB to 2 MB then
+  /// took 2.6 times as long in most runs.
   std::int64_t take_copy = 3;
-  /// The same of 2 to 8 KB (arch::copies_few) within this CPU's caches, and from a peer where a rank only takes. The string move,
-  /// which the C library may use, begins slowly: it copies 4 KB from cache to cache in 30 ns, AVX-512 in 20. Two ranks' allgathers,
-  /// gathers and scatters of 4 KB then take 0.8 to 0.9 of the time. Taken by AVX-512 4 KB take 0.85 in broadcasts, but 1.05 in gathers
-  /// and in exchanges from window starts.
+  /// The same for 2 to 8 KB (arch::copies_few) within this CPU's caches, and from a peer where a rank only
+  /// takes. The string move, which the C library may use, begins slowly, so vectors win there; not in
+  /// gathers, nor in exchanges from window starts.
   std::int64_t few_copy = 4;
 
   std::int64_t near_seen = 0;     ///< 1: near_copy was measured
@@ -71,7 +71,8 @@ struct HostNumbers {
   };
   static constexpr std::int64_t seen_in(bool far, Sharing whose) { return far ? whose * 16 : whose; }
 
-  /// Where the numbers come from: the defaults (or a table); the defaults until a first large call measures; measured.
+  /// Where the numbers come from: the defaults (or a table); the defaults until a first large call measures;
+  /// measured.
   enum State : std::int32_t { built_in, wanted, measured };
   State state = built_in;
 };

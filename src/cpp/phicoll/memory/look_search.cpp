@@ -15,8 +15,8 @@ namespace {
 
 // Long enough for programs that look for a while and then do something else.
 constexpr std::int64_t looking_ns = 3000 * std::int64_t{1000000};
-// Beside what the clock takes. A loop takes some ten ns from one look to the next, and a look at the clock in it thirty. One of
-// Python takes 200 to 700; a system call there takes 1300 more.
+// Beside what the clock takes. A loop takes some ten ns from one look to the next, and a look at the clock in
+// it thirty. One of Python takes 200 to 700; a system call there takes 1300 more.
 constexpr std::int64_t long_gap_ns = 120;
 constexpr std::int64_t long_gap_of_interpreter_ns = 1000;
 constexpr std::uint64_t gaps_a_long_one = 64;
@@ -39,7 +39,8 @@ bool is_long(std::int64_t gap_ns) {
   return gap_ns > least + (has_interpreter() ? long_gap_of_interpreter_ns : long_gap_ns);
 }
 
-/// Whether this process has threads that the library cannot know. Beside the ranks' there are the main thread and a watcher.
+/// Whether this process has threads that the library cannot know. Beside the ranks' there are the main thread
+/// and a watcher.
 bool has_unknown_threads(const Control& group) {
   if (has_interpreter()) return has_further_threads(group);
   struct stat found;

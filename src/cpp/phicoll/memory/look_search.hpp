@@ -1,24 +1,8 @@
 #pragma once
 
-// One rank's search for ranks that can only look for something, or wait for it, from each other. Looks are tests and probes: calls
-// that do not wait.
-//
-// Between two looks a program may do anything, such as to send what another rank waits for, so a look proves less than a wait. A
-// rank that looks has a mark on the wait board only as long as
-//
-//  1. it has looked in vain for seconds, nothing that it has begun has moved, and it has made no other call. The next other
-//     call ends the mark before it does anything;
-//  2. next to nothing lies between its looks: of 64 gaps between two looks fewer than one is longer than what a loop takes. A
-//     rank that computes, sleeps or asks the system for something between its looks has no mark;
-//  3. what it looks for is to come from one known rank, or is a collective call. A rank that takes whatever comes may be a
-//     server that something beside the group wakes;
-//  4. no other thread of it may act.
-//
-// The argument of wait_board.hpp then holds for it as for a rank that waits. The first step: each series of looks has a number of
-// its own, and no rank sent anything in one. The third: the rank counts one more look on the board only after hundreds, each of
-// which went on with all that it has begun, so that of two that are counted the second began after T.
-//
-// What remains is a program that looks and looks for seconds, with all other ranks stuck, and gives up then of itself.
+// One rank's search for a deadlock among ranks that only look for something (test, probe) or wait for it. A
+// look does not wait: the program may do anything between two of them, such as send what another rank waits
+// for, so a look proves less than a wait.
 
 #include <atomic>
 #include <cstdint>
@@ -28,6 +12,16 @@
 namespace phicoll {
 
 class Control;
+
+// A rank that looks has a mark on the wait board only as long as
+//
+// (1) it has looked in vain for seconds, nothing that it has begun has moved, and it has made no other call;
+//     another call first ends the mark;
+// (2) next to nothing lies between its looks: fewer than one gap in 64 is longer than a loop takes. A rank
+//     that computes or sleeps in between has no mark;
+// (3) it looks for something from one known rank, or for a collective call: one that takes whatever comes may
+//     be a server that others wake;
+// (4) none of its other threads may act.
 
 /// Used by any thread of the rank.
 class LookSearch {
@@ -39,7 +33,8 @@ class LookSearch {
   void begin_look() {
     if (__builtin_expect(gap_began_ns_.load(std::memory_order_relaxed) != 0, 0)) end_gap();
   }
-  /// To be called after every looks_a_gap-th look in vain. `note` says what for; its peer by its number in the communicator.
+  /// To be called after every looks_a_gap-th look in vain. `note` says what for; its peer by its number in
+  /// the communicator.
   void in_vain(Control& control, int rank, const WaitNote& note);
   /// The rank has done something else, or something of it has moved.
   void end() {
@@ -54,6 +49,11 @@ class LookSearch {
   [[gnu::noinline]] void end_series();
   void begin_series(std::int64_t now, const void* thread);
   void end_mark();
+  // The argument of wait_board.hpp holds as for a rank that waits. Step (1) there: each series of looks has
+  // its own number, and no rank sent anything in one. Step (3) there: a rank counts one more look on the
+  // board only after hundreds, each of which went on with all that it has begun, so the second of two counted
+  // looks began after T. What remains is a program that looks for seconds, with all other ranks stuck, and
+  // would then give up by itself.
   void count_look(Control& control, int rank, const WaitNote& note, std::int64_t looked_ns);
 
   std::atomic<std::int64_t> gap_began_ns_{0};  // 0: none is being measured

@@ -1,7 +1,7 @@
 #pragma once
 
-// The instructions around a transfer. A real machine executes them anyway; a simulated one, which runs the algorithm
-// natively between two accesses, must be told of them.
+// The instructions around a transfer. A real machine executes them anyway; a simulated one, which runs the
+// algorithm natively between two accesses, must be told of them.
 
 namespace phicoll {
 

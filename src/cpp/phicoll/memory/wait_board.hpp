@@ -1,20 +1,11 @@
 #pragma once
 
-// Where ranks note long waits. Ranks that can only wait for each other find that out here, and end with an error.
+// Where ranks note long waits. Ranks that can only wait for each other find that out here, and end with an
+// error.
 //
-// A rank whose wait lasts for milliseconds sets its mark, and adds one to `looks` each time that it has checked everything
-// that could end the wait. The mark's number is odd while the rank waits, and no number is used twice.
-//
-// The group is stuck if every rank had a mark, or had left, at time T, and later has the same mark with at least two more
-// looks:
-//
-//  1. Each rank was in the same wait all the time between, since a new wait has another number. So no rank sent
-//     anything.
-//  2. A rank stored what it sent before T before its mark, with release. A rank that saw the mark, with acquire, could
-//     have seen the message too, and so could every other rank from then on (all machines here are multi-copy atomic).
-//  3. Of the two looks, the second began after T. It saw all messages that there are, and did not end the wait.
-//
-// A rank that makes no call that waits, but looks again and again, sets a mark likewise: look_search.hpp.
+// A rank whose wait lasts for milliseconds sets its mark, and adds one to `looks` each time that it has
+// checked everything that could end the wait. The mark's number is odd while the rank waits, and no number is
+// used twice. A rank that looks again and again without waiting sets a mark likewise: look_search.hpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +15,14 @@
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
+
+// The group is stuck if at time T every rank had a mark or had left, and later has the same mark with two
+// more looks:
+//
+// (1) Each rank was in one wait in between, as a new wait has another number. So no rank sent anything.
+// (2) What a rank sent before T it stored before its mark, with release. Who acquired the mark could see the
+//     message, as could every rank from then on (all machines here are multi-copy atomic).
+// (3) Of the two looks, the second began after T. It saw all messages there are without ending the wait.
 
 /// What a rank waits for.
 struct WaitNote {
@@ -82,8 +81,8 @@ class WaitMark {
   std::string in_words() const;
 
  private:
-  // kind_ has four bits for the kind, then four for the number of requests that are noted, one for whether there are more, and
-  // four for the kind of each.
+  // kind_ has four bits for the kind, then four for the number of requests that are noted, one for whether
+  // there are more, and four for the kind of each.
   static constexpr unsigned kind_bits = 4;
   static constexpr unsigned count_at = 4;
   static constexpr unsigned more_at = 8;
@@ -130,8 +129,8 @@ class StuckSearch {
   WaitNote note;
   WaitedRequests requests;  ///< if `note` concerns requests
 
-  /// Call it between two looks of a wait that has lasted `waited_ns`. Breaks the group if all its ranks wait or have
-  /// left and nothing can come, or if the rank that this one awaits has left.
+  /// Call it between two looks of a wait that has lasted `waited_ns`. Breaks the group if all its ranks wait
+  /// or have left and nothing can come, or if the rank that this one awaits has left.
   void check(Control& control, int rank, std::int64_t waited_ns);
 
  private:

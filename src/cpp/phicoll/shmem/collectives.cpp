@@ -163,10 +163,11 @@ void exscan(Team& team, T* dest, const T* source, std::size_t count) {
 }
 
 // Between two PEs, 256 bytes to 2 KB are put straight into the destination, which must be ready on all PEs
-// before any of them calls: one copy instead of the two of cells. The announcement, a word on
-// the communicator, follows. It orders the puts before the receiver's reads, detects PEs in other calls, and
-// tells where the data was put: differing places or sizes are an error, and data for private memory goes by the communicator. From 4 KB on, lines that their reader has just read lose to cells
-// where CPUs are far apart; more PEs gain nothing.
+// before any of them calls: one copy instead of two. The announcement, a word on the
+// communicator, follows. It orders the puts before the receiver's reads, detects PEs in other calls, and
+// tells where the data was put: differing places or sizes are an error, and data for private memory goes by
+// the communicator. From 4 KB on, lines that their reader has just read lose to cells where CPUs are far
+// apart; more PEs gain nothing.
 constexpr std::size_t least_put = 256;
 constexpr std::size_t most_put = 2048;
 
