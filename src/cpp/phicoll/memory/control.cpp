@@ -16,7 +16,8 @@ constexpr std::uint16_t Control::asleep;
 
 namespace {
 
-/// Each rank sets what the group's maker has set: only what differs is stored, as a watcher may be reading.
+/// Each rank repeats what the group's maker has set, and stores only what differs, since a watcher may be
+/// reading.
 template <class T>
 void set(T& place, T value) {
   if (place != value) place = value;

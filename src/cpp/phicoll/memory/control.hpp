@@ -24,8 +24,8 @@ constexpr int any_rank = -1;
 
 /// Sleepers do not sleep on the flags (a flag may be a byte, or share its line with other writers) but on one
 /// of these slots, chosen by a hash of the flag's line. `sequence` is the futex word. A signal of another
-/// line wakes nobody unless sleepers of several lines are in the slot. Otherwise ranks asleep in a barrier
-/// woke at every eighth message of two others.
+/// line wakes nobody unless sleepers of several lines are in the slot. Otherwise messages between two ranks
+/// would often wake others from a barrier.
 struct alignas(arch::stride_bytes) ParkingSlot {
   void add_sleeper(std::uint64_t line) {
     change([line](std::uint64_t now) {
@@ -108,8 +108,8 @@ class alignas(arch::stride_bytes) Control {
   /// Notes that `rank`, which is not pinned, is on `cpu` now. Returns whether `other`, or if that is any_rank
   /// any other rank of this group, was last noted there.
   bool meets(int rank, int other, int cpu);
-  /// The CPUs to which `rank`, which is not pinned, had better move: those that have ranks of the whole
-  /// group, but at least two fewer that are awake than its own. None if a higher rank there may move instead.
+  /// Better CPUs for `rank`, which is not pinned: those with ranks of the whole group, but at least two fewer
+  /// that are awake than on its own. None if a higher rank there may move instead.
   std::vector<int> emptier_cpus(int rank) const;
   /// The CPU on which `rank` was last noted; -1: on none.
   int noted_cpu(int rank) const { return (noted(rank).load(std::memory_order_relaxed) & ~asleep) - 1; }
@@ -138,7 +138,7 @@ class alignas(arch::stride_bytes) Control {
     return board_ == 0 ? nullptr
                        : reinterpret_cast<CallBoard*>(reinterpret_cast<unsigned char*>(this) + board_);
   }
-  /// Likewise, in a group of processes, where copies are made that the kernel refuses. Only the root has one.
+  /// Likewise, in a group of processes, the desk for copies that the kernel refuses. Only the root has one.
   void set_desk(std::size_t bytes) { desk_ = bytes; }
   CopyDesk& desk() { return *reinterpret_cast<CopyDesk*>(reinterpret_cast<unsigned char*>(this) + desk_); }
   /// Notes the call that `rank` waits in as a barrier unless it was noted as something else. Then, with
@@ -149,7 +149,7 @@ class alignas(arch::stride_bytes) Control {
   void set_pid(int rank, std::int32_t pid) { members_[rank].pid = pid; }
   std::int32_t pid(int rank) const { return members_[rank].pid; }
   /// Whether every rank can read and write every other rank's memory with the kernel's help. Each ordered
-  /// pair tried it when the group came together. What the kernel refuses later is copied at the desk.
+  /// pair tried it when the group was made. What the kernel refuses later is copied at the desk.
   void set_cross_copies(bool allowed) { cross_copies_ = allowed ? 1 : 0; }
   bool cross_copies() const { return cross_copies_ != 0; }
 
@@ -161,8 +161,7 @@ class alignas(arch::stride_bytes) Control {
   bool roams(int rank) const { return crowded() && cpu(rank) < 0; }
   /// How many of the whole group's ranks have waited for so long that they hardly need a CPU.
   Word<std::uint32_t>& resting() { return root().resting_; }
-  /// Whether long waits tell that. With more than two ranks a CPU, ranks that have work wait as long for the
-  /// CPU.
+  /// Whether long waits show that: with more than two ranks per CPU, ranks with work wait as long for a CPU.
   bool counts_resting() const { return root().ranks_ <= 2 * root().usable_cpus_; }
   /// Whether more of the whole group's ranks need a CPU now than there are CPUs.
   bool crowded_now() const {
@@ -193,7 +192,7 @@ class alignas(arch::stride_bytes) Control {
     return untrusted(broken_rank_).within(0, ranks - 1, any_rank);
   }
   std::string broken_reason_from_outside() const { return untrusted_text(broken_reason_); }
-  /// What the group's maker has set for good.
+  /// Set once, by the group's maker.
   struct Constants {
     std::int32_t ranks, shared;
     std::uint64_t memory_bytes, behind_root, board;

@@ -21,11 +21,11 @@ constexpr std::int64_t look_again_ns = 20 * 1000000;
 
 }  // namespace
 
-/// The customer's place at the desk, which it leaves if `alive` throws, too.
+/// The customer's turn at the desk, given up even if `alive` throws.
 class CopyDesk::Place {
  public:
   Place(CopyDesk& desk, const std::function<void()>& alive) : desk_(desk) {
-    // Acquire: the customer before has read its answer.
+    // Acquire: the previous customer has read its answer.
     for (std::uint32_t free = 0; !desk.taken_.atomic().compare_exchange_strong(
              free, 1, std::memory_order_acquire, std::memory_order_relaxed);
          free = 0) {
@@ -79,7 +79,7 @@ void CopyDesk::ring(int rank) {
 void CopyDesk::serve(int rank, const std::atomic<bool>& stop) {
   const std::atomic<std::uint32_t>& bell = bells_[rank].atomic();
   for (;;) {
-    // Acquire, and before the looks: who rings after them changes the word, and the wait returns at once.
+    // Acquire, and before the looks: a ring after them changes the word, so the wait returns at once.
     const std::uint32_t heard = bell.load(std::memory_order_acquire);
     if (stop.load(std::memory_order_acquire)) return;
     if (state_.atomic().load(std::memory_order_acquire) == asked_of(rank)) {

@@ -33,14 +33,14 @@ class alignas(arch::stride_bytes) CopyDesk {
   int copy(int owner, void* own, std::uintptr_t remote, std::size_t bytes, bool write,
            const std::function<void()>& alive);
 
-  /// Whether a rank has come here, so that each process needs a thread that serves.
+  /// Whether any rank has used the desk: then each process needs a serving thread.
   bool wanted() const { return wanted_.atomic().load(std::memory_order_acquire) != 0; }
   /// Serves the memory of `rank`, which is the calling process's, until `stop` is set and ring() is called.
   void serve(int rank, const std::atomic<bool>& stop);
   void ring(int rank);
 
  private:
-  // The state: what a customer asks is for the process of one rank. Only that process looks at what is asked.
+  // The state: a request is for one rank's process, which alone reads it.
   static constexpr std::uint32_t done = 1;
   static std::uint32_t asked_of(int rank) { return 2 + static_cast<std::uint32_t>(rank); }
   static constexpr std::size_t piece_bytes = std::size_t{32} << 10;

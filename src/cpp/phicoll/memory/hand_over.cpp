@@ -67,7 +67,7 @@ std::uint32_t middle(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
 }  // namespace
 
 /// Even ranks begin with the next rank, odd ones with the one before, so that two ranks seldom look at the
-/// same line: two and two ranks on two CPUs all begin with another, whichever of them share one.
+/// same line: four ranks on two CPUs all begin with different ones, whichever of them share a CPU.
 bool HandOver::next_peer(const Control& control, int rank) {
   const int ranks = control.ranks();
   const int last = peer_ == any_rank ? rank : peer_;

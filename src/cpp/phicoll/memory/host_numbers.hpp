@@ -47,9 +47,8 @@ struct HostNumbers {
   std::int64_t far = 75;       ///< percent of a line from memory: what one from a far peer takes (HandOver)
   std::int64_t near_copy = 0;  ///< arch::CopyWay of a piece for a near peer
   std::int64_t far_copy = 2;   ///< the same for a far one
-  /// The same of a piece from a peer. By vectors: a string move, which the C library takes for large pieces,
-  /// reads ahead into the next piece, which a near peer is just writing. Broadcasts of 32 KB to 2 MB then
-  /// took 2.6 times as long in most runs.
+  /// The same for a piece from a peer. By vectors: a string move, which the C library takes for large pieces,
+  /// reads ahead into the next piece while a near peer is still writing it, and slows broadcasts.
   std::int64_t take_copy = 3;
   /// The same for 2 to 8 KB (arch::copies_few) within this CPU's caches, and from a peer where a rank only
   /// takes. The string move, which the C library may use, begins slowly, so vectors win there; not in
@@ -67,7 +66,7 @@ struct HostNumbers {
     pair = 1,     ///< ranks with a CPU each, measured by two of them
     few = 2,      ///< up to four that share CPUs
     many = 4,     ///< more
-    unplaced = 8  ///< more, of which nobody knows which share a CPU
+    unplaced = 8  ///< more, and nobody knows which of them share a CPU
   };
   static constexpr std::int64_t seen_in(bool far, Sharing whose) { return far ? whose * 16 : whose; }
 
@@ -131,7 +130,7 @@ constexpr HostNumberField host_number_fields[] = {
     {"numbers-seen", &HostNumbers::numbers_seen, 0, (std::int64_t{1} << 32) - 1},
     {"disturbed", &HostNumbers::disturbed, 0, 1000000}};
 
-/// Whether it tells how others were measured, and decides nothing.
+/// Whether it only records how others were measured.
 constexpr bool is_mark(const HostNumberField& field) {
   return field.value == &HostNumbers::near_seen || field.value == &HostNumbers::far_seen ||
          field.value == &HostNumbers::sizes_seen || field.value == &HostNumbers::numbers_seen ||

@@ -15,8 +15,8 @@ namespace {
 
 // Long enough for programs that look for a while and then do something else.
 constexpr std::int64_t looking_ns = 3000 * std::int64_t{1000000};
-// Beside what the clock takes. A loop takes some ten ns from one look to the next, and a look at the clock in
-// it thirty. One of Python takes 200 to 700; a system call there takes 1300 more.
+// On top of what reading the clock takes. In a C loop some ten ns lie between looks, and reading the clock
+// takes thirty; in Python 200 to 700 ns, and a system call adds 1300.
 constexpr std::int64_t long_gap_ns = 120;
 constexpr std::int64_t long_gap_of_interpreter_ns = 1000;
 constexpr std::uint64_t gaps_a_long_one = 64;
@@ -112,7 +112,7 @@ void LookSearch::count_look(Control& control, int rank, const WaitNote& note, st
 
 void LookSearch::in_vain(Control& control, int rank, const WaitNote& note) {
   Control& group = control.root();
-  // Before the hold, since it takes the interpreter's lock, which a thread may have that waits for the hold.
+  // Before the hold: it takes the interpreter's lock, whose owner may be waiting for the hold.
   const bool alone = is_long_.load(std::memory_order_relaxed) && !has_unknown_threads(group);
   const Hold own(*this);
   if (!own) return;

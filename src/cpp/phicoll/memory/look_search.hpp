@@ -36,7 +36,7 @@ class LookSearch {
   /// To be called after every looks_a_gap-th look in vain. `note` says what for; its peer by its number in
   /// the communicator.
   void in_vain(Control& control, int rank, const WaitNote& note);
-  /// The rank has done something else, or something of it has moved.
+  /// The rank has done something else, or its work has moved.
   void end() {
     if (__builtin_expect(has_series_.load(std::memory_order_relaxed), 0)) end_series();
   }

@@ -1,8 +1,8 @@
 #pragma once
 
-// What others may have overwritten with anything. Ranks share writable memory and trust each other, but those
-// that tell how a group ended must outlive what a rank does to it: launchers, watchers, the name server. They
-// read through these types.
+// Values that others may have overwritten with anything. Ranks share writable memory and trust each other,
+// but those that tell how a group ended must survive whatever a rank does to it: launchers, watchers, the
+// name server. They read through these types.
 
 #include <atomic>
 #include <cstddef>

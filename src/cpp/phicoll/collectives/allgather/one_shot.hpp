@@ -88,7 +88,7 @@ struct OneShotAllgather : AlgorithmDefaults {
       const std::uint64_t own = words_.publish(port, call.send, call.count, call.tag);
       write_value(port, call.receive + call.block_at(rank_), own, call.count);
     }
-    // Between two ranks, what can be looked up before the other's word has come is.
+    // With two ranks, do every lookup before the peer's word arrives.
     void take_words(Port& port, const Call& call) {
       if (ranks_ != 2) return take_all(port, call);
       const int other = 1 - rank_;

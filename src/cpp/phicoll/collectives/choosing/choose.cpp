@@ -11,9 +11,9 @@ namespace phicoll {
 
 namespace {
 
-/// What an algorithm's parameters are where all ranks reach data: by the group's table, if that says so, or
-/// else by the built-in rules. In an exchange a rank that puts waits for the others before it copies, which
-/// costs ranks that share CPUs more than it saves.
+/// An algorithm's parameters where all ranks reach the data: from the group's table or else from the built-in
+/// rules. In an exchange a rank that puts waits for the others before it copies, which costs ranks that share
+/// CPUs more than it saves.
 ParameterValues in_place(const Shape& shape, Operation operation) {
   const Tuning* const tuning = shape.tuning().get();
   const TuningRow* row = tuning == nullptr ? nullptr : tuning->table.in_place(shape, operation, tuning->mode);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t most_value = std::uint64_t{1} << 47;
 
-/// Sizes, which are never zero, and not the marks of what was measured.
+/// Whether a number is a size (never zero), and not a mark of what was measured.
 bool is_size(const HostNumberField& field) {
   return field.least > 0 && !is_mark(field);
 }

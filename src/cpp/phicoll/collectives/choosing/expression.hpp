@@ -12,7 +12,7 @@ namespace phicoll {
 
 class Expression {
  public:
-  /// What becomes of the rest of a division: sizes are rounded up, values of parameters down.
+  /// How divisions round: up for sizes, down for values of parameters.
   enum class Round : unsigned char { up, down };
   struct Value {
     std::size_t value = 0;
@@ -25,7 +25,7 @@ class Expression {
 
   /// The value for a host and a number of ranks, at most 2^47.
   Value of(const HostNumbers& host, int ranks, Round round) const;
-  /// As it was written.
+  /// The text as written.
   const std::string& text() const { return text_; }
 
  private:

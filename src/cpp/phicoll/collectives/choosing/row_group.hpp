@@ -11,7 +11,7 @@
 
 namespace phicoll {
 
-/// What no number of ranks or CPUs says.
+/// Conditions that numbers of ranks and CPUs cannot express.
 struct RowCondition {
   const char* name;
   const char* meaning;
@@ -20,7 +20,7 @@ struct RowCondition {
 const std::vector<RowCondition>& row_conditions();
 
 struct RowGroup {
-  /// The forms of the CPUs of a rule: whatever they are, a CPU for each rank, CPUs that ranks share.
+  /// How a rule names its CPUs: any, one for each rank, or shared by ranks.
   enum class Cpus : unsigned char { any, own, shared };
 
   int least = 1;  ///< ranks
@@ -34,7 +34,7 @@ struct RowGroup {
   std::string text() const;
 
   bool by_rule() const { return cpus == 0; }
-  /// Of a rule: whether it is for such a call.
+  /// For a rule: whether it applies to such a call.
   bool serves(const Shape& shape, const CallFacts& facts) const;
 };
 

@@ -48,7 +48,7 @@ std::string joined(const std::vector<std::string>& words, std::size_t from) {
   return text;
 }
 
-/// How the errors of a table begin: where it is wrong.
+/// The beginning of a table's error messages: where the error is.
 class Line {
  public:
   Line(const std::string& table, int number) : where_(table + ":" + std::to_string(number) + ": ") {}
@@ -77,7 +77,7 @@ TuningMode mode_of(const std::string& text, const Line& line) {
   line.refuse("mode '" + text + "'", "threads, processes, simulated, any");
 }
 
-/// What `make` makes. Its ArgumentError becomes this line's.
+/// Returns what `make` makes; its ArgumentError is reported for this line.
 template <class Make>
 auto read_by(const Line& line, const Make& make) -> decltype(make()) {
   try {
@@ -124,7 +124,7 @@ std::string value_of(const std::string& value, const ParameterInfo* parameter, c
   return std::to_string(number);
 }
 
-/// A computed value must be an expression, any other one that an algorithm of the operation takes.
+/// A computed value must be an expression, any other a value that an algorithm of the operation accepts.
 void check_in_place(const TuningRow& row, const Line& line) {
   for (const auto& part : parts_of(row.given)) {
     const ParameterInfo* const parameter = parameter_of(row.operation, "", part.first);
@@ -247,7 +247,7 @@ ParameterValues TuningRow::values(const Shape& shape) const {
   for (auto& value : values) {
     if (!is_expression(value.second)) continue;
     value.second = value_of(value.second, nullptr, shape);
-    // Beyond what algorithms take there is no such size.
+    // A size beyond what algorithms accept means never.
     if (std::stoll(value.second) > parameter_of(operation, "", value.first)->most) value.second = "0";
   }
   return values;
@@ -262,7 +262,7 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
   TuningTable table;
   table.name_ = name;
   table.source_ = text;
-  // Rows by the calls that they are for.
+  // Orders rows by the calls that they are for.
   std::map<std::string, int> lines;
   bool begun = false;
   int number = 0;

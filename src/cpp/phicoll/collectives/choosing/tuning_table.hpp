@@ -114,7 +114,7 @@ class TuningTable {
   using Rows = std::vector<TuningRow>::const_iterator;
   Found measured(const Shape& shape, const CallFacts& facts, TuningMode mode, int cpus) const;
   Found by_rule(const Shape& shape, const CallFacts& facts, TuningMode mode) const;
-  /// The row of some rules, from one row to another, for a call.
+  /// The row for a call among the rules from `from` to `to`.
   static Found of_rules(Rows from, Rows to, const Shape& shape, const CallFacts& facts);
 
   std::string name_, machine_, host_, source_;
@@ -126,7 +126,7 @@ class TuningTable {
   std::vector<TuningRow> rows_;
 };
 
-/// The rules where no other table says anything: defaults.tuning.
+/// The rules used where no other table has a row: defaults.tuning.
 const TuningTable& default_rules();
 
 /// A group's table, the same on every rank.

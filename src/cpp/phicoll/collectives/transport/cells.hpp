@@ -236,7 +236,7 @@ class Cells {
     publish(port, step, tag | direct_bit);
     given_ = true;
   }
-  /// The same, and says where the others may put their pieces; nothing: nowhere.
+  /// As above, and says where the others may put their pieces (nothing: nowhere).
   void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece, const Exposed& room) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
     reinterpret_cast<DirectCell*>(cell(rank_, step))->room.store(port, room);
@@ -254,7 +254,7 @@ class Cells {
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
              std::size_t at = 0, std::size_t direct_at = 0) {
     CellHead* const head = head_of(writer, step);
-    // Only where there is a gap between looks, so x86.
+    // Only on x86, where there is a gap between looks.
     if (arch::hand_over_bytes != SIZE_MAX && ranks_ == 2 && piece >= behind_head && piece <= together_bytes)
       wait_for_cell(port, head->sequence, step + 1, hint_(writer),
                     reinterpret_cast<const unsigned char*>(head) + arch::line_bytes, piece - behind_head + 1,

@@ -1,8 +1,8 @@
 #pragma once
 
-// Which way was the faster one for a rank's last large data: through a ring, or by one copy with the kernel's
-// help. Messages choose so, too, whether their receiver stores them past the caches, and two ranks'
-// allreduces whether they exchange operands whole.
+// Remembers which way was faster for a rank's recent large data: through a ring, or by one copy with the
+// kernel's help. Receivers of messages also choose by it whether to store past the caches, and two ranks'
+// allreduces whether to exchange operands whole.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,10 +23,10 @@ class CopyWays {
   /// The smallest block for which a reader chooses whether both ranks copy it once.
   static constexpr std::size_t least_block = std::size_t{1} << 20;
 
-  /// Of the first data of a size, every `every`th is copied once.
+  /// While a size is new, every `every`th transfer of it is copied once.
   explicit CopyWays(unsigned every = 2) : every_(every) {}
 
-  /// Which way the next data takes: whether it is copied once.
+  /// Whether the next data is copied once.
   bool copy_once(std::size_t bytes) {
     Size& size = of(bytes);
     const unsigned turn = size.turns++;
@@ -34,7 +34,7 @@ class CopyWays {
     if (turn % again == 0) return turn / again % 2 != 0;
     return once_was_faster(bytes);
   }
-  /// Whether one copy was the faster way lately. Counts no turn: for data that nobody times.
+  /// Whether one copy was faster lately. For data that nobody times: this counts as no trial.
   bool once_was_faster(std::size_t bytes) const {
     const Size& size = of(bytes);
     return size.usual(true) < size.usual(false);
@@ -51,7 +51,7 @@ class CopyWays {
     std::copy_backward(times, times + kept - 1, times + kept);
     times[0] = each;
   }
-  /// Times a call that moves `bytes` bytes either way. exchange(offered) makes it and returns whether data
+  /// Makes and times a call that moves `bytes` bytes. exchange(offered) makes it and returns whether data
   /// was copied once; `offered`: this rank wants that, or `always`.
   template <class Port, class Exchange>
   void time(Port& port, std::size_t bytes, bool always, const Exchange& exchange) {

@@ -59,8 +59,8 @@ Exposed room_for(Port& port, int put, std::size_t bytes, Data send, std::size_t 
   return puts ? port.expose(receive) : Exposed{0, 0, 0};
 }
 
-/// The same of a call in which each of two ranks combines operands where results go: nothing between far CPUs
-/// either, nor if an operand lies where its result goes.
+/// The same for a call in which each of two ranks combines operands where results go: also nothing between
+/// far CPUs, or if an operand lies where its result goes.
 template <class Port>
 Exposed room_for_results(Port& port, int put, std::size_t bytes, Data send, Data receive) {
   if (send == receive) return Exposed{0, 0, 0};

@@ -59,8 +59,8 @@ class Exposures {
     port.store_relaxed(own.tag, tag);
     port.signal(own.call, call_);
   }
-  /// Counts a call in which this rank exposes nothing. With the call's tag it may await what another one
-  /// exposes.
+  /// Counts a call in which this rank exposes nothing. With the call's tag it can still await what another
+  /// rank exposes.
   void skip(std::uint64_t tag = 0) {
     ++call_;
     tag_ = tag;

@@ -60,8 +60,8 @@ class FasterCopy {
     return direct || (chooses(bytes) && !port.reachable(data, bytes) && port.exposable(data, bytes) &&
                       (port.load_relaxed(wanted_[1 - rank_].value.word) & bit_of(bytes)) != 0);
   }
-  /// On the reader: how long it took from the first message on, by where that was. Data in reach has one way
-  /// only.
+  /// On the reader: notes how long the data took from its first message on; where that was tells the way.
+  /// Data in reach has only one way.
   void took(Port& port, MessagePlace place, std::size_t bytes, std::int64_t ns) {
     if (place == MessagePlace::in_reach) return;
     ways_.took(place == MessagePlace::beyond_reach, bytes, ns);
@@ -111,7 +111,7 @@ class FasterCopy {
   RootedCopy<Port> copy_;
   Strided<CounterLine>* wanted_;  // by each rank: a bit for each size
   std::uint64_t wants_ = 0;       // this one
-  CopyWays ways_{8};              // a group may be short, and one copy takes up to three times as long
+  CopyWays ways_{8};              // a group may be short-lived, and one copy may take three times as long
   bool chooses_;
   std::size_t joins_;
   int rank_;

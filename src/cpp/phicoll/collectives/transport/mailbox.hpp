@@ -70,8 +70,8 @@ inline std::uint64_t counted(const Call& call, std::size_t bytes) {
   return (call.tag | type << tag_bits | static_cast<std::uint64_t>(bytes) << (tag_bits + type_bits)) &
          ~direct_bit;
 }
-/// Such a tag in the 16 bits of a slot. Of tags of the same call, those of different counts of up to 8 bytes,
-/// of different types, and those of more bytes differ.
+/// Such a tag in the 16 bits of a slot. Within a call, tags differ for different counts of up to 8 bytes, for
+/// different types, and between those and larger counts.
 inline std::uint64_t counted_in_slot(std::uint64_t tag) {
   constexpr std::uint64_t more = 15;
   const std::uint64_t bytes = (tag & ~direct_bit) >> (tag_bits + type_bits);
@@ -140,10 +140,9 @@ class Mailbox {
     return stores_now(port, stores_[static_cast<std::size_t>(to)], to);
   }
 
-  /// By how many cells a call of blocks of `bytes` bytes, a size that all ranks know, moves on: by the
-  /// messages of a block. A cell that is written again sooner is still in its reader's cache, and slow to
-  /// take back. Ranks that share CPUs and have rings of their own find it in their own cache, and move on by
-  /// one.
+  /// How many cells a call with blocks of `bytes` bytes, a size that all ranks know, moves on: one for each
+  /// message of a block. A cell that is written again sooner is still in its reader's cache, and slow to take
+  /// back. Ranks that share CPUs and have rings of their own find it in their own cache, and move on by one.
   std::uint64_t cells_of(std::size_t bytes) const {
     return rotates_ && bytes > bytes_ ? (bytes + bytes_ - 1) / bytes_ : 1;
   }
@@ -251,7 +250,7 @@ class Mailbox {
     }
     return payload(port, from, m, piece);
   }
-  /// await() that says where the message is.
+  /// As await(), and says where the message is.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece, MessagePlace& place,
              Meanwhile meanwhile = Meanwhile::little) {
     place_ = MessagePlace::cell;
@@ -281,7 +280,7 @@ class Mailbox {
     number_cell(port, i, m, tag);
     fill_slot(port, counted_slots(to)[i], i, m, from, bytes, counted_in_slot(tag));
   }
-  /// Fetches what take() of the same message looks at first.
+  /// Prefetches what take() of the same message looks at first.
   void expect(Port& port, int from, std::uint64_t m) const { port.prefetch(slot_of(from, m)); }
   /// Message m that `from` posts in a call with the same tag.
   std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag,
@@ -321,8 +320,7 @@ class Mailbox {
     return last_[i] == 0;
   }
   // A reader acknowledges a cell in this line at almost every call, so each look takes the line from it: one
-  // look for all of the line's cells. Between far CPUs, scatters and gathers of 8 bytes took 1.4 to 3 times
-  // as long with one for each cell.
+  // look serves all of the line's cells.
   [[gnu::noinline]] void look_at_line(Port& port, std::size_t cell) {
     constexpr std::size_t words = arch::line_bytes / sizeof(std::uint64_t);
     const std::size_t first = cell / words * words;
@@ -363,7 +361,7 @@ class Mailbox {
     if (__builtin_expect(last_[static_cast<std::size_t>(i)] != 0, 0)) await_reader_of(port, i);
   }
   [[gnu::noinline]] void await_reader_of(Port& port, std::uint64_t i) {
-    // Equal, not at least: numbers begin again after 2^32 calls.
+    // Equal, not at least: numbers wrap around after 2^32 calls.
     if (!is_read(port, i)) port.wait(*read_word(rank_, i), equal(last_[static_cast<std::size_t>(i)]));  // (2)
   }
   [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,

@@ -10,7 +10,7 @@
 
 namespace phicoll {
 
-/// How a result is stored by another rank than its owner, instead of `stores`.
+/// How a rank stores a result for another rank, where its owner would use `stores`.
 inline Stores handed(Stores stores) {
   return stores == Stores::streaming ? stores : Stores::handed_over;
 }

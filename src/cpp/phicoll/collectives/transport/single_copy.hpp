@@ -1,7 +1,8 @@
 #pragma once
 
-// What algorithms share that copy data once from buffer to buffer and, where buffers cannot be reached, take
-// another way through cells: that way's parameters, and its memory, which lies behind their exposures.
+// What is common to algorithms that copy data once from buffer to buffer and, where buffers cannot be
+// reached, take another way through cells: that way's parameters, and its memory, which follows the
+// exposures.
 
 #include <cstddef>
 

@@ -52,17 +52,17 @@ inline void write_value(Port&, Data to, std::uint64_t value, std::size_t bytes) 
     write_odd_bytes(to.at, value, bytes);
 }
 
-/// Looks some times for what a short message brings. Where it has not come, returns false, and the caller
-/// ends in a call of a function that waits, so that it needs no stack of its own. This one, for ports whose
-/// waits are cheap, waits and returns true.
+/// Looks a few times for a short message's data. If it has not come, returns false, and the caller ends in a
+/// tail call to a function that waits, so that it needs no stack frame. This version, for ports whose waits
+/// are cheap, waits and returns true.
 template <class Port, class T>
 inline bool comes_soon(Port& port, const Word<T>& word, Condition<T> condition, int from) {
   port.wait(word, condition, from);
   return true;
 }
 
-/// The operands of two ranks, of which the other's comes in `theirs`, and all that combining them takes:
-/// looked up before it has come, since what follows delays the result.
+/// The operands of two ranks, the peer's arriving in `theirs`, and everything needed to combine them, looked
+/// up before the peer's word arrives: whatever follows its arrival delays the result.
 struct WordPair {
   // Always inline, so that its members are registers.
   [[gnu::always_inline]] WordPair(const Call& of, int of_rank, const Word<std::uint64_t>& others)
