@@ -33,7 +33,7 @@ namespace {
 // Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a
 // number changes, or the order of host_number_fields, by which the file says which were measured.
 constexpr const char* version = "12";
-// How often a measurement is tried that the user asked for.
+// How often a measurement that the user asked for is tried.
 constexpr int attempts = 3;
 constexpr const char* variable = "PHICOLL_CALIBRATION";
 
@@ -109,8 +109,8 @@ void make_directories(const std::string& path) {
 /// are no locks, all may.
 ///
 /// A record lock belongs to the process and ends with it: unlike a lock of flock(), a process that was forked
-/// meanwhile does not keep it. But all threads of the process have it, and the first to close the file gives
-/// it up. So one of them at a time comes to the file.
+/// meanwhile does not keep it. But it covers all threads of the process, and the first to close the file
+/// releases it. So one thread at a time uses the file.
 class Turn {
  public:
   Turn() {
@@ -140,7 +140,7 @@ class Turn {
   bool mine() const { return mine_; }
 
  private:
-  static std::atomic<pid_t> taken_by_;  // 0: no thread has come to the file
+  static std::atomic<pid_t> taken_by_;  // 0: no thread uses the file
   int descriptor_ = -1;
   bool mine_ = true;
   bool taken_ = false;
@@ -179,7 +179,7 @@ CalibrationUse calibration_use() {
   throw ArgumentError(variable, "'" + use + "'", "on, read, off");
 }
 
-// Every group that is made asks, and the system takes long to describe hundreds of CPUs.
+// Kept: every new group asks, and the system takes long to describe hundreds of CPUs.
 const std::string& host_kind() {
   static const std::string kind = [] {
     const std::string details = os::cpu_details();

@@ -24,11 +24,11 @@ class Communicator;
 
 /// The time after which measuring stops; numbers that it did not reach stay as they are.
 constexpr std::int64_t calibrating_ns = 80 * 1000 * 1000;
-/// The part of it that a group whose ranks share CPUs leaves to the pair that measures how bytes are copied.
+/// The part of that time in which, in a group whose ranks share CPUs, a pair measures how bytes are copied.
 constexpr std::int64_t calibrating_copies_ns = 25 * 1000 * 1000;
 
-/// Bytes of the group's heap that are taken while measuring: for the largest algorithm, of 16 MB, which is
-/// moved by up to 5 MB.
+/// Bytes of the group's heap used while measuring: the largest algorithm takes 16 MB and is moved by up to 5
+/// MB.
 constexpr std::size_t calibrating_memory = std::size_t{22} << 20;
 
 /// What PHICOLL_CALIBRATION allows: `on` (the default), `read` (the file is read but never made), `off`.
@@ -71,8 +71,8 @@ struct Calibrating {
 };
 
 /// Measures, on all `ranks`, what is not known yet for the present state of the CPUs (near or far). A number
-/// moves only where that clearly gains. Returns false, with the numbers unchanged, if other programs or
-/// moving CPUs disturbed it. The same on all ranks. Collective.
+/// changes only for a clear gain. Returns false, with the numbers unchanged, if other programs or moving CPUs
+/// disturbed it. The same on all ranks. Collective.
 bool measure_numbers(Communicator& ranks, HostNumbers* numbers, const Calibrating& what);
 
 /// Measuring is disturbed if ranks with a CPU each lacked it for more than this percentage of the time. On a
@@ -80,7 +80,7 @@ bool measure_numbers(Communicator& ranks, HostNumbers* numbers, const Calibratin
 /// it. Tests change it.
 std::atomic<int>& disturbed_percent();
 
-/// The numbers with the defaults of all that is measured.
+/// The numbers, with defaults for all that is measured.
 HostNumbers without_measured(HostNumbers numbers);
 
 /// The rank with which rank 0 measures: the first not known to be on rank 0's core, else on its CPU; -1 if

@@ -52,7 +52,7 @@ void Collectives::give_back_to(Region& region) const {
 //  3. So when they come here, in the same call, the same algorithms are in use, with the same numbers of last
 //     use, made in the same order, at the same places.
 //
-// Clocks, or what only one rank sees, would not do.
+// Clocks, or facts that only one rank sees, would not do.
 void Collectives::make_room(const Region& region, std::size_t bytes) {
   Region trial = region;
   if (trial.fits(bytes)) return;

@@ -20,8 +20,8 @@ struct CrossCopyTrial::Target {
 
 namespace {
 
-/// Numbers that another process's memory does not hold by chance: a process number from another container may be a
-/// stranger's, whose memory must not be written.
+/// Numbers that another process's memory does not hold by chance: a process number from another container may
+/// name a stranger, whose memory must not be written.
 std::uint64_t make_nonce(const void* place, int rank) {
   std::uint64_t x = static_cast<std::uint64_t>(os::now_ns()) ^ (static_cast<std::uint64_t>(getpid()) << 40) ^
                     reinterpret_cast<std::uintptr_t>(place) ^ (static_cast<std::uint64_t>(rank) << 24);
@@ -38,7 +38,8 @@ CrossCopyTrial::CrossCopyTrial(ProcessHeader& header, int rank)
     : header_(header), rank_(rank), target_(new Target(header.ranks)) {
   target_->nonce = make_nonce(target_.get(), rank);
   ProcessHeader::Member& member = header.members[rank];
-  // Plain: the rank's count as attached, a release, makes them visible to every rank that has seen all attached.
+  // Plain: the rank's count as attached, a release, makes them visible to every rank that has seen all
+  // attached.
   member.nonce = target_->nonce;
   member.nonce_at = reinterpret_cast<std::uintptr_t>(&target_->nonce);
   member.written_at = reinterpret_cast<std::uintptr_t>(target_->written.data());
@@ -69,8 +70,8 @@ bool CrossCopyTrial::try_one(const Control& control, int rank) {
 
 bool CrossCopyTrial::try_all(const Control& control) {
   std::atomic<std::uint32_t>& failed = header_.cross_copies_failed.atomic();
-  // Once one pair has failed, the others need not be tried. Each rank begins with the rank after it, so that not all
-  // try rank 0 at once.
+  // Once one pair has failed, the others need not be tried. Each rank begins with the rank after it, so that
+  // not all try rank 0 at once.
   for (int step = 1; step < header_.ranks && failed.load(std::memory_order_relaxed) == 0; ++step)
     if (!try_one(control, (rank_ + step) % header_.ranks)) failed.store(1, std::memory_order_relaxed);
   // Acquire and release: the last rank sees whether one of the others failed.

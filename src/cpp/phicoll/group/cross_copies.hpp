@@ -1,7 +1,7 @@
 #pragma once
 
-// Finds out whether the processes of a group may copy from and to each other's memory. It is tried, since permissions
-// differ by user, container and security module, and by pair.
+// Finds out whether the processes of a group may copy from and to each other's memory. By trial, since
+// permissions differ by user, container and security module, and by pair.
 
 #include <cstdint>
 #include <memory>
@@ -13,16 +13,16 @@ namespace phicoll {
 /// One rank's part of the trial: the memory that the others read and write.
 class CrossCopyTrial {
  public:
-  /// Publishes a nonce of this process. Before the rank counts as attached.
+  /// Publishes a nonce of this process; to be called before the rank counts as attached.
   CrossCopyTrial(ProcessHeader& header, int rank);
-  /// Other ranks may still write to this process's memory if they never said that they were done: it is then
-  /// kept for good.
+  /// Ranks that never said that they were done may still write to this memory: then it is never freed.
   ~CrossCopyTrial();
   CrossCopyTrial(const CrossCopyTrial&) = delete;
   CrossCopyTrial& operator=(const CrossCopyTrial&) = delete;
 
-  /// Reads the nonce of every other rank, writes to and reads back a word beside it. When all ranks are
-  /// there. Never waits; a failure is noted in the header. Returns whether this was the last rank to be done.
+  /// To be called when all ranks are there: reads every other rank's nonce, then writes and reads back a word
+  /// beside it. Never waits; a failure is noted in the header. Returns whether this rank was the last to
+  /// finish.
   bool try_all(const Control& control);
   /// All ranks are done, and none writes here any more.
   void finished() { finished_ = true; }

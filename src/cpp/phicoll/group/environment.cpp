@@ -27,7 +27,7 @@ std::string variable_of(Operation operation) {
   return name;
 }
 
-/// Small letters alone: ALL_REDUCE and AllReduce are the same.
+/// Lower-case letters only: ALL_REDUCE and AllReduce are the same.
 std::string letters_of(const std::string& name) {
   std::string letters;
   for (const char c : name)
@@ -52,7 +52,8 @@ const std::pair<const char*, CallFacts>* meant(const std::string& name) {
 
 }  // namespace
 
-// Most of a program's some fifty variables are not phicoll's. An empty one is as good as none, whatever its name.
+// Most of a program's fifty or so variables are not phicoll's. An empty one counts as unset, whatever its
+// name.
 void check_environment() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     if (std::strncmp(*entry, prefix, std::strlen(prefix)) != 0) continue;

@@ -72,7 +72,7 @@ struct Heap::Header {
   std::uint64_t units;                // all there are
   std::uint64_t known;                // units that the bitmaps' taken pages describe
   std::uint64_t touched;              // pages from here on were never used
-  std::uint64_t low;                  // in front of this none is free
+  std::uint64_t low;                  // before this none is free
   Word<std::uint64_t> free;           // units that no block has
   Word<std::uint64_t> of_parts;       // units of sub-communicators' blocks
   std::uint64_t used_at;              // bytes from the heap's start
@@ -291,7 +291,8 @@ void Heap::reserve(const void* from, std::size_t bytes) const {
         throw ResourceError("heap_limit: " + std::to_string(missing) +
                             " bytes are needed and this machine has " + std::to_string(available) + " left");
     }
-    // Release: a rank that sees the mark may store there. Other ranks set their pages' bits in the same words.
+    // Release: a rank that sees the mark may store there. Other ranks set their pages' bits in the same
+    // words.
     for (; page < upto; ++page)
       pages()[page / 64].atomic().fetch_or(std::uint64_t{1} << (page % 64), std::memory_order_release);
   }

@@ -1,9 +1,9 @@
 #pragma once
 
-// The shared heap of a group: memory that any rank allocates and frees at any time, for data that the others reach
-// without a copy and for sub-communicators.
+// The shared heap of a group: memory that any rank allocates and frees at any time, for data that the others
+// reach without a copy and for sub-communicators.
 //
-// First fit over a bitmap of units. Free neighbours are one hole without being merged, and the bitmaps lie apart from
+// First fit over a bitmap of units. Free neighbours form one hole without merging. The bitmaps lie apart from
 // the blocks, so that neither an overrun block nor a page that is not there yet spoils them.
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace phicoll {
 class Heap {
  public:
   /// Takes the pages of a part of the heap, counted from its start, or throws ResourceError. Empty: first
-  /// touches take them, and it is only compared with what the machine has left.
+  /// touches take them, and the size is only compared with what the machine has left.
   using Reserve = std::function<void(std::size_t offset, std::size_t bytes)>;
 
   /// Bytes of shared memory for a heap of `bytes`, bitmaps included.
@@ -35,15 +35,15 @@ class Heap {
     unsigned char* at;
     std::size_t used_before;  ///< so many bytes from `at` may not be zero; what follows is
   };
-  /// Takes `bytes`, aligned to 256, or to a page if it is a page or more; 0 counts as 1. Unless `reserved`, the caller
-  /// reserves what it uses. Throws ResourceError with what was asked and what is free, and BrokenGroupError instead of
-  /// waiting for a rank that died while it held the heap. `alignment`: a power of two, of the place in the heap; see
-  /// data_offset().
+  /// Takes `bytes`, aligned to 256, or to a page if it is a page or more; 0 counts as 1. Unless `reserved`,
+  /// the caller reserves what it uses. Throws ResourceError with what was asked and what is free, and
+  /// BrokenGroupError instead of waiting for a rank that died while it held the heap. `alignment`: a power of
+  /// two, of the place in the heap; see data_offset().
   Block take(std::size_t bytes, bool reserved = true, std::size_t alignment = 1);
   /// Takes the pages that hold these bytes of a block, unless they were taken before.
   void reserve(const void* from, std::size_t bytes) const;
-  /// Frees a block, which any rank may have taken. Throws ArgumentError("pointer") for what is not the start of a
-  /// block.
+  /// Frees a block, which any rank may have taken. Throws ArgumentError("pointer") for what is not the start
+  /// of a block.
   void give_back(void* pointer);
   /// The same for a sub-communicator's block, which counts in part_bytes().
   Block take_part(std::size_t bytes);

@@ -1,9 +1,9 @@
 #pragma once
 
-// Where a group's shared memory holds what: the control block, the processes' own header, the ranks' calls
-// and their slots for splitting, the group's own barrier, the host's numbers, the processes' copy desk, the region of the
-// collectives, the shared heap. The same in threads, where the processes' parts are never touched, and, without header, desk and
-// heap, for a sub-communicator.
+// The layout of a group's shared memory: the control block, the processes' own header, the ranks' calls and
+// their slots for splitting, the group's own barrier, the host's numbers, the processes' copy desk, the
+// region of the collectives, the shared heap. Groups of threads have the same layout and never touch the
+// processes' parts; a sub-communicator has no header, desk or heap.
 
 #include "phicoll/collectives/barrier/sense_reversing.hpp"
 #include "phicoll/group/communicator.hpp"

@@ -8,13 +8,17 @@
 
 namespace phicoll {
 
-/// What a whole group has learned of its host's numbers, by whichever of its communicators of all ranks measured. Lies in the
-/// group's memory and is valid when zeroed. Written once: by rank 0 of the communicator that has claimed it.
+/// The host's numbers that a whole group has learned, from whichever of its communicators of all ranks
+/// measured them. Lies in the group's memory and is valid when zeroed. Written once: by rank 0 of the
+/// communicator that has claimed it.
 ///
-/// Each rank finds it written at another moment. So none goes by what it finds here itself, but by what one rank found:
+/// Ranks find it written at different moments. So a rank does not act on what it finds here itself, but on
+/// what one rank found:
 ///
-///  - in a call of all ranks of a communicator, its rank 0, which tells the others (Communicator::learn_numbers);
-///  - in a new communicator, its first rank, which writes the numbers into the new memory (Communicator::found_child).
+///  - in a call of all ranks of a communicator, its rank 0, which tells the others
+///    (Communicator::learn_numbers);
+///  - in a new communicator, its first rank, which writes the numbers into the new memory
+///    (Communicator::found_child).
 class alignas(arch::stride_bytes) LearnedNumbers {
  public:
   /// Replaces `numbers` by what was learned. Returns false, without effect, if that is nothing yet.
@@ -24,7 +28,7 @@ class alignas(arch::stride_bytes) LearnedNumbers {
     *numbers = numbers_;
     return true;
   }
-  /// Claims the right to measure and to write, for good. Returns whether no other communicator has it.
+  /// Claims, for good, the right to measure and to write. Returns false if another communicator has it.
   bool claim() {
     std::uint32_t none = 0;
     // Relaxed: nothing but the right depends on it.

@@ -37,13 +37,13 @@ namespace phicoll {
 namespace {
 
 constexpr std::size_t kb = 1 << 10;
-// Of data that all ranks reach, in the group's heap.
+// The most bytes of data in the group's heap, which all ranks reach.
 constexpr std::size_t most_reached = 2048 * kb;
 // A way that is not ahead in all of the first rounds is not compared any longer. The others have their rings
 // elsewhere.
 constexpr std::size_t first_rounds = 4;
 constexpr std::size_t all_rounds = 8;
-// What the rules choose by the numbers found is undone if it loses in the pages of so many places.
+// A choice by the numbers found is undone if it loses in the pages of this many places.
 constexpr std::size_t proving_places = 3;
 // The distance in the region from one place to the next; the few extra pages change the order of the rings'
 // pages.
@@ -56,8 +56,8 @@ constexpr std::size_t round_bytes = 512 * kb;
 // A ring's pages are touched, and its lines have left the caches, once it has turned.
 constexpr std::size_t warming_bytes = 2048 * kb;
 // A virtual machine's CPUs move, so before and after each round ranks with a CPU each look how long a barrier
-// takes. It is alike, within this percentage, as long as they stay near or far. Between near and far there
-// are factors of 3 to 5.
+// takes. While they stay near or far, that time varies by at most this percentage; between near and far it
+// differs several times over.
 constexpr std::int64_t alike_percent = 160;
 constexpr int barriers_a_look = 16;
 // A way is replaced only if it is slower by at least this many thousandths of its time.
@@ -198,10 +198,10 @@ class NumberTrials {
     for (int i = 0; i < barriers_a_look; ++i) ranks_.barrier();
     return std::max<std::int64_t>(1, agreed(os::now_ns() - start));
   }
-  /// Whether the CPUs are as near or far as at the beginning. If not, measuring ends: they would be others
-  /// each time.
+  /// Whether the CPUs are as near or far as at the beginning. If not, measuring ends: the numbers would
+  /// differ each time.
   bool stayed() {
-    if (!alone() || disturbed() || disturbed_percent() >= 100) return true;  // 100: whatever happens
+    if (!alone() || disturbed() || disturbed_percent() >= 100) return true;  // 100: never disturbed
     std::int64_t now = 0;
     for (int i = 0; i < 3; ++i) {  // an interrupt looks like a move
       now = barrier_ns();
@@ -243,8 +243,8 @@ class NumberTrials {
     if (whole || now != from) numbers_.numbers_seen |= seen_bit(number);
   }
 
-  /// Where what the rules choose by the numbers found takes longer, numbers get their usual values again.
-  /// Where it was not compared in time, only those that no earlier measurement proved do.
+  /// Where the choice by the numbers found is slower, numbers return to their usual values. Where it was not
+  /// compared in time, only those do that no earlier measurement proved.
   void prove() {
     if (!moved_from(usual_)) return;
     std::vector<std::string> proved;
@@ -256,7 +256,7 @@ class NumberTrials {
           const H& usual = late ? unproved_ : usual_;
           const Trial before = chosen(operation, bytes, usual), now = chosen(operation, bytes, numbers_);
           const std::string name = now.name() + " " + std::to_string(bytes);
-          // If only the copies differ, two sizes tell, and of few bytes one.
+          // If only the ways of copying differ, two sizes suffice, and one for few bytes.
           const bool few = before.numbers.few_copy != now.numbers.few_copy;
           const bool told = few ? bytes == 4 * kb : bytes == 32 * kb || bytes == 256 * kb;
           const bool skipped = before.spec == now.spec && !told;
@@ -304,9 +304,9 @@ class NumberTrials {
     facts.bytes = bytes;
     return {operation, phicoll::choose(shape, facts).spec.text(), of};
   }
-  // One number after another, until the choice is the usual one; if it never is, all numbers. A later call
-  // that was not compared in time does not bring back what lost. What was not compared, `late`, counts as not
-  // measured.
+  // Resets one number after another until the choice is the usual one; if it never is, all numbers. A later
+  // call that was not compared in time does not bring back what lost. What was not compared, `late`, counts
+  // as not measured.
   void undo(Operation operation, std::size_t bytes, const H& usual, bool late) {
     const std::string wanted = chosen(operation, bytes, usual).name();
     for (const bool all : {false, true}) {
@@ -342,8 +342,8 @@ class NumberTrials {
       choose_copy(number, {4 * kb, 32 * kb, 256 * kb}, copy_ways(true), [&](std::int64_t way) {
         HostNumbers trial = numbers_;
         trial.*number = trial.*other = way;
-        // What is stored past the caches leaves lines for the next way that are in memory, so that way has a
-        // ring of its own. Such sizes of data that all reach do not occur, but make another instance.
+        // Stores past the caches leave their lines in memory for the next way, so they get a ring of their
+        // own: a size for `direct` that never occurs makes another instance.
         const bool past = way == static_cast<std::int64_t>(arch::CopyWay::past_caches);
         return Trial{Operation::allgather, past ? middle + ":direct=1073741824" : middle, trial};
       });
@@ -359,7 +359,7 @@ class NumberTrials {
       trial.take_copy = way;
       return Trial{Operation::allgather, swapping(), trial};
     });
-    // Each rank's own block, and what it stores where it has read.
+    // For copies of each rank's own block, and of what it stores where it has just read.
     choose_copy(&H::few_copy, {4 * kb, 8 * kb}, copy_ways(false), [&](std::int64_t way) {
       HostNumbers trial = numbers_;
       trial.few_copy = way;
@@ -453,7 +453,7 @@ class NumberTrials {
 
   void single_copies() { cut(&H::single, Operation::gather, {2048 * kb, 4096 * kb}); }
 
-  // What is measured by all ranks, some of which share a CPU. What decides most comes first.
+  // Measured by all ranks, some of which share a CPU; the most decisive first.
   void shared_sizes() {
     using O = Operation;
     cut(&H::shared_exchange, O::allgather, {8 * kb, 16 * kb, 32 * kb});
@@ -472,7 +472,7 @@ class NumberTrials {
   }
 
   using Border = std::pair<const TuningRow*, const TuningRow*>;
-  /// The rules on both sides of where an operation turns by a number.
+  /// The rules on both sides of the size at which a number switches an operation.
   static Border border(std::int64_t H::*number, Operation operation) {
     for (const HostNumberField& field : host_number_fields)
       if (field.value == number) return default_rules().border(operation, field);
@@ -536,7 +536,7 @@ class NumberTrials {
     return 1000 * ns / std::max<std::int64_t>(1, least);
   }
 
-  /// Whether a way takes clearly less time than another, in all rounds of both but an eighth.
+  /// Whether a way takes clearly less time than another in all but an eighth of both ways' rounds.
   bool faster(const Times& way, const Times& other) const {
     const std::size_t rounds = std::min(way.size(), other.size());
     std::size_t misses = 0;

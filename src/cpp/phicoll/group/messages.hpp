@@ -20,8 +20,8 @@ namespace phicoll {
 
 class Communicator;
 
-/// Channels in the group's heap, found by a table whose place is in the group's control. Rings are shorter in a communicator whose
-/// messages begin when little of the heap is left: there may be thousands.
+/// Channels in the group's heap, found by a table whose place is in the group's control. Rings are shorter in
+/// a communicator whose messages begin when little of the heap is left: there may be thousands.
 class GroupChannels final : public Channels {
  public:
   GroupChannels(Control& control, Heap& heap);
@@ -53,8 +53,8 @@ class GroupChannels final : public Channels {
   Word<std::uint64_t>* table_;
 };
 
-/// A communicator's messages. A thread that goes on with them holds their lock, so it leaves out those that another thread is
-/// in a call of.
+/// A communicator's messages. A thread that moves them on holds their lock, and so skips those that another
+/// thread is in a call of.
 class Messages final : public Ongoing {
  public:
   explicit Messages(Communicator& owner);

@@ -66,8 +66,8 @@ socklen_t address_of(const std::string& name, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + full.size());
 }
 
-/// Whether a user's number may stand for several users: the one that a user namespace has in place of all that it does not
-/// map. Only the first namespace maps all.
+/// Whether a user's number may stand for several users: in a user namespace, one number stands for all users
+/// that it does not map. Only the first namespace maps all.
 bool is_ambiguous(uid_t user) {
   const std::string overflow = os::read_trimmed("/proc/sys/kernel/overflowuid");
   if (std::to_string(user) != (overflow.empty() ? "65534" : overflow)) return false;
@@ -184,7 +184,7 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
         return memory;
       }
     }
-    // Its owner has the name but does not listen yet, or went away while it answered: again.
+    // Its owner has the name but does not listen yet, or went away while it answered: try again.
     if (os::now_ns() >= deadline)
       throw ResourceError("name: '" + name + "' is held by a process that does not answer");
     usleep(2000);
@@ -228,7 +228,7 @@ void ProcessGroup::NameServer::serve() {
     if (connection.fd >= 0)
       answer(connection.fd);
     else
-      usleep(10000);  // no descriptor left, say: the one that knocks stays, so poll() would return at once
+      usleep(10000);  // no descriptor left, say: the pending connection stays, so poll() would return at once
   }
 }
 

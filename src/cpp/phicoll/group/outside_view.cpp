@@ -37,7 +37,7 @@ bool OutsideView::broken() {
 
 OutsideView::Cause OutsideView::cause() const {
   if (overwritten()) {
-    // What lies there may be of any rank's making.
+    // Any rank may have written what lies there.
     if (own_.reason.empty()) return {any_rank, was_overwritten};
     if (own_.reason == was_overwritten) return own_;
     return {own_.rank, own_.reason + "; " + was_overwritten};

@@ -1,7 +1,8 @@
 #pragma once
 
-// A group of processes as those see it who tell how it ended: its launcher, the watchers, the name server. A rank may have
-// overwritten any of it, so what is read here is bounded (untrusted.hpp), and what is needed is remembered.
+// A group of processes as seen by those that tell how it ended: its launcher, the watchers, the name server.
+// A rank may have overwritten any of it, so what is read here is bounded (untrusted.hpp), and what is needed
+// is remembered.
 
 #include <sys/types.h>
 
@@ -16,7 +17,7 @@ class OutsideView {
   /// The reason if a process ended without leaving.
   static constexpr const char* died = "its process died";
 
-  /// The memory of a group of `ranks` ranks that is made up.
+  /// `memory`: of a complete group of `ranks` ranks.
   OutsideView(void* memory, int ranks);
 
   int ranks() const { return ranks_; }
@@ -33,7 +34,7 @@ class OutsideView {
   void throw_if_broken();
   /// Breaks the group, unless it is broken.
   void break_group(int rank, const std::string& reason);
-  /// Whether what the group's maker has set for good is not there any more.
+  /// Whether the constants that the group's maker set have been overwritten.
   bool overwritten() const;
 
   /// Whether a process has taken the rank.

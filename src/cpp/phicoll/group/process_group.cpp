@@ -120,8 +120,8 @@ std::string missing_ranks(const OutsideView& group, int* first) {
   return missing;
 }
 
-/// Checks whether the launcher's process of a missing rank has ended, for the ranks from `rank` + 1 to the next
-/// one that is taken. So one of the waiting ranks watches each missing rank.
+/// Checks whether the launcher's process of a missing rank has ended, for the ranks from `rank` + 1 to the
+/// next one that is taken. So one of the waiting ranks watches each missing rank.
 void look_after_missing(OutsideView& group, int rank) {
   for (int step = 1; step < group.ranks(); ++step) {
     const int r = (rank + step) % group.ranks();
@@ -211,7 +211,7 @@ int wait_for_all(const std::vector<int>& pids, OutsideView& group, std::vector<i
       if (pid >= 0 && WIFEXITED(status) && WEXITSTATUS(status) > worst) worst = WEXITSTATUS(status);
     }
     if (left == 0) return worst;
-    // Its peers find that too, if what they look at is still there.
+    // Its peers' watchers find that too, unless their memory was overwritten.
     if (gone >= 0) group.break_group(gone, OutsideView::died);
     if (any_ended) continue;
     const bool broken = group.broken();
@@ -270,7 +270,8 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
   return shared;
 }
 
-/// Pins the calling thread to one CPU until the group ends: a program may go on afterwards, and make other groups.
+/// Pins the calling thread to one CPU until the group ends: a program may go on afterwards, and make other
+/// groups.
 class ProcessGroup::Pin {
  public:
   explicit Pin(int cpu) : thread_(pthread_self()), before_(os::allowed_cpus()) { os::pin_this_thread(cpu); }
@@ -385,8 +386,8 @@ void ProcessGroup::claim() {
   member.state.atomic().store(ProcessHeader::claimed, std::memory_order_release);
 }
 
-// Programs that attach may each have CPUs of their own: a launcher of MPI programs pins each rank. The last that announces
-// decides, before it counts as attached.
+// Programs that attach may each have CPUs of their own: a launcher of MPI programs pins each rank. The last
+// that announces decides, before it counts as attached.
 void ProcessGroup::announce_place() {
   ProcessHeader& header = header_of(memory_);
   if (header.places_announced == 0) return;

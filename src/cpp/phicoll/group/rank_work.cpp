@@ -50,7 +50,7 @@ RankWork::Hold::~Hold() {
 bool RankWork::pending() const {
   if (progress_.load(std::memory_order_relaxed) != nullptr) return true;
   if (begun_.load(std::memory_order_relaxed) == 0) return false;
-  auto& self = const_cast<RankWork&>(*this);  // the list is its own affair
+  auto& self = const_cast<RankWork&>(*this);  // gathering the list changes nothing that callers see
   const Hold list(self, Hold::try_once);
   if (!list) return false;
   self.gather_listed();
@@ -58,7 +58,7 @@ bool RankWork::pending() const {
                      [](const Ongoing* one) { return one != nullptr && one->pending(); });
 }
 
-// By index: what goes on may make calls that list more, and that end others.
+// By index: an entry's work may make calls that list more entries and end others.
 bool RankWork::go_on_beside(const Ongoing* own) {
   if (const Progress progress = progress_.load(std::memory_order_relaxed)) progress();
   if (begun_.load(std::memory_order_relaxed) == 0) return false;
@@ -75,7 +75,8 @@ bool RankWork::go_on_beside(const Ongoing* own) {
   return any;
 }
 
-// Under the hold of the thread that has the place in listed_. A thread that begins something meanwhile pushes it anew.
+// Under the hold of the thread that has the place in listed_. A thread that begins something meanwhile pushes
+// it anew.
 bool RankWork::take_off(Ongoing& one) {
   if (one.under_way()) return false;
   one.listed_.exchange(false, std::memory_order_acq_rel);
@@ -84,8 +85,8 @@ bool RankWork::take_off(Ongoing& one) {
   return true;
 }
 
-// Without a hold: another thread may hold the list for as long as an operator takes. The release makes what it has begun
-// visible to the pass that gathers it.
+// Without a hold: another thread may hold the list for as long as an operator takes. The release makes what
+// it has begun visible to the pass that gathers it.
 void RankWork::put_on_list(Ongoing& one) {
   one.listed_.store(true, std::memory_order_relaxed);
   begun_.fetch_add(1, std::memory_order_relaxed);

@@ -45,7 +45,7 @@ class Ongoing : public Background {
 /// for messages.
 class Addressed {
  public:
-  /// Makes what takes messages in, if some have come and there is none yet.
+  /// Makes the receiving side if messages have come and there is none yet.
   virtual void meet_messages() = 0;
 
  protected:
@@ -86,16 +86,16 @@ class RankWork final : public Background {
     int rank;
     WaitNote note;  ///< its peer by its number in the communicator
   };
-  /// To be called by a call that does not wait: first of all.
+  /// To be called first by a call that does not wait.
   void begin_look() { looks_.begin_look(); }
-  /// After it has looked at `own`, if that is not null: goes on with all else. Returns whether anything
-  /// moved.
+  /// To be called once it has looked at `own`, if that is not null: goes on with all else. Returns whether
+  /// anything moved.
   bool look(const Ongoing* own) {
     const int besides = begun_.load(std::memory_order_relaxed) - (own != nullptr && is_listed(*own) ? 1 : 0);
     return __builtin_expect(besides > 0, 0) && go_on_beside(own);
   }
-  /// At its end; `what()` is what it looks for. A rank that looks in vain for long takes in what has come, as
-  /// one that waits does, and finds out that it looks for what cannot come.
+  /// To be called at its end; `what()` is what it looks for. A rank that looks in vain for long takes in what
+  /// has come, as one that waits does, and finds out that it looks for what cannot come.
   template <class What>
   void end_look(bool moved, const What& what) {
     if (moved) return stop_looking();

@@ -19,7 +19,7 @@ namespace phicoll {
 
 namespace {
 
-// `auto` is made to fit (CollectiveSet).
+// What `auto` chooses is made to fit (CollectiveSet).
 constexpr std::size_t usual_region = std::size_t{4} << 20;
 constexpr std::size_t some_region = std::size_t{512} << 10;
 constexpr std::size_t most_region = std::size_t{32} << 20;
@@ -51,7 +51,7 @@ HostNumbers not_to_learn(HostNumbers host) {
 
 }  // namespace
 
-/// Arrays count only where they leave little.
+/// The callers' arrays count only where they leave little room.
 PartRoom Communicator::room_for_parts() const {
   const std::size_t parts = heap_.part_bytes();
   const std::size_t share = heap_.bytes() / 32;

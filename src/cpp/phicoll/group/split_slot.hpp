@@ -6,7 +6,7 @@
 
 namespace phicoll {
 
-/// What a heap with the sub-communicators that are there leaves to new ones.
+/// How much room a heap with its present sub-communicators leaves for new ones.
 enum class PartRoom : std::uint64_t {
   least,  ///< as little as small calls need, so that there may be thousands
   some,   ///< enough that calls of some KB are as fast as ever

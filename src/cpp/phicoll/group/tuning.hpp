@@ -11,7 +11,7 @@
 
 namespace phicoll {
 
-/// Says on stderr what concerns a file of numbers; each text once, as groups are made often.
+/// Warns on stderr about a file of numbers; each text once, as groups are made often.
 void warn_once(const std::string& text);
 
 /// What distinguishes machines: "2 cpus, MODEL", the host's CPUs, whether this process may use them or not,
@@ -23,8 +23,8 @@ struct TuningSource {
   std::string path;      ///< empty: none
   bool foreign = false;  ///< used with a warning, else refused
 };
-/// The source that the options name, else the environment (PHICOLL_TUNING, PHICOLL_TUNING_FOREIGN). `none` and empty
-/// texts: no table. Throws ArgumentError("tuning_foreign").
+/// The source that the options name, else the environment (PHICOLL_TUNING, PHICOLL_TUNING_FOREIGN). `none`
+/// and empty texts: no table. Throws ArgumentError("tuning_foreign").
 TuningSource tuning_source(const std::string& tuning = "", const std::string& foreign = "");
 TuningSource tuning_source(const GroupOptions& options);
 

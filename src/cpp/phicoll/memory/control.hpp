@@ -184,8 +184,8 @@ class alignas(arch::stride_bytes) Control {
   void break_group(int rank, const char* reason, bool timed_out = false);
   bool broken() const { return root().broken_.atomic().load(std::memory_order_acquire) == 2; }
 
-  // The same for the control of a whole group, by those who are none of its ranks and outlive what the ranks
-  // write there (group/outside_view.hpp). Nothing that lies in it leads elsewhere.
+  // The same for the control of a whole group, for processes that are none of its ranks and must survive
+  // whatever the ranks write there (group/outside_view.hpp). No value found there is used as an address.
   void break_from_outside(int rank, const char* reason);
   bool broken_from_outside() const { return untrusted(broken_).is(2); }
   int broken_rank_from_outside(int ranks) const {
