@@ -49,7 +49,7 @@ struct ProcessHeader {
   std::int32_t cross_copies;                        // whether they may be tried
   Word<std::uint32_t> cross_copies_failed;          // 1 once a rank could not reach another's memory
   Word<std::uint32_t> tried_count;                  // ranks that have tried all others
-  Word<std::uint32_t> tried;           // 1 once all have and the outcome is known: a futex word
+  Word<std::uint32_t> tried;                        // 1 once all have and the outcome is known: a futex word
   Word<std::uint32_t> attached_count;  // the futex word on which ranks wait for the group to be complete
   Member members[max_ranks];
 };

@@ -37,8 +37,7 @@ class ProcessGroup::Watcher {
   std::atomic<bool> stop_{false};
   std::atomic<std::uint32_t> alive_{0};  // 1 once the thread holds this rank's sign of life
   std::thread thread_;
-  std::thread
-      server_;  // serves this rank's memory at the copy desk; thread_ starts it once the desk is used
+  std::thread server_;  // serves this rank's memory at the copy desk; thread_ starts it once the desk is used
 };
 
 }  // namespace phicoll
