@@ -1,7 +1,8 @@
-// What a preloaded library changes: MPI_X, which it has, and PMPI_X, the MPI's own, take turns in one job, in rounds. Prints for
-// each call and size the medians, and the median of the rounds' ratios with its smallest and largest quarter.
-// With `fresh` each rank writes its send buffer before each call; the time of the writes alone is subtracted.
-// usage: phicoll mpi -- mpiexec -n 2 preload_pairs [largest bytes] [rounds] [fresh] [call] [smallest bytes]
+// What a preloaded library changes: MPI_X, which it has, and PMPI_X, the MPI's own, take turns in one job, in
+// rounds. Prints for each call and size the medians, and the median of the rounds' ratios with its smallest
+// and largest quarter. With `fresh` each rank writes its send buffer before each call; the time of the writes
+// alone is subtracted. usage: phicoll mpi -- mpiexec -n 2 preload_pairs [largest bytes] [rounds] [fresh]
+// [call] [smallest bytes]
 
 #include <mpi.h>
 #include <stdio.h>

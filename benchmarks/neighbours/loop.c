@@ -1,6 +1,7 @@
-// A loop of barriers: of MPI (-DMPI), OpenSHMEM (-DSHMEM), OpenMP (-fopenmp) or pthreads. Prints ns a call, the CPU time of all ranks in ns a
-// call, and the share of a CPU, in percent, that the last rank takes while it waits for a rank that comes late.
-// argv: ranks (threads alone), calls, ns of computing before each call, ms that rank 0 comes late to a last barrier.
+// A loop of barriers: of MPI (-DMPI), OpenSHMEM (-DSHMEM), OpenMP (-fopenmp) or pthreads. Prints ns a call,
+// the CPU time of all ranks in ns a call, and the share of a CPU, in percent, that the last rank takes while
+// it waits for a rank that comes late. argv: ranks (threads alone), calls, ns of computing before each call,
+// ms that rank 0 comes late to a last barrier.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

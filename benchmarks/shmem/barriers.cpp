@@ -1,5 +1,5 @@
-// Times shmem_barrier_all beside Communicator::barrier() of the same PEs, in turns. Prints one JSON object, nanoseconds a
-// call: the median of several batches.
+// Times shmem_barrier_all beside Communicator::barrier() of the same PEs, in turns. Prints one JSON object,
+// nanoseconds a call: the median of several batches.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

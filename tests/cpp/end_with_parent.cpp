@@ -1,7 +1,9 @@
 // Part of every test program.
 //
-// - Its children are killed when it is, and theirs with them. A rank that spins in a test's own loop would go on for good.
-// - Its groups choose alike on every host, and write no file in the user's cache. Tests of calibration turn it on.
+// - Its children are killed when it is, and theirs with them. A rank that spins in a test's own loop would go
+//   on for good.
+// - Its groups choose alike on every host, and write no file in the user's cache. Tests of calibration turn
+//   it on.
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
 #pragma once
 
-// Groups on machines of several levels that this host may not have, for tests of algorithms that go through them.
+// Groups on machines of several levels that this host may not have, for tests of algorithms that go through
+// them.
 
 #include <utility>
 #include <vector>

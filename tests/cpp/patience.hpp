@@ -1,6 +1,7 @@
 #pragma once
 
-// What a test on a loaded machine, or in a virtual machine that stands still now and then, waits for and judges.
+// What a test on a loaded machine, or in a virtual machine that stands still now and then, waits for and
+// judges.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,8 +22,9 @@ bool eventually(Condition holds) {
   return holds();
 }
 
-/// Expects that a round takes less than the bound. `round()` checks what must hold in each round, and returns how long it took, in ns.
-/// A machine may hold any round up, so a late one is repeated. What ends too late of itself is late in all.
+/// Expects that a round takes less than the bound. `round()` checks what must hold in each round, and returns
+/// how long it took, in ns. A machine may hold any round up, so a late one is repeated. What ends too late of
+/// itself is late in all.
 template <class Round>
 void expect_within(std::int64_t bound_ns, Round round) {
   std::string late;

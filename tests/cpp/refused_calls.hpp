@@ -1,6 +1,7 @@
 #pragma once
 
-// System calls that fail from now on in this thread and those that it starts, as on older kernels and under filters.
+// System calls that fail from now on in this thread and those that it starts, as on older kernels and under
+// filters.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -13,7 +14,8 @@
 
 namespace phicoll {
 
-/// Makes each of these calls fail with `error`; a child process is the place to do so. Returns whether that is possible here.
+/// Makes each of these calls fail with `error`; a child process is the place to do so. Returns whether that
+/// is possible here.
 inline bool refuse_calls(std::initializer_list<long> calls, int error) {
 #if defined(__SANITIZE_THREAD__) || !defined(SECCOMP_RET_ERRNO)
   (void)calls;

@@ -1,5 +1,5 @@
-// What arch.hpp promises on the machine the tests run on: whole lines and nothing beside them, flags after their data,
-// a fence that fences, a counter that counts.
+// What arch.hpp promises on the machine the tests run on: whole lines and nothing beside them, flags after
+// their data, a fence that fences, a counter that counts.
 
 #include "phicoll/arch/arch.hpp"
 

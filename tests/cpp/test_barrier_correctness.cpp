@@ -1,18 +1,11 @@
 // No rank leaves a barrier before all have entered it: every algorithm, its parameters, wait and store
 // policies, threads and processes, rank counts, placements and orders of arrival.
 //
-// By default a pairwise covering array of these for each algorithm. PHICOLL_TEST_LONG=1 takes more episodes a case and
-// adds the full matrix: every parameter value at every rank count, under every wait policy, by threads and by
-// processes, some 30,000 cases. It is walked in an order drawn from the seed until PHICOLL_TEST_BUDGET_S seconds are over (0:
-// to its end), so that a short budget samples it all. PHICOLL_TEST_SEED sets the seed, which is printed with
-// the time and the number of cases run; PHICOLL_TEST_EPISODES, where a machine is slow, the episodes of a
-// usual case.
-//
-// How it is checked. Before it enters episode e a rank writes e into a cell of its own, one of two used in
-// turn; when it has left the episode it reads the cells of all. A cell of episode e is written again for
-// episode e+2, after a barrier that every reader enters only when it has read: so plain memory does, an older
-// number shows a rank that left too early, and ThreadSanitizer sees a missing edge even where the timing was
-// lucky.
+// By default a pairwise covering array of these for each algorithm. PHICOLL_TEST_LONG=1 takes more episodes a
+// case and adds the full matrix: every parameter value at every rank count, under every wait policy, by
+// threads and by processes, some 30,000 cases in an order drawn from PHICOLL_TEST_SEED, which is printed,
+// until PHICOLL_TEST_BUDGET_S seconds are over (0: to its end). PHICOLL_TEST_EPISODES, where a machine is
+// slow, sets the episodes of a usual case.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -42,6 +35,10 @@
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/membarrier.hpp"
 
+// Before a rank enters episode e it writes e into its own cell, one of two used in turn; when it has left the
+// episode it reads the cells of all. A cell of episode e is written again for episode e+2, after a barrier
+// that every reader enters only when it has read. So plain memory does, an older number shows a rank that
+// left too early, and ThreadSanitizer sees a missing edge even where the timing was lucky.
 namespace phicoll {
 
 void PrintTo(const AlgorithmInfo& algorithm, std::ostream* out) {
@@ -87,8 +84,9 @@ std::uint64_t seed() {
 }
 
 enum class Mode { threads, processes };
-/// ThreadSanitizer sees no race between processes: each has its own record of who accessed what. Under AddressSanitizer
-/// forks take most of the time, and threads run the same code: only the long run forks there.
+/// ThreadSanitizer sees no race between processes: each has its own record of who accessed what. Under
+/// AddressSanitizer forks take most of the time, and threads run the same code: only the long run forks
+/// there.
 const std::vector<Mode> modes = thread_sanitizer || (sanitized && !long_run())
                                     ? std::vector<Mode>{Mode::threads}
                                     : std::vector<Mode>{Mode::threads, Mode::processes};
@@ -136,8 +134,8 @@ bool never_yields(const std::string& wait) {
   return wait != "adaptive" && wait != "yield";
 }
 
-/// Asked once: the array below asks 70,000 times, and each answer reads the container's quota from files, which took 30 s
-/// under ThreadSanitizer.
+/// Asked once: the array below asks 70,000 times, and each answer reads the container's quota from files,
+/// which took 30 s under ThreadSanitizer.
 int cpu_count() {
   static const int count = os::allowed_cpu_count();
   return count;

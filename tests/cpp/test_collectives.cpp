@@ -276,8 +276,8 @@ GroupOptions roomy() {
 
 class EveryAlgorithm : public ::testing::TestWithParam<int> {
  protected:
-  /// Up to three ranks are threads and processes. More are threads if their number is even, else processes, and with
-  /// PHICOLL_TEST_LONG=1 both.
+  /// Up to three ranks are threads and processes. More are threads if their number is even, else processes,
+  /// and with PHICOLL_TEST_LONG=1 both.
   bool taken(bool threads) const {
     return std::getenv("PHICOLL_TEST_LONG") != nullptr || GetParam() <= 3 || threads == (GetParam() % 2 == 0);
   }

@@ -235,8 +235,8 @@ TEST(CriticalPath, SenseReversingOfTwoRanksOnAFlatChip) {
       machine, simulated_algorithm(Operation::barrier, "sense-reversing"), one_a_core(machine, 2), options);
   ASSERT_TRUE(tiles(found.path));
   const std::vector<PathLink>& links = found.path.links;
-  // The rank released last arrives last; its update takes the counter from the other, it resets the counter, which it
-  // now owns, and stores the release word whole, without reading it.
+  // The rank released last arrives last; its update takes the counter from the other, it resets the counter,
+  // which it now owns, and stores the release word whole, without reading it.
   ASSERT_EQ(links.size(), 5u);
   const int releaser = found.path.last_in;
   EXPECT_EQ(found.path.last_out, 1 - releaser);

@@ -140,7 +140,8 @@ TEST(CrossCopies, ProcessesReadAndWriteEachOthersPrivateMemory) {
 /// Ends the permission that the ranks had. Returns whether it has ended.
 using Refuse = bool (*)(Communicator&);
 
-/// Rank 1 becomes unreadable for the others. A privileged process reads it all the same, so the ranks have given that up.
+/// Rank 1 becomes unreadable for the others. A privileged process reads it all the same, so the ranks have
+/// given that up.
 bool hide(Communicator& communicator) {
   if (communicator.rank() == 1) require(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "PR_SET_DUMPABLE");
   communicator.barrier();

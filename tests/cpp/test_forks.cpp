@@ -39,7 +39,8 @@ bool refused(int rank, Function call) {
   return false;
 }
 
-/// The number of the first call that is not refused in a process forked from the communicator's; 0 if there is none.
+/// The number of the first call that is not refused in a process forked from the communicator's; 0 if there
+/// is none.
 int first_let_through(Communicator& comm, Barrier& barrier, void* block) {
   const int rank = comm.root_rank();
   std::int64_t word = 1;

@@ -350,7 +350,8 @@ TEST(ProcessGroup, ADeathDuringTheGroupsOwnBarrierIsSeen) {
   }
 }
 
-/// Rank 1 is killed while it combines its part, for which all others wait in the same call. Returns how long they stayed.
+/// Rank 1 is killed while it combines its part, for which all others wait in the same call. Returns how long
+/// they stayed.
 std::int64_t ns_with_a_dead_rank(int ranks) {
   const os::SharedMemory board = os::SharedMemory::create("board", 4096);
   auto* const times = new (board.data()) DeathTimes;
@@ -412,7 +413,8 @@ TEST(ProcessGroup, ACauseThatWasHalfWrittenIsTakenOver) {
   munmap(unreadable, 4096);
 }
 
-// A test program that is killed, as ctest kills one that takes too long, leaves no rank that goes on spinning.
+// A test program that is killed, as ctest kills one that takes too long, leaves no rank that goes on
+// spinning.
 TEST(TestProgram, ItsChildrenEndWithIt) {
   ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   int report[2];

@@ -187,8 +187,9 @@ struct Board {
   }
 };
 
-/// The parent kills the ranks in `victims` once all have met; every other rank must see BrokenGroupError. Returns how many ns later
-/// the last one did. Survivors report through exit statuses: 10 for the right error.
+/// The parent kills the ranks in `victims` once all have met; every other rank must see BrokenGroupError.
+/// Returns how many ns later the last one did. Survivors report through exit statuses: 10 for the right
+/// error.
 std::int64_t ns_until_a_death_is_seen(int ranks, const std::string& wait, const std::vector<int>& victims) {
   const auto is_victim = [&](int rank) {
     return std::find(victims.begin(), victims.end(), rank) != victims.end();
@@ -237,7 +238,8 @@ TEST_P(EveryWait, TheDeathOfTwoNeighboursIsSeen) {
   expect_death_is_seen(ranks, GetParam(), {1, 2});
 }
 
-/// Rank 1 leaves and lives on; rank 2 dies; rank 0's successor was rank 1. Returns how many ns later rank 0 saw it.
+/// Rank 1 leaves and lives on; rank 2 dies; rank 0's successor was rank 1. Returns how many ns later rank 0
+/// saw it.
 std::int64_t ns_until_a_death_past_one_that_left_is_seen() {
   os::SharedMemory memory = ProcessGroup::create_memory(3, waiting("adaptive"));
   os::SharedMemory shared = os::SharedMemory::create("board", sizeof(Board));
@@ -274,8 +276,8 @@ TEST(ProcessGroup, ADeathIsSeenPastARankThatLeftInOrder) {
   expect_within(second_ns, ns_until_a_death_past_one_that_left_is_seen);
 }
 
-/// A launcher that starts two ranks and dies; the ranks report through a pipe, since nobody is left to wait for them. Returns how many
-/// ns later both had seen it.
+/// A launcher that starts two ranks and dies; the ranks report through a pipe, since nobody is left to wait
+/// for them. Returns how many ns later both had seen it.
 std::int64_t ns_until_the_death_of_the_launcher_is_seen() {
   int report[2];
   if (pipe(report) != 0) throw std::runtime_error("no pipe");

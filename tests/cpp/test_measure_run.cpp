@@ -101,7 +101,8 @@ class BenchTest : public testing::Test {
     }
     return false;
   }
-  /// Words for a run of `ranks` ranks; oversubscribed where this machine has fewer CPUs. A loaded machine may take its time.
+  /// Words for a run of `ranks` ranks; oversubscribed where this machine has fewer CPUs. A loaded machine may
+  /// take its time.
   std::vector<std::string> sweep(const std::string& algorithms, const std::string& ranks,
                                  const char* launches, const char* rounds,
                                  const char* budget = "none") const {

@@ -1,5 +1,5 @@
-// A rank overwrites the group's shared memory, by a stray pointer say. Whatever it writes, the process that started the ranks
-// ends with an error of its own.
+// A rank overwrites the group's shared memory, by a stray pointer say. Whatever it writes, the process that
+// started the ranks ends with an error of its own.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ GroupOptions small() {
 
 using Overwrite = std::function<void(unsigned char* memory)>;
 
-/// What a launcher says of a group of three whose last rank overwrites its memory and exits with a status, while another waits
-/// for it.
+/// What a launcher says of a group of three whose last rank overwrites its memory and exits with a status,
+/// while another waits for it.
 void launch(const Overwrite& overwrite, int status) {
   const pid_t launcher = in_process([&] {
     std::freopen("/dev/null", "w", stderr);

@@ -1,5 +1,5 @@
-// Room in a group's memory for the algorithms of its collectives: which stay, which end, and how an algorithm that was
-// used before is found again.
+// Room in a group's memory for the algorithms of its collectives: which stay, which end, and how an algorithm
+// that was used before is found again.
 
 #include <gtest/gtest.h>
 

@@ -385,7 +385,8 @@ TEST(BrokenBarriers, TheirSoundTwinsPass) {
 }
 
 TEST(BrokenBarriers, SimulateBarrierChecksEachEpisodeToo) {
-  // simulate_collective runs registered barriers only, and all of these are sound: what it reports is looked at.
+  // simulate_collective runs registered barriers only, and all of these are sound: what it reports is looked
+  // at.
   const Machine machine = chip(16);
   CollectiveOptions options;
   options.calls = 5;

@@ -1,4 +1,5 @@
-// Messages between ranks of a simulated machine: the source that runs natively, over channels in the simulated memory.
+// Messages between ranks of a simulated machine: the source that runs natively, over channels in the
+// simulated memory.
 
 #include <gtest/gtest.h>
 
@@ -111,8 +112,8 @@ TEST_F(SimMessages, GoRoundInEverySize) {
   EXPECT_EQ(wrong, std::vector<int>(ranks, 0));
 }
 
-// A small message is one line that its reader fetches. Writing the next one fetches a line that the reader had, and now and
-// then the sender fetches the word of acknowledgement.
+// A small message is one line that its reader fetches. Writing the next one fetches a line that the reader
+// had, and now and then the sender fetches the word of acknowledgement.
 TEST_F(SimMessages, APingPongOfEightBytesMovesTwoOrThreeLinesAMessage) {
   constexpr int turns = 128;
   std::int64_t before = 0, after = 0;

@@ -1,5 +1,6 @@
-// Calls that do not fit, on a simulated machine: one rank's third call has another tag, all else is the same. What lies in
-// boxes (put_boxes.hpp) and shown places (shown.hpp) must not be taken for that call's, whatever the interleaving.
+// Calls that do not fit, on a simulated machine: one rank's third call has another tag, all else is the same.
+// What lies in boxes (put_boxes.hpp) and shown places (shown.hpp) must not be taken for that call's, whatever
+// the interleaving.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +37,8 @@ std::vector<AlgorithmSpec> subjects(Operation operation) {
   return found;
 }
 
-/// Ranks that returned from a call that `culprit` makes with another tag, after two that fit. Throws Error if nobody waits.
+/// Ranks that returned from a call that `culprit` makes with another tag, after two that fit. Throws Error if
+/// nobody waits.
 std::set<int> returned(const Machine& machine, const Shape& shape, Operation operation,
                        const AlgorithmSpec& spec, int culprit, std::uint64_t seed) {
   const Family& known = family(operation);

@@ -1,15 +1,9 @@
 // Random programs on random machines, against what total store order allows.
 //
-// Every rank runs a program drawn from a seed: loads and stores of all sizes and policies, atomics, copies, evictions,
-// prefetches, and waits that are sure to end. Words have one writer each and only grow (or are atomics), and every
-// value carries what its writer knew when it stored it: a rank that obtains the value must from then on see all of
-// that; atomics hand it on likewise. So the test needs no model of the machine: a value that is older than what the
-// rank has heard of, a lost store, a torn line, an update that two ranks both won, all show. And what a fence has made
-// visible by some cycle, a load that begins later must see: nobody runs ahead of the clock.
-//
-// Beside that the simulation checks its own protocol (SimOptions::check): one owner or many sharers at every
-// change, and at the end nothing busy, nothing under way, nothing leaked, and the directories know exactly
-// what is where.
+// Every rank runs a program drawn from a seed: loads and stores of all sizes and policies, atomics, copies,
+// evictions, prefetches, and waits that are sure to end. The simulation also checks its own protocol
+// (SimOptions::check): one owner or many sharers at every change, and at the end nothing busy, under way or
+// leaked, and directories that know exactly what is where.
 //
 // PHICOLL_TEST_SEED: another sequence. PHICOLL_TEST_LONG=1: many more (two minutes).
 
@@ -28,6 +22,11 @@
 #include "phicoll/sim/engine/simulation.hpp"
 #include "sim_testing.hpp"
 
+// Words have one writer each and only grow (or are atomics), and every value carries what its writer knew
+// when it stored it: a rank that obtains the value must from then on see all of that; atomics pass it on
+// likewise. So the test needs no model of the machine: a value older than what the rank has heard of, a lost
+// store, a torn line, an update that two ranks both won, all show. What a fence has made visible by some
+// cycle, every load that begins later must see: nobody runs ahead of the clock.
 namespace phicoll {
 namespace sim {
 namespace {

@@ -1,5 +1,5 @@
-// Sub-communicators: their members, that they work like any communicator, that their memory comes back, and that what
-// breaks one ends the waits in all.
+// Sub-communicators: their members, that they work like any communicator, that their memory comes back, and
+// that what breaks one ends the waits in all.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -429,8 +429,8 @@ TEST(Split, ATimeoutInAPartIsATimeoutThere) {
                TimeoutError);
 }
 
-// A child that goes by an exception which the program catches: the others, which wait in it, must not wait for ever;
-// but where the exception goes on to the end of the rank, it is the reason that all hear.
+// A child that goes by an exception which the program catches: the others, which wait in it, must not wait
+// for ever; but where the exception goes on to the end of the rank, it is the reason that all hear.
 TEST(Split, AnExceptionThatPassesAPartIsTheReasonUnlessItIsCaught) {
   try {
     fork_and_run(2, small(), [](Communicator& all) {

@@ -1,5 +1,5 @@
-// A large message that its receiver's MPI must move on while other ranks of the communicator are still to come to the call
-// that attaches, under MPI_THREAD_MULTIPLE. Prints "right".
+// A large message that its receiver's MPI must move on while other ranks of the communicator are still to
+// come to the call that attaches, under MPI_THREAD_MULTIPLE. Prints "right".
 
 #include "expect.h"
 

@@ -1,6 +1,6 @@
-// Vector calls in which rank 1's displacements are addresses, from MPI_BOTTOM, and the other ranks' are not; and a type whose elements
-// lie at addresses. Without large counts the program must lie low enough in memory (-no-pie).
-// Prints "right"; a wrong result ends the program with status 1.
+// Vector calls in which rank 1's displacements are addresses, from MPI_BOTTOM, and the other ranks' are not;
+// and a type whose elements lie at addresses. Without large counts the program must lie low enough in memory
+// (-no-pie). Prints "right"; a wrong result ends the program with status 1.
 
 #include "expect.h"
 

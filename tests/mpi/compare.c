@@ -1,6 +1,6 @@
-// Every intercepted collective beside the MPI's own: MPI_X, which a preloaded library may have, and PMPI_X get the same
-// arguments, and must leave the same bytes (sums and products of floats: values within rounding).
-// Prints "compared N calls"; the first difference is printed and ends the program with status 1.
+// Every intercepted collective beside the MPI's own: MPI_X, which a preloaded library may have, and PMPI_X
+// get the same arguments, and must leave the same bytes (sums and products of floats: values within
+// rounding). Prints "compared N calls"; the first difference is printed and ends the program with status 1.
 
 #include <complex.h>
 #include <math.h>
@@ -123,7 +123,8 @@ static void fill(unsigned char* at, const Type* type, int count) {
     const double complex z = d + 0.5 * I;
     switch (type->kind) {
       case integers:
-        // Open MPI's sums of short integers stay at the largest value where phicoll's and MPICH's wrap around.
+        // Open MPI's sums of short integers stay at the largest value where phicoll's and MPICH's wrap
+        // around.
         if (type->bytes < 4) {
           memcpy(to, (next() >> 16) % 2 == 0 ? "\1\0" : "\0\0", (size_t)type->bytes);
         } else {
@@ -225,8 +226,8 @@ static void prepare(const Type* type, int received, int sent, Before before) {
 
 #define JOINED(name, suffix) name##suffix
 #define WITH_SUFFIX(name, suffix) JOINED(name, suffix)
-/// Sends `sent` elements with both calls, whose results, of `received` elements, are `result` in their arguments. Of these
-/// `checked` must be the same.
+/// Sends `sent` elements with both calls, whose results, of `received` elements, are `result` in their
+/// arguments. Of these `checked` must be the same.
 #define COMPARE(name, before, type, received, sent, checked, op, ...)                 \
   do {                                                                                \
     prepare(type, received, sent, before);                                            \

@@ -1,4 +1,5 @@
-// For programs of MPI that check what they get: how they begin, and `expect`, which ends them with status 1 at a wrong value.
+// For programs of MPI that check what they get: how they begin, and `expect`, which ends them with status 1
+// at a wrong value.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// A broadcast and allgathers of derived types of more than 2 GB, with gaps, as one element and as several. Takes 9 GB for two ranks. No
-// call may duplicate MPI_COMM_SELF, whose attributes the program would hear of.
+// A broadcast and allgathers of derived types of more than 2 GB, with gaps, as one element and as several.
+// Takes 9 GB for two ranks. No call may duplicate MPI_COMM_SELF, whose attributes the program would hear of.
 // Prints "right"; a wrong element ends the program with status 1.
 
 #include "expect.h"

@@ -1,4 +1,5 @@
-// Four communicators, one after the other, with 70 allreduces each. Prints "right"; a wrong result ends the program with status 1.
+// Four communicators, one after the other, with 70 allreduces each. Prints "right"; a wrong result ends the
+// program with status 1.
 
 #include "expect.h"
 

@@ -1,5 +1,5 @@
-// Broadcasts and allreduces that go between nodes in several pieces, with a last one that is not full, beside the values expected.
-// Prints "pieces are right"; a difference ends the program with status 1.
+// Broadcasts and allreduces that go between nodes in several pieces, with a last one that is not full, beside
+// the values expected. Prints "pieces are right"; a difference ends the program with status 1.
 
 #include "expect.h"
 

@@ -1,4 +1,5 @@
-// A rank that waits in a barrier has a large message to send, which the other receives before it comes to the barrier.
+// A rank that waits in a barrier has a large message to send, which the other receives before it comes to the
+// barrier.
 
 #include <mpi.h>
 #include <stdio.h>

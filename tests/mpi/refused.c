@@ -1,6 +1,6 @@
 // An operator which the MPI may refuse between nodes: every rank's calls end, with or without an error.
-// Prints how many of five calls failed on each rank. If a number of ranks is given, the calls are theirs alone, and all ranks then
-// make another together.
+// Prints how many of five calls failed on each rank. If a number of ranks is given, the calls are theirs
+// alone, and all ranks then make another together.
 
 #include <mpi.h>
 #include <stdio.h>

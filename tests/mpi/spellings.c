@@ -1,4 +1,5 @@
-// A Fortran call by each name that compilers make of it. Prints "right"; a wrong result ends the program with status 1.
+// A Fortran call by each name that compilers make of it. Prints "right"; a wrong result ends the program with
+// status 1.
 
 #include "expect.h"
 

@@ -1,6 +1,6 @@
-// Every call that runs over several nodes, with each root, beside the values expected. Reductions are by an operator that does not
-// commute: the operand of the lower rank.
-// Prints "right"; a wrong result ends the program with status 1.
+// Every call that runs over several nodes, with each root, beside the values expected. Reductions are by an
+// operator that does not commute: the operand of the lower rank. Prints "right"; a wrong result ends the
+// program with status 1.
 
 #include <string.h>
 

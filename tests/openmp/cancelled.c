@@ -1,4 +1,5 @@
-// A thread that is cancelled while it waits in a barrier for long: no point of cancellation. Prints "right", or what was wrong.
+// A thread that is cancelled while it waits in a barrier for long: no point of cancellation. Prints "right",
+// or what was wrong.
 
 #include <omp.h>
 #include <pthread.h>

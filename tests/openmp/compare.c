@@ -1,5 +1,5 @@
-// Every construct that ends in a barrier, in teams of many sizes, nested too: what one thread writes before it, all others see
-// after it. Prints "right", or what was wrong. argv[1]: how often.
+// Every construct that ends in a barrier, in teams of many sizes, nested too: what one thread writes before
+// it, all others see after it. Prints "right", or what was wrong. argv[1]: how often.
 
 #include <omp.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// A constructor of a loaded object (-DLOADED) begins a region when the program's first one is about to ask the dynamic linker, which
-// serves none but the loading thread meanwhile.
+// A constructor of a loaded object (-DLOADED) begins a region when the program's first one is about to ask
+// the dynamic linker, which serves none but the loading thread meanwhile.
 #include <sched.h>
 #include <unistd.h>
 

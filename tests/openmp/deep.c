@@ -1,4 +1,5 @@
-// Regions as LLVM's compilers begin them: in each other as deep as argv[1], the inner ones with a thread each, and with many variables.
+// Regions as LLVM's compilers begin them: in each other as deep as argv[1], the inner ones with a thread
+// each, and with many variables.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-// A barrier leaves errno as it is, also where it is the program's first call of OpenMP, and where it waits for long.
+// A barrier leaves errno as it is, also where it is the program's first call of OpenMP, and where it waits
+// for long.
 #include <errno.h>
 #include <omp.h>
 #include <unistd.h>

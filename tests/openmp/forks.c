@@ -1,4 +1,5 @@
-// Forks while another thread begins and ends regions: each child's own region works. Prints "right"; the last child ends by exit().
+// Forks while another thread begins and ends regions: each child's own region works. Prints "right"; the last
+// child ends by exit().
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-// Loads objects that use OpenMP, which this program does not, or, with -DTEAM, in the middle of a region of its own. With -DCLOSES it closes
-// each, and takes the place in memory that the runtime then leaves.
+// Loads objects that use OpenMP, which this program does not, or, with -DTEAM, in the middle of a region of
+// its own. With -DCLOSES it closes each, and takes the place in memory that the runtime then leaves.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

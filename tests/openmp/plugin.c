@@ -1,5 +1,6 @@
-// What a host loads: a region with barriers, and, with -DTASKS, orphaned tasks for a team of the host's. With -DWAITS a constructor waits
-// for a thread that begins the first region: the dynamic linker serves the loading thread alone meanwhile.
+// What a host loads: a region with barriers, and, with -DTASKS, orphaned tasks for a team of the host's. With
+// -DWAITS a constructor waits for a thread that begins the first region: the dynamic linker serves the
+// loading thread alone meanwhile.
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>

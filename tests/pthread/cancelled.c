@@ -1,5 +1,5 @@
-// Threads that are cancelled before and in a wait: no point of cancellation, so they leave it with the others, and the barrier goes on.
-// Prints "right", or what was wrong.
+// Threads that are cancelled before and in a wait: no point of cancellation, so they leave it with the
+// others, and the barrier goes on. Prints "right", or what was wrong.
 
 #include <pthread.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-// pthread barriers in all manners: rounds of the same threads, of threads that take turns, that come and go, barriers that are made
-// and destroyed by whichever thread comes first. Prints "right", or what was wrong. argv[1]: how often.
+// pthread barriers in all manners: rounds of the same threads, of threads that take turns, that come and go,
+// barriers that are made and destroyed by whichever thread comes first. Prints "right", or what was wrong.
+// argv[1]: how often.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -80,7 +81,8 @@ static void more_threads(int count, int of) {
   CHECK(pthread_barrier_destroy(&barrier) == 0);
 }
 
-// Pairs that change: a barrier for two, on which three threads wait in a ring, so that every wait needs one of the others.
+// Pairs that change: a barrier for two, on which three threads wait in a ring, so that every wait needs one
+// of the others.
 static pthread_barrier_t of_pair[3];
 static void* in_a_ring(void* number) {
   const int me = (int)(long)number;

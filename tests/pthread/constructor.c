@@ -1,5 +1,5 @@
-// Loads an object (-DLOADED) whose constructor waits for threads that use a barrier and destroy it: the dynamic linker serves the loading
-// thread alone meanwhile.
+// Loads an object (-DLOADED) whose constructor waits for threads that use a barrier and destroy it: the
+// dynamic linker serves the loading thread alone meanwhile.
 #include <pthread.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-// Ends in the way that its first argument names. With a second one it uses a barrier before, or begins a parallel region with one.
+// Ends in the way that its first argument names. With a second one it uses a barrier before, or begins a
+// parallel region with one.
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// Forks while another thread makes and destroys barriers: each child uses a barrier of its own and one of its parent's. Prints "right";
-// the last child ends by exit().
+// Forks while another thread makes and destroys barriers: each child uses a barrier of its own and one of its
+// parent's. Prints "right"; the last child ends by exit().
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>

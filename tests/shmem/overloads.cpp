@@ -57,7 +57,8 @@ void test_communicator() {
   shmem_barrier_all();
 }
 
-// What PE 0 has begun by phicoll's own calls goes on while it looks at its memory, or waits for it. PE 1 tells it of the end.
+// What PE 0 has begun by phicoll's own calls goes on while it looks at its memory, or waits for it. PE 1
+// tells it of the end.
 void test_progress() {
   static long flag, lock;
   static const std::vector<char> sent(3200000, 7);

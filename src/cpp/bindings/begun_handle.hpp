@@ -16,8 +16,8 @@ class BegunHandle {
  public:
   virtual ~BegunHandle() = default;
   virtual std::shared_ptr<Begun> begun() const = 0;
-  /// Whether it has ended, perhaps on a communicator that was freed since; goes on with all that is under way. Throws if it
-  /// ended by an error, as wait() does.
+  /// Whether it has ended, perhaps on a communicator that was freed since; goes on with all that is under
+  /// way. Throws if it ended by an error, as wait() does.
   virtual bool test() = 0;
   virtual void wait() = 0;
   /// The index of one that has ended; wait() ends it. They may be of any of the rank's communicators.

@@ -1,10 +1,11 @@
 #pragma once
 
-// What the bindings need where Python has no interpreter's lock (a free-threaded build). Elsewhere that lock keeps threads
-// apart, and all of this is nothing.
+// What the bindings need where Python has no interpreter's lock (a free-threaded build). Elsewhere that lock
+// keeps threads apart, and all of this is nothing.
 //
-// Of what threads share, a communicator takes one call at a time (CommunicatorHandle::Busy), tables of what was looked up are
-// each thread's own, and a request's fields are read and written in a critical section of the request.
+// Of what threads share, a communicator takes one call at a time (CommunicatorHandle::Busy), tables of what
+// was looked up are each thread's own, and a request's fields are read and written in a critical section of
+// the request.
 
 #include <pybind11/pybind11.h>
 
@@ -19,7 +20,8 @@ constexpr bool one_interpreter_lock = false;
 constexpr bool one_interpreter_lock = true;
 #endif
 
-/// Keeps other threads out of an object's critical section, as the interpreter's lock does where there is one.
+/// Keeps other threads out of an object's critical section, as the interpreter's lock does where there is
+/// one.
 class Critical {
  public:
 #ifdef Py_GIL_DISABLED
@@ -41,8 +43,8 @@ class Critical {
 #endif
 };
 
-/// A table that keeps Python objects: one for all threads under the interpreter's lock, else one for each thread, which the
-/// thread's dictionary keeps and which ends with it. `Tag` tells tables of one type apart.
+/// A table that keeps Python objects: one for all threads under the interpreter's lock, else one for each
+/// thread, which the thread's dictionary keeps and which ends with it. `Tag` tells tables of one type apart.
 template <class Table, class Tag>
 Table& own_table() {
 #ifdef Py_GIL_DISABLED

@@ -18,8 +18,8 @@ py::tuple told(const Envelope& envelope) {
   return py::make_tuple(envelope.source, envelope.tag, envelope.bytes);
 }
 
-/// The object of a message, whose memory is `kept` if there may be buffers in it. One of bytes holds a pickle, or nothing for
-/// None.
+/// The object of a message, whose memory is `kept` if there may be buffers in it. One of bytes holds a
+/// pickle, or nothing for None.
 py::object object_in(const unsigned char* frame, const Memory& kept, const Envelope& envelope) {
   if (envelope.type == object_type) return Frame(frame, any_room).object(kept, sizeof(std::uint64_t));
   if (envelope.bytes == 0) return py::none();

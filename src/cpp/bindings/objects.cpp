@@ -38,8 +38,8 @@ struct Pickle {
   py::object dumps, loads, highest, callback, names;
   py::object refusals;  // what dumps raises for what cloudpickle may take
 
-  /// Looked up once, and kept as long as the interpreter lives. Importing lets go of the interpreter's lock, which must not
-  /// happen inside a static's own guard: see Known in register_plain_calls.cpp.
+  /// Looked up once, and kept as long as the interpreter lives. Importing lets go of the interpreter's lock,
+  /// which must not happen inside a static's own guard: see Known in register_plain_calls.cpp.
   static const Pickle& get() {
     PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Pickle> pickle;
     return pickle
@@ -392,7 +392,8 @@ py::list Objects::allgather(const py::object& object) {
   return objects_of(all, rests);
 }
 
-// A rank does not know whether others have a rest, and must not wait to learn it: the second call is always made.
+// A rank does not know whether others have a rest, and must not wait to learn it: the second call is always
+// made.
 py::object Objects::gather(const py::object& object, int root) {
   const bool receives = handle_.rank() == root;
   Packed own = packed(object);

@@ -1,12 +1,13 @@
 #pragma once
 
-// Collectives of Python objects. An object travels in a frame of fixed size: a word with its kind and length, then its bytes.
-// Numbers, short texts, None and booleans are written as they are, small lists, dicts and tuples of such too
-// (plain_values.hpp), all else as a pickle. A pickle that has no room in the frame is a rest, which follows in a second call.
+// Collectives of Python objects. An object travels in a frame of fixed size: a word with its kind and length,
+// then its bytes. Numbers, short texts, None and booleans are written as they are, small lists, dicts and
+// tuples of such too (plain_values.hpp), all else as a pickle. A pickle that has no room in the frame is a
+// rest, which follows in a second call.
 //
-// Large buffers of an object, such as an array's, stay out of its pickle (protocol 5). They follow the pickle at
-// offsets listed in a table before it. The received object uses the receive memory. If there is one buffer and its
-// pickle fits in the frame, the rest is that buffer alone.
+// Large buffers of an object, such as an array's, stay out of its pickle (protocol 5). They follow the pickle
+// at offsets listed in a table before it. The received object uses the receive memory. If there is one buffer
+// and its pickle fits in the frame, the rest is that buffer alone.
 
 #include <pybind11/pybind11.h>
 
@@ -21,7 +22,8 @@ namespace phicoll {
 namespace bindings {
 
 py::object unpickled(const void* data, std::size_t bytes);
-/// Lets an object's methods dumps and loads pickle from now on, in the whole process; None: the module pickle does.
+/// Lets an object's methods dumps and loads pickle from now on, in the whole process; None: the module pickle
+/// does.
 void set_pickle(const py::object& pickle);
 
 /// Of each rest, and of buffers in it.
@@ -95,7 +97,8 @@ class Frame {
   std::size_t rest_;
 };
 
-/// The collectives of objects on one communicator. Arguments are checked; the sequences have an item for each rank.
+/// The collectives of objects on one communicator. Arguments are checked; the sequences have an item for each
+/// rank.
 class Objects {
  public:
   explicit Objects(CommunicatorHandle& handle) : handle_(handle) {}

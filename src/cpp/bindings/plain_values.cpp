@@ -9,8 +9,8 @@ namespace phicoll {
 namespace bindings {
 namespace {
 
-// A value begins with its tag. Texts, bytes and containers go on with their length, a byte. The length of a text is in bytes of
-// UTF-8.
+// A value begins with its tag. Texts, bytes and containers go on with their length, a byte. The length of a
+// text is in bytes of UTF-8.
 enum Tag : unsigned char { none, yes, no, byte, integer, number, ascii, text, bytes, tuple, list, dict };
 
 class Writer {

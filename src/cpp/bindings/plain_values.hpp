@@ -1,9 +1,11 @@
 #pragma once
 
-// Small plain values without a pickle: None, booleans, integers of 64 bits, floats, texts and bytes, and tuples, lists and
-// dicts of such, of these very types. Both writing and reading take a third of the time that pickle takes.
+// Small plain values without a pickle: None, booleans, integers of 64 bits, floats, texts and bytes, and
+// tuples, lists and dicts of such, of these very types. Both writing and reading take a third of the time
+// that pickle takes.
 //
-// What pickle keeps is kept: a value in which one tuple, list or dict stands in two places, or in itself, is not plain.
+// What pickle keeps is kept: a value in which one tuple, list or dict stands in two places, or in itself, is
+// not plain.
 
 #include <pybind11/pybind11.h>
 

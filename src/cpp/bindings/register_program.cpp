@@ -49,7 +49,8 @@ ProgramCall call_of(const py::dict& from) {
   return call;
 }
 
-/// Why the call's algorithm cannot serve it among `ranks` ranks, or "" (what Program::check finds is not looked for).
+/// Why the call's algorithm cannot serve it among `ranks` ranks, or "" (what Program::check finds is not
+/// looked for).
 std::string unfit(int ranks, const py::dict& from) {
   Program program;
   program.ranks = ranks;

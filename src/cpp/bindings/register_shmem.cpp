@@ -1,5 +1,5 @@
-// phicoll.shmem: the library's begin and end, symmetric memory, teams, contexts and locks. The library does the work; here
-// arguments are read and errors made Python's.
+// phicoll.shmem: the library's begin and end, symmetric memory, teams, contexts and locks. The library does
+// the work; here arguments are read and errors made Python's.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>

@@ -1,5 +1,5 @@
-// phicoll.shmem: transfers, atomics, signals, waits and collectives. An array's dtype says which of the library's functions
-// serves a call; what only moves bytes takes every dtype.
+// phicoll.shmem: transfers, atomics, signals, waits and collectives. An array's dtype says which of the
+// library's functions serves a call; what only moves bytes takes every dtype.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -259,7 +259,8 @@ py::object index_or_none(std::size_t index) {
   return index == SIZE_MAX ? py::object(py::none()) : py::object(py::int_(index));
 }
 
-/// wait_until_<how> and test_<how>; `values` is an array for the _vector forms, else one value. `status` may be None.
+/// wait_until_<how> and test_<how>; `values` is an array for the _vector forms, else one value. `status` may
+/// be None.
 py::object look_at_several(bool waits, const std::string& how, const py::object& ivars, int cmp,
                            const py::object& values, const py::object& status) {
   const ShmemArray array("ivars", ivars, Use::symmetric);
@@ -349,7 +350,8 @@ struct Pair {
     if (size < 0) throw ArgumentError("team", "TEAM_INVALID", "a team");
     pes = static_cast<std::size_t>(size);
   }
-  /// What a call writes, in elements from the start of `target`, and what it reads of `source` are apart, or in place the same.
+  /// What a call writes, in elements from the start of `target`, and what it reads of `source` are apart, or
+  /// in place the same.
   void check_apart(std::size_t written, std::size_t read, bool in_place) const {
     const auto* const target = to.data<const char>();
     const auto* const source = from.data<const char>();

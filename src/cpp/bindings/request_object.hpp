@@ -1,6 +1,7 @@
 #pragma once
 
-// What a Python request is made of: the base class of Request, whose fields the plain calls reach without looking them up.
+// What a Python request is made of: the base class of Request, whose fields the plain calls reach without
+// looking them up.
 
 #include <pybind11/pybind11.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What Python's OpenSHMEM calls are given: arrays, numbers, teams and contexts, checked before the library sees them. PEs,
-// teams and contexts themselves are checked by the library, which throws.
+// What Python's OpenSHMEM calls are given: arrays, numbers, teams and contexts, checked before the library
+// sees them. PEs, teams and contexts themselves are checked by the library, which throws.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -62,7 +62,8 @@ class ShmemArray {
   bool native_ = false;
 };
 
-/// Calls f(T*) for the array's type, where f takes it; throws ArgumentError otherwise, which lists the types that f takes.
+/// Calls f(T*) for the array's type, where f takes it; throws ArgumentError otherwise, which lists the types
+/// that f takes.
 template <class F>
 void with_type(const ShmemArray& array, const F& f) {
   bool done = false;

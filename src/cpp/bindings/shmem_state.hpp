@@ -12,8 +12,8 @@
 namespace phicoll {
 namespace bindings {
 
-/// The communicator of all PEs, as Python holds it: phicoll.COMM_WORLD's, or one of this PE alone. Throws Error before init
-/// and after finalize.
+/// The communicator of all PEs, as Python holds it: phicoll.COMM_WORLD's, or one of this PE alone. Throws
+/// Error before init and after finalize.
 CommunicatorHandle& shmem_world();
 
 /// A call that waits for one other PE, or for a word. Threads may be in several at once.
@@ -23,7 +23,8 @@ void shmem_wait_call(F f) {
   f();
 }
 
-/// A collective call of `team` on about `bytes` bytes. One that a signal's handler leaves half done breaks the group.
+/// A collective call of `team` on about `bytes` bytes. One that a signal's handler leaves half done breaks
+/// the group.
 template <class F>
 void shmem_collective(shmem_team_t team, std::size_t bytes, F f) {
   CommunicatorHandle& world = shmem_world();

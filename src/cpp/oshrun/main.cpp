@@ -37,7 +37,8 @@ constexpr int broken = 3;
 constexpr int interrupted = 130;
 // How long PEs may take to end by themselves once one has failed.
 constexpr int grace_ms = 500;
-// Of each PE's symmetric heap, unless SHMEM_SYMMETRIC_SIZE says otherwise; and what each has besides, for teams.
+// Of each PE's symmetric heap, unless SHMEM_SYMMETRIC_SIZE says otherwise; and what each has besides, for
+// teams.
 constexpr std::size_t usual_heap = std::size_t{256} << 20;
 constexpr std::size_t spare = std::size_t{32} << 20;
 
@@ -205,8 +206,8 @@ class Labels {
   std::thread thread_;
 };
 
-// What the handler of SIGINT, which may run in any thread, notes and reads. Either it sees the PEs, or run(), which
-// stores them first, sees its note: both orders are seq_cst for that.
+// What the handler of SIGINT, which may run in any thread, notes and reads. Either it sees the PEs, or run(),
+// which stores them first, sees its note: both orders are seq_cst for that.
 std::atomic<int> caught{0};
 std::atomic<bool> caught_alone{false};
 std::atomic<const std::vector<int>*> started{nullptr};
@@ -221,7 +222,8 @@ void interrupt_pes() {
   }
 }
 
-// The kernel's signal is a terminal's Ctrl-C, which reaches the PEs as well. Any other may have come here alone.
+// The kernel's signal is a terminal's Ctrl-C, which reaches the PEs as well. Any other may have come here
+// alone.
 void note(int signal, siginfo_t* info, void*) {
   const int before = errno;
   caught.store(signal);
@@ -249,7 +251,8 @@ int run(const Given& given) {
   phicoll::GroupOptions options = given.options;
   options.heap_limit = group_heap(given);
   setenv("PHICOLL_WAIT", phicoll::to_string(options.wait).c_str(), 1);
-  // Both ends of two pipes, and a descriptor of each process, without which the launcher looks every few milliseconds.
+  // Both ends of two pipes, and a descriptor of each process, without which the launcher looks every few
+  // milliseconds.
   const auto pes = static_cast<std::size_t>(given.pes);
   const std::size_t pipes = given.label ? 4 * pes : 0;
   const phicoll::os::RaisedDescriptorLimit limit(pipes + pes, pipes, std::to_string(pes) + " PEs");

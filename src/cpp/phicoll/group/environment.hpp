@@ -19,8 +19,8 @@ struct EnvironmentChoice {
   std::string why() const { return variable + " in the environment"; }
 };
 
-/// Throws ArgumentError naming a variable that would be ignored because it misspells an operation (PHICOLL_BCAST,
-/// PHICOLL_ALL_REDUCE, PHICOLL_GATHERV, or one letter off).
+/// Throws ArgumentError naming a variable that would be ignored because it misspells an operation
+/// (PHICOLL_BCAST, PHICOLL_ALL_REDUCE, PHICOLL_GATHERV, or one letter off).
 void check_environment();
 /// Throws ArgumentError that names the variable for a value that Family::parse refuses.
 EnvironmentChoice environment_choice(Operation operation);

@@ -1,7 +1,8 @@
 #pragma once
 
-// An abstract unix socket by which programs that attach by name find each other; the system removes it with its owner.
-// The first to come owns it, makes the group's memory, checks each process that connects and hands it the descriptor.
+// An abstract unix socket by which programs that attach by name find each other; the system removes it with
+// its owner. The first to come owns it, makes the group's memory, checks each process that connects and hands
+// it the descriptor.
 
 #include <memory>
 #include <string>

@@ -28,8 +28,8 @@ class ProcessGroup {
   static os::SharedMemory create_memory(int ranks, const GroupOptions& options);
 
   /// Takes `rank` in the group of an inherited descriptor, which is taken over, and waits until all are
-  /// there. Throws ArgumentError("rank") (outside the group or taken), BrokenGroupError naming the rank that is
-  /// missing.
+  /// there. Throws ArgumentError("rank") (outside the group or taken), BrokenGroupError naming the rank that
+  /// is missing.
   static std::unique_ptr<ProcessGroup> join(int descriptor, int rank, const WaitPolicy& wait = WaitPolicy());
 
   /// join() with what a launcher left in the environment (PHICOLL_GROUP_FD, PHICOLL_RANK). ArgumentError
@@ -39,7 +39,8 @@ class ProcessGroup {
   /// Separate programs: all that give the same name form one group; the first to come makes it with its
   /// options. Waits until `size` ranks are there. Throws ArgumentError("name", "size", "rank") when the name
   /// is of a complete group, of another size, or the rank is taken; BrokenGroupError naming the missing ranks
-  /// after attach_timeout. Without a placement, the ranks are taken to run on the CPUs that each may use when it attaches.
+  /// after attach_timeout. Without a placement, the ranks are taken to run on the CPUs that each may use when
+  /// it attaches.
   static std::unique_ptr<ProcessGroup> attach(const std::string& name, int size, int rank,
                                               const GroupOptions& options = GroupOptions());
 
@@ -52,8 +53,9 @@ class ProcessGroup {
   const os::SharedMemory& memory() const { return memory_; }
   /// Breaks the group for all: this rank cannot go on.
   void fail(const std::string& reason);
-  /// Leaves in order, as the destructor does, but keeps the memory, so that resume() can come back: peers do not take it for dead
-  /// meanwhile. All ranks do the same, and none calls anything else of the group in between.
+  /// Leaves in order, as the destructor does, but keeps the memory, so that resume() can come back: peers do
+  /// not take it for dead meanwhile. All ranks do the same, and none calls anything else of the group in
+  /// between.
   void pause();
   void resume();
 
@@ -99,8 +101,9 @@ class Launcher {
   Launcher& operator=(const Launcher&) = delete;
 
   const std::vector<int>& pids() const { return pids_; }
-  /// Waits for all. Throws BrokenGroupError with the first cause; returns the largest exit status otherwise. Once the
-  /// group is broken, ranks get `grace_ms` to end by themselves and are then killed; negative: no limit.
+  /// Waits for all. Throws BrokenGroupError with the first cause; returns the largest exit status otherwise.
+  /// Once the group is broken, ranks get `grace_ms` to end by themselves and are then killed; negative: no
+  /// limit.
   int wait(int grace_ms = -1);
   /// The ranks' statuses from waitpid, after wait().
   const std::vector<int>& statuses() const { return statuses_; }

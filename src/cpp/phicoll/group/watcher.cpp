@@ -39,8 +39,8 @@ ProcessGroup::Watcher::Watcher(Control& control, const OutsideView& group, int r
     if (wake_ >= 0) close(wake_);
     throw ResourceError(std::string("no thread could be started to watch the group: ") + error.what());
   }
-  // The rank may attach only now: without pidfds, a process that dies before it holds its sign of life would never be
-  // missed.
+  // The rank may attach only now: without pidfds, a process that dies before it holds its sign of life would
+  // never be missed.
   while (alive_.load(std::memory_order_acquire) == 0) os::futex_wait(&alive_, 0, 10 * 1000 * 1000, false);
 }
 

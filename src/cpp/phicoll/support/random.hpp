@@ -1,7 +1,7 @@
 #pragma once
 
-// Seeded random numbers that are the same on every machine, unlike the standard library's distributions, so that the
-// places, orders and delays of a run follow from its seed.
+// Seeded random numbers that are the same on every machine, unlike the standard library's distributions, so
+// that the places, orders and delays of a run follow from its seed.
 
 #include <cstddef>
 #include <cstdint>

@@ -62,8 +62,9 @@ std::vector<double> holm(const std::vector<double>& p_values);
 /// from the first that fails on all get its level; equal ones share a level.
 std::vector<double> holm_levels(const std::vector<double>& p_values, double confidence);
 
-/// Divides the variance of nested values: `values[i]` belongs to group `groups[i]` (a launch). By the method of moments
-/// of a one-way random model with unequal group sizes (Searle 1971); the between component is not below 0.
+/// Divides the variance of nested values: `values[i]` belongs to group `groups[i]` (a launch). By the method
+/// of moments of a one-way random model with unequal group sizes (Searle 1971); the between component is not
+/// below 0.
 struct VarianceComponents {
   double between = 0;  ///< of the groups' means
   double within = 0;
@@ -89,9 +90,9 @@ struct Units {
 /// `values` has a positive value of each round, `launches` the launch of each.
 Units units_of(const std::vector<double>& values, const std::vector<int>& launches);
 
-/// The index of the best of several subjects: of those that share rounds with the most others, the one with the lowest
-/// median over `rounds` of (log value - the round's median over the subjects), the first of equal ones. `logs` has each
-/// one's log values by round. Returns the number of subjects if there is none.
+/// The index of the best of several subjects: of those that share rounds with the most others, the one with
+/// the lowest median over `rounds` of (log value - the round's median over the subjects), the first of equal
+/// ones. `logs` has each one's log values by round. Returns the number of subjects if there is none.
 std::size_t choose_best(const std::vector<std::map<int, double>>& logs, const std::vector<int>& rounds);
 
 }  // namespace phicoll
