@@ -9,10 +9,10 @@
 
 #include "phicoll/collectives/barrier/binomial_tree.hpp"
 #include "phicoll/collectives/barrier/game_tree.hpp"
-#include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/collectives/barrier/k_nomial_tree.hpp"
 #include "phicoll/collectives/barrier/tournament_tree.hpp"
 #include "phicoll/collectives/barrier/tree.hpp"
+#include "phicoll/collectives/structure/heap_tree.hpp"
 
 namespace phicoll {
 namespace {

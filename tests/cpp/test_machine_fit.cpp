@@ -9,10 +9,10 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/topology.hpp"
-#include "phicoll/sim/machine/fit_machine.hpp"
 #include "phicoll/sim/machine/host_costs.hpp"
 #include "phicoll/sim/machine/machine_file.hpp"
 #include "phicoll/sim/machine/machine_listing.hpp"
+#include "phicoll/sim/running/fit_machine.hpp"
 #include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_collectives.hpp"
 

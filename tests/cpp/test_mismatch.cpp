@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "patience.hpp"
-#include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"

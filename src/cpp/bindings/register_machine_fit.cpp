@@ -12,9 +12,9 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_lock.hpp"
-#include "phicoll/sim/machine/fit_machine.hpp"
 #include "phicoll/sim/machine/host_costs.hpp"
 #include "phicoll/sim/machine/machine_file.hpp"
+#include "phicoll/sim/running/fit_machine.hpp"
 
 namespace phicoll {
 namespace bindings {

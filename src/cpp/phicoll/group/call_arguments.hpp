@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string>
 
-#include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 

@@ -5,8 +5,8 @@
 #include <new>
 
 #include "phicoll/collectives/choosing/automatic.hpp"
-#include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/registry/make.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/layout.hpp"

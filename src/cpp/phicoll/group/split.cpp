@@ -8,7 +8,7 @@
 #include <numeric>
 #include <string>
 
-#include "phicoll/collectives/contract/signature.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/layout.hpp"

@@ -8,7 +8,7 @@
 // put/get: each rank puts its operand into its own box, which all read; two cells and no acknowledgement,
 // because no rank ends a piece before all have begun it (PutBoxes).
 
-#include "phicoll/collectives/allreduce/transfer.hpp"
+#include "phicoll/collectives/transport/transfer.hpp"
 
 namespace phicoll {
 

@@ -8,7 +8,7 @@
 // operator has to commute, and last bits may differ between ranks: refused without bit_identical=no.
 // Transfers: doubling_exchange.hpp.
 
-#include "phicoll/collectives/allreduce/doubling_exchange.hpp"
+#include "phicoll/collectives/transport/doubling_exchange.hpp"
 
 namespace phicoll {
 

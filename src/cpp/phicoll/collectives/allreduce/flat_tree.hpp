@@ -4,7 +4,7 @@
 // operands of all ranks in turn and combines them in rank order, then writes the result to each in turn.
 // There is one bracketing, done once: the same bits everywhere, and an operator need not commute.
 
-#include "phicoll/collectives/allreduce/transfer.hpp"
+#include "phicoll/collectives/transport/transfer.hpp"
 
 namespace phicoll {
 

@@ -11,10 +11,10 @@
 #include <memory>
 
 #include "phicoll/collectives/allreduce/one_shot.hpp"
+#include "phicoll/collectives/broadcast/level_rings.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
 #include "phicoll/collectives/transport/level_operands.hpp"
-#include "phicoll/collectives/transport/level_rings.hpp"
 
 namespace phicoll {
 

@@ -9,7 +9,7 @@
 // left_computes=yes, with load/store: there the lower rank alone combines, from its partner's array, and
 // stores the range to both.
 
-#include "phicoll/collectives/allreduce/halving.hpp"
+#include "phicoll/collectives/transport/halving.hpp"
 
 namespace phicoll {
 

@@ -8,7 +8,7 @@
 // for a range of ranks, so all ranks have the same bits, and an operator need not commute. Exchanges:
 // doubling_exchange.hpp.
 
-#include "phicoll/collectives/allreduce/doubling_exchange.hpp"
+#include "phicoll/collectives/transport/doubling_exchange.hpp"
 
 namespace phicoll {
 

@@ -6,10 +6,10 @@
 // Each half has memory of its own and is safe in sequences without barriers by itself; the result lies in the
 // receive buffer of rank 0 in between, which only rank 0 touches.
 
-#include "phicoll/collectives/allreduce/transfer.hpp"
 #include "phicoll/collectives/broadcast/ring.hpp"
 #include "phicoll/collectives/reduce/local_store_tree.hpp"
 #include "phicoll/collectives/reduce/mailbox.hpp"
+#include "phicoll/collectives/transport/transfer.hpp"
 
 namespace phicoll {
 

@@ -9,10 +9,10 @@
 // a flag be set and unset as the paper does, see flag_tree.hpp.
 
 #include "phicoll/collectives/barrier/flag_tree.hpp"
-#include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/collectives/barrier/k_nomial_tree.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
+#include "phicoll/collectives/structure/heap_tree.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

@@ -10,10 +10,10 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/barrier/heap_tree.hpp"
-#include "phicoll/collectives/barrier/reset.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
+#include "phicoll/collectives/contract/reset.hpp"
+#include "phicoll/collectives/structure/heap_tree.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"

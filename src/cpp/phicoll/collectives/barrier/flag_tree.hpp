@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/barrier/heap_tree.hpp"
-#include "phicoll/collectives/barrier/reset.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
+#include "phicoll/collectives/contract/reset.hpp"
+#include "phicoll/collectives/structure/heap_tree.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/support/aligned_vector.hpp"

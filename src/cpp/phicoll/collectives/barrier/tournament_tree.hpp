@@ -9,9 +9,9 @@
 // counts: two bits (`reset=sense`) or an episode.
 
 #include "phicoll/collectives/barrier/flag_tree.hpp"
-#include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
+#include "phicoll/collectives/structure/heap_tree.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

@@ -8,9 +8,9 @@
 // found no gain above 6, the default. The paper's way with the flags is `reset=unset`, see flag_tree.hpp.
 
 #include "phicoll/collectives/barrier/flag_tree.hpp"
-#include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
+#include "phicoll/collectives/structure/heap_tree.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "phicoll/collectives/broadcast/level_rings.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
-#include "phicoll/collectives/transport/level_rings.hpp"
 
 namespace phicoll {
 

@@ -14,8 +14,8 @@
 #include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/contract/any_collective.hpp"
 #include "phicoll/collectives/contract/operation.hpp"
-#include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {

@@ -6,7 +6,7 @@
 // algorithm for long messages and many ranks. The phases use load and store (halving.hpp). Operands meet in
 // rank order by one bracketing, whatever the root, the size and the parameters: the same bits in every run.
 
-#include "phicoll/collectives/allreduce/halving.hpp"
+#include "phicoll/collectives/transport/halving.hpp"
 
 namespace phicoll {
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/collectives/structure/heap_tree.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"

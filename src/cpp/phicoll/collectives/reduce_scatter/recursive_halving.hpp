@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/allreduce/transfer.hpp"
 #include "phicoll/collectives/reduce_scatter/block_pieces.hpp"
+#include "phicoll/collectives/transport/transfer.hpp"
 
 namespace phicoll {
 

@@ -13,6 +13,7 @@ const Family& family_of();
 
 /// `auto`: without parameters and, where data moves, without memory of its own, as each call may take another
 /// algorithm. A barrier's depends on the shape alone: effective and footprint are those of what it takes.
+/// Defined in choosing/.
 Family::Entry auto_entry(Operation operation);
 
 }  // namespace phicoll

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "phicoll/collectives/contract/signature.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/support/nearest.hpp"
 #include "phicoll/support/split.hpp"

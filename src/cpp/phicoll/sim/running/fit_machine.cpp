@@ -1,4 +1,4 @@
-#include "phicoll/sim/machine/fit_machine.hpp"
+#include "phicoll/sim/running/fit_machine.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,11 +18,12 @@ namespace {
 
 /// The shipped machine that supplies what two CPUs cannot show. Its cores run out of order, and its transfers
 /// are a table.
-const char* const family = "sandy-bridge-e5-2670";
+const char* const relative_name = "sandy-bridge-e5-2670";
 
 class Fit {
  public:
-  Fit(const HostCosts& costs, const std::string& name) : costs_(costs), relative_(load_machine(family)) {
+  Fit(const HostCosts& costs, const std::string& name)
+      : costs_(costs), relative_(load_machine(relative_name)) {
     machine_.name = name;
     machine_.summary = "Fitted on " + costs.date + " from kernels measured on " + costs.cpu;
     machine_.p.protocol = Protocol::table;
@@ -63,12 +64,12 @@ class Fit {
   }
   /// The relative's value: a count, a size or a choice.
   void assume(const std::string& parameter) {
-    set(parameter, relative_value(parameter), "assumed", std::string("as ") + family);
+    set(parameter, relative_value(parameter), "assumed", std::string("as ") + relative_name);
   }
   /// The relative's time in nanoseconds.
   void assume_time(const std::string& parameter, const std::string& why) {
     const double ns = relative_.ns(std::stod(relative_value(parameter)));
-    set(parameter, cycles(ns), "assumed", text(ns) + " ns as on " + family + ": " + why);
+    set(parameter, cycles(ns), "assumed", text(ns) + " ns as on " + relative_name + ": " + why);
   }
   static std::string source_of(const HostCost& cost) {
     return cost.how + ": " + text(cost.ns) + " ns (" + text(cost.low_ns) + " to " + text(cost.high_ns) +

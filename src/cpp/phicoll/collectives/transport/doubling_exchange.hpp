@@ -4,7 +4,7 @@
 // the core of a fold. In each a rank gives its value so far to one peer and combines it with that of another
 // (or the same) peer.
 
-#include "phicoll/collectives/allreduce/transfer.hpp"
+#include "phicoll/collectives/transport/transfer.hpp"
 
 namespace phicoll {
 

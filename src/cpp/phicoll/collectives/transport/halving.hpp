@@ -6,7 +6,7 @@
 // neighbouring ranges of ranks, lower ones on the left: an operator need not commute, and each element has
 // one bracketing.
 
-#include "phicoll/collectives/allreduce/transfer.hpp"
+#include "phicoll/collectives/transport/transfer.hpp"
 
 namespace phicoll {
 

@@ -1,4 +1,4 @@
-#include "phicoll/collectives/contract/signature.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 
 #include <algorithm>
 
