@@ -460,7 +460,7 @@ def test_a_full_disk_is_one_line(results):
     with Path("/dev/full").open("w") as full:
         done = program(sys.executable, "-m", "phicoll", "compare", str(results), stdout=full)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[0].startswith("phicoll: No space left on device")
+    assert done.stderr.splitlines()[0].startswith("phicoll: standard output: No space left on device")
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
 
@@ -486,6 +486,58 @@ def test_a_file_that_cannot_be_written_to_its_end_is_an_error_and_leaves_nothing
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     assert [path.name for path in tmp_path.iterdir()] == ["good.jsonl"]
+
+
+def limited(kilobytes, *words):
+    """Run a program whose files may have so many KB: as on a disk that is full, but where nothing else is."""
+    return program("bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash", sys.executable, "-m", *words)
+
+
+SIMULATED = ("--machine", MACHINE, "--ranks", "2")
+
+
+@pytest.mark.parametrize(
+    ("kilobytes", "words", "name"),
+    [
+        (0, ("phicoll", "tune", "barrier", *SIMULATED, "--by", "model", "-o"), "t.tuning.jsonl"),
+        (1, ("phicoll", "characterize", "--machine", MACHINE, "--set"), "t.tuning"),
+        (1, ("phicoll", "run", "barrier", *SIMULATED, "--rounds", "2", "-o"), "t.tuning"),
+        (1, ("phicoll", "explain", "barrier", *SIMULATED, "--trace"), "t.tuning"),
+    ],
+)
+def test_a_full_disk_is_told_with_the_file_and_leaves_whole_lines(kilobytes, words, name, tmp_path):
+    file = tmp_path / "t.tuning"
+    done = limited(kilobytes, *words, f"samples={file}" if words[-1] == "--set" else str(file))
+    assert done.returncode == 1, done.stderr
+    assert str(tmp_path / name) in done.stderr
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    for line in file.read_text().splitlines() if "--trace" not in words and file.exists() else ():
+        json.loads(line)
+
+
+def test_a_run_on_a_full_disk_keeps_whole_records_and_tells_no_damage(tmp_path):
+    file = tmp_path / "r.jsonl"
+    words = ("phicoll", "run", "barrier", "--algorithm", "dissemination", "--ranks", "2", "--mode", "threads")
+    done = limited(12, *words, "--launches", "1", "--rounds", "400", "--budget", "none", "-o", str(file))
+    assert done.returncode == 1, done.stderr
+    assert f"output: '{file}' can no longer be written (File too large)" in done.stderr
+    assert "cut-off" not in done.stderr
+    assert len([json.loads(line) for line in file.read_text().splitlines()]) > 2
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        ("the run's records", ("run", "barrier", "--ranks", "2", "--mode", "threads", "--budget", "2")),
+        ("the table's line costs", ("tune", "barrier", *SIMULATED, "--by", "model")),
+    ],
+)
+def test_where_no_temporary_folder_can_be_had_its_use_and_the_variable_are_named(use, words):
+    done = limited(0, "phicoll", *words)
+    assert done.returncode == 1, done.stderr
+    assert f"phicoll: no temporary folder for {use}: No usable temporary directory found in ['" in done.stderr
+    assert "; TMPDIR names another folder" in done.stderr
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])

@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pathlib import Path
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations import programs
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
+from phicoll.foundations.files import temporary_folder
 from phicoll.foundations.installed import installed
 from phicoll.foundations.streams import tell
 from phicoll.results import Results, load
@@ -120,8 +120,8 @@ def run(arguments: Sequence[str], output: Path | None = None, progress: Progress
     """
     if output is not None:
         return conclude(execute(arguments, output, progress))
-    with tempfile.TemporaryDirectory(prefix="phicoll-") as folder:
-        return conclude(execute(arguments, Path(folder) / "records.jsonl", progress))
+    with temporary_folder("the run's records") as folder:
+        return conclude(execute(arguments, folder / "records.jsonl", progress))
 
 
 def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -> Outcome:
@@ -186,11 +186,11 @@ def listen(process: subprocess.Popen[str], words: list[str], progress: Progress 
                 if progress is not None and len(fields) >= 3 and fields[1].isdigit() and fields[2].isdigit():
                     progress(int(fields[1]), int(fields[2]), fields[3].strip() if len(fields) > 3 else "")
                 acknowledge(process)
+            elif line.startswith("phicoll-bench: note: "):
+                note(line.replace("phicoll-bench", "phicoll", 1), progress)
             else:
                 words.append(line)
-                if line.startswith("phicoll-bench: note: "):
-                    note(line.replace("phicoll-bench", "phicoll", 1), progress)
-                elif not line.startswith("phicoll-bench:"):
+                if not line.startswith("phicoll-bench:"):
                     note(line, progress)
 
 

@@ -8,6 +8,7 @@ import gzip
 import os
 import secrets
 import stat
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,9 @@ __all__ = [
     "input_lines",
     "open_input",
     "replaced",
+    "temporary_folder",
+    "write_text",
+    "writing",
 ]
 
 #: The longest line of a run with 1,024 ranks and 1,000 calls in a window has some 20 MB.
@@ -97,6 +101,23 @@ def input_bytes(path: Path, most: int = 4 << 20) -> bytes:
 
 
 @contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Name the file in the error of whatever cannot be written meanwhile.
+
+    Raises
+    ------
+    ResourceError
+        Instead of OSError: the disk is full, say.
+    """
+    try:
+        yield
+    except ResourceError:
+        raise
+    except OSError as error:
+        raise ResourceError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+@contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """Replace a file atomically by the one that is written to the yielded path.
 
@@ -106,19 +127,42 @@ def replaced(path: Path) -> Iterator[Path]:
         It cannot be written: the disk is full, say.
     """
     target = Path(os.path.realpath(path))  # a symbolic link stays
-    temporary: Path | None = None
-    try:
-        name = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+    with writing(path):
         # The kernel takes the umask from the mode: reading it would change it for a moment, for all threads.
-        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
-        temporary = name
-        yield temporary
-        temporary.replace(target)
-    except OSError as error:
-        raise ResourceError(f"{path}: cannot be written ({error.strerror or error})") from error
-    finally:
-        if temporary is not None:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
+        try:
+            yield temporary
+            temporary.replace(target)
+        finally:
             temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file's text, all of it or nothing. Raises :class:`ResourceError` if it cannot be written."""
+    with replaced(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def temporary_folder(use: str, within: Path | None = None) -> Iterator[Path]:
+    """A folder that this user alone can read, removed at the end: in TMPDIR, /tmp and their like, or ``within``.
+
+    Raises
+    ------
+    ResourceError
+        None can be made; the message says for what ``use``, where it was tried, and which variable names another place.
+    """
+    try:
+        made = tempfile.TemporaryDirectory(prefix=".phicoll-" if within else "phicoll-", dir=within)
+    except OSError as error:
+        tried = f" in {Path(error.filename).parent}" if error.filename else ""
+        hint = "" if within else "; TMPDIR names another folder"
+        raise ResourceError(
+            f"no temporary folder for {use}{tried}: {error.strerror or error}{hint}"
+        ) from error
+    with made as folder:
+        yield Path(folder)
 
 
 def check_writable(path: str | os.PathLike[str], argument: str = "path") -> Path:
@@ -221,10 +265,19 @@ class Appended:
         self.before = b""
 
     def write(self, lines: Iterable[str]) -> None:
-        left = memoryview(self.before + "".join(f"{line}\n" for line in lines).encode())
+        """Raises :class:`ResourceError` if the disk is full; then nothing of the lines is left."""
+        text = self.before + "".join(f"{line}\n" for line in lines).encode()
+        number, done = self.stream.fileno(), 0
+        with writing(self.path):
+            size = os.fstat(number).st_size
+            try:
+                while done < len(text):
+                    done += os.write(number, memoryview(text)[done:])
+            except OSError:
+                if os.fstat(number).st_size == size + done:  # without locks another run may have added lines
+                    os.ftruncate(number, size)
+                raise
         self.before = b""
-        while left:
-            left = left[os.write(self.stream.fileno(), left) :]
 
 
 def leave_to_parent() -> None:

@@ -33,8 +33,11 @@ def printable(text: object, *, one_line: bool = False) -> str:
 
 
 def put(text: str, end: str = "\n") -> None:
-    """Print data on stdout: whatever file they are from, a terminal shows them."""
-    print(printable(text), end=end, flush=True)  # nothing where stdout was closed at the start
+    """Print data on stdout: whatever file they are from, a terminal shows them. An OSError names stdout."""
+    try:
+        print(printable(text), end=end, flush=True)  # nothing where stdout was closed at the start
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def tell(text: str, end: str = "\n") -> None:

@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +26,7 @@ from phicoll import bench
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.checks import check_whole
 from phicoll.foundations.extras import extra
-from phicoll.foundations.files import Appended
+from phicoll.foundations.files import Appended, temporary_folder, writing
 from phicoll.foundations.nearest import near
 from phicoll.results import Results, load
 from phicoll.results.records import Record
@@ -370,16 +369,17 @@ def certificate_words(security: Any) -> Iterator[list[str]]:
 
     They are in the working folder, which the nodes see.
     """
-    with tempfile.TemporaryDirectory(prefix=".phicoll-", dir=Path.cwd()) as folder:  # of mode 0700
+    with temporary_folder("the workers' certificate", Path.cwd()) as folder:
         words = []
         for option, text in (
             ("--tls-ca-file", security.tls_ca_file),
             ("--tls-cert", security.tls_worker_cert),
             ("--tls-key", security.tls_worker_key),
         ):
-            path = Path(folder) / f"{option[2:]}.pem"
-            path.touch(0o600)
-            path.write_text(text, encoding="ascii")
+            path = folder / f"{option[2:]}.pem"
+            with writing(path):
+                path.touch(0o600)
+                path.write_text(text, encoding="ascii")
             words += [option, str(path)]
         yield words
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 from phicoll.errors import ResourceError
 from phicoll.foundations.extras import extra
+from phicoll.foundations.files import replaced, write_text
 
 with extra("plots"):
     from matplotlib.figure import Figure
@@ -23,27 +25,24 @@ class Canvas(Figure):
         return stream.getvalue()
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure to ``path``; no part of it is left there if that fails.
+def save_figure(figure: Figure, path: Path, **options: Any) -> None:
+    """Write a figure to ``path``, all of it or nothing; ``options`` are those of Matplotlib's ``savefig``.
 
     Raises
     ------
     ResourceError
         The disk is full, or the figure is larger than Matplotlib or the memory allows.
     """
-    existed = path.exists()
     try:
         if path.suffix == ".html":
             from phicoll.plots.live import page
 
-            path.write_text(page(figure, path.stem), encoding="utf-8")
+            write_text(path, page(figure, path.stem))
         else:
-            figure.savefig(path, dpi=150)
-    except (OSError, ValueError, MemoryError) as error:
-        if not existed:
-            path.unlink(missing_ok=True)
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ResourceError(f"{path}: cannot be written ({reason or 'not enough memory'})") from error
+            with replaced(path) as temporary:
+                figure.savefig(temporary, format=path.suffix[1:], **{"dpi": 150, **options})
+    except (ValueError, MemoryError) as error:
+        raise ResourceError(f"{path}: cannot be written ({error or 'not enough memory'})") from error
 
 
 def new_figure(width: float, height: float) -> Canvas:

@@ -18,7 +18,7 @@ from phicoll import bench
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import INTERRUPTED
-from phicoll.foundations.files import check_writable, replaced
+from phicoll.foundations.files import check_writable, write_text, writing
 from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import display
 from phicoll.foundations.streams import put, tell
@@ -100,7 +100,7 @@ def run_demo(
             signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
         tell("interrupted: the report of what there is takes some seconds; Ctrl-C once more ends at once")
     begin = time.monotonic()
-    write_page(page, build(gather(results, doctor, simulated, beside(folder))))
+    write_text(page, build(gather(results, doctor, simulated, beside(folder))))
     tell(
         f"measured in {measured_s:.0f} s, simulated in {simulated_s:.0f} s, report made in {time.monotonic() - begin:.0f} s: "
         f"{page}, {file}"
@@ -114,12 +114,6 @@ def forget(folder: Path) -> None:
 
     for name in (RESULTS, FILE, PATH_FILE):
         (folder / name).unlink(missing_ok=True)
-
-
-def write_page(path: Path, text: str) -> None:
-    """Raises :class:`ResourceError` if it cannot be written, and leaves what was there."""
-    with replaced(path) as page:
-        page.write_text(text, encoding="utf-8")
 
 
 def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -> Results:
@@ -140,7 +134,7 @@ def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -
             part.results = error.results
         finally:
             if own.exists():
-                with own.open("rb") as lines, gzip.open(file, "ab", compresslevel=6) as packed:
+                with writing(file), own.open("rb") as lines, gzip.open(file, "ab", compresslevel=6) as packed:
                     shutil.copyfileobj(lines, packed)
                 own.unlink()
         put(f"{part.title}\n\n{part.comparison}\n")
@@ -168,14 +162,16 @@ def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = Non
 
     evidence = gather(results, simulated=reload(Path(file).parent), mpi=beside(Path(file).parent))
     if figure is not None:
+        from phicoll.plots.canvas import save_figure
+
         known = figures(evidence)
         if figure not in known:
             raise ArgumentError("figure", repr(figure), near(figure, known))
         path = check_writable(folder / f"{figure}.png", "out")
-        known[figure]().savefig(path, dpi=160)
+        save_figure(known[figure](), path, dpi=160)
         return path
     path = check_writable(folder / "report.html", "out")
-    write_page(path, build(evidence))
+    write_text(path, build(evidence))
     return path
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from phicoll.explaining.explanation import Explanation, explain
-from phicoll.foundations.files import replaced
+from phicoll.foundations.files import write_text
 from phicoll.measuring import sweep
 from phicoll.registry import short_spec
 from phicoll.results import Results, load
@@ -88,8 +88,7 @@ def simulate(folder: Path | None = None, quick: bool = False) -> Simulated:
         results.save(folder / FILE)
         if simulated.whole:
             text = json.dumps(simulated.path.data, separators=(",", ":")) + "\n"
-            with replaced(folder / PATH_FILE) as path:
-                path.write_text(text, encoding="utf-8")
+            write_text(folder / PATH_FILE, text)
     return simulated
 
 

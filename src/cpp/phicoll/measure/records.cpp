@@ -65,6 +65,15 @@ int open_alone(const std::string& path) {
   }
 }
 
+// Removes what a full disk has taken of a line, so that the file ends with a whole one. Without locks another
+// run may have written behind it: then it stays.
+void take_back(int descriptor, off_t bytes) {
+  struct stat status;
+  if (bytes == 0 || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if (lseek(descriptor, 0, SEEK_CUR) != status.st_size) return;
+  if (ftruncate(descriptor, status.st_size - bytes) != 0) errno = 0;  // the reader skips it, and says so
+}
+
 }  // namespace
 
 RecordWriter::RecordWriter(const std::string& path, bool resume) : descriptor_(STDOUT_FILENO), path_(path) {
@@ -112,14 +121,17 @@ void RecordWriter::write(const char* kind, const std::string& run, const JsonObj
 // One write to the end of the file: without locks, too, lines of two runs are not mixed.
 void RecordWriter::write_line(const std::string& line) {
   const std::string whole = before_ + line + '\n';
-  before_.clear();
   if (descriptor_ == STDOUT_FILENO) std::fflush(stdout);
   for (std::size_t done = 0; done < whole.size();) {
     const ssize_t bytes = ::write(descriptor_, whole.data() + done, whole.size() - done);
-    if (bytes < 0 && errno != EINTR)
-      throw ResourceError("output: '" + path_ + "' can no longer be written (" + std::strerror(errno) + ")");
+    if (bytes < 0 && errno != EINTR) {
+      const int error = errno;
+      take_back(descriptor_, static_cast<off_t>(done));
+      throw ResourceError("output: '" + path_ + "' can no longer be written (" + std::strerror(error) + ")");
+    }
     if (bytes > 0) done += static_cast<std::size_t>(bytes);
   }
+  before_.clear();
 }
 
 RecordLines read_records(const std::string& path, const std::string& argument) {

@@ -141,7 +141,7 @@ CpuLock CpuLock::acquire(const std::vector<int>& cpus, double wait_s, const std:
     const int fd = open_lock(path, &writable);
     if (fd < 0)
       throw ResourceError("the lock of CPU " + std::to_string(cpu) + " cannot be opened: " + path + ": " +
-                          std::strerror(errno));
+                          std::strerror(errno) + "; PHICOLL_LOCK_FOLDER names another folder");
     lock.descriptors_.push_back(fd);
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;

@@ -205,7 +205,7 @@ SharedMemory SharedMemory::create(const std::string& label, std::size_t bytes) {
   if (bytes > available) refuse(label, bytes, available, 0);
   SharedMemory memory(unnamed_file(label), bytes);
   if (memory.descriptor_ < 0)
-    refuse(label + ": no memfd and no directory to write in", bytes, available, errno);
+    refuse(label + ": no memfd, and no file in /dev/shm, TMPDIR, /tmp or /var/tmp", bytes, available, errno);
   lengthen(memory.descriptor_, label, bytes);
   seal_size(memory.descriptor_);
   memory.map();

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.foundations.checks import argument_names
-from phicoll.foundations.files import check_writable
+from phicoll.foundations.files import check_writable, write_text
 from phicoll.foundations.progress import display
 from phicoll.models.characterizing.constants import Derived, derive
-from phicoll.models.characterizing.machine_text import file_text, host_file, put_file, simulated_file
+from phicoll.models.characterizing.machine_text import file_text, host_file, simulated_file
 from phicoll.models.characterizing.observations import Observations
 from phicoll.models.characterizing.plan import Effort, effort_of
 from phicoll.models.characterizing.records import Recorder
@@ -197,7 +197,7 @@ def characterize(
         observations=found,
     )
     if target is not None:
-        put_file(target, done.text)
+        write_text(target, done.text)
     return done
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import phicoll._core as _core
-from phicoll.foundations.files import replaced
 from phicoll.models.characterizing.identity import host_object
 from phicoll.models.characterizing.observations import Observations
 from phicoll.models.constants.constant import Constant
 from phicoll.registry.machines import Machine
 
-__all__ = ["file_text", "host_file", "put_file", "simulated_file"]
+__all__ = ["file_text", "host_file", "simulated_file"]
 
 #: The costs that the simulator's parameters come from, by the subjects that show them.
 READS = {
@@ -73,9 +71,3 @@ def file_text(file: dict[str, Any]) -> str:
 
 def text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def put_file(path: Path, content: str) -> None:
-    """Replace the file at once or not at all."""
-    with replaced(path) as temporary:
-        temporary.write_text(content, encoding="utf-8")

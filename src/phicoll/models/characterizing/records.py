@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 import phicoll._core as _core
+from phicoll.foundations.files import Appended
 from phicoll.models.characterizing.observations import Launch
 from phicoll.results.records import SCHEMA
 
@@ -22,7 +24,7 @@ class Recorder:
     the round's label, then an end. A killed run loses at most its last round. Without a path nothing is written."""
 
     def __init__(self, path: Path | None, settings: dict[str, Any]) -> None:
-        self.stream = None if path is None else path.open("w", encoding="utf-8")
+        self.file = None if path is None else Appended(path, "samples")
         self.run = secrets.token_hex(8)
         self.points = 0
         facts = _core.facts()
@@ -36,7 +38,7 @@ class Recorder:
             "huge_pages",
             "load",
         )
-        self.put(
+        context = self.line(
             "context",
             phicoll="results",
             created=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -47,19 +49,28 @@ class Recorder:
             cpu_quota=_core.cpu_quota(),
             settings=settings,
         )
+        with contextlib.ExitStack() as stack:
+            if self.file is not None:
+                stack.enter_context(self.file).clear()
+            self.put([context])
+            stack.pop_all()
 
-    def put(self, kind: str, **fields: Any) -> None:
-        if self.stream is not None:
-            record = {"schema": SCHEMA, "kind": kind, "run": self.run, **fields}
-            self.stream.write(json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n")
+    def line(self, kind: str, **fields: Any) -> str:
+        record = {"schema": SCHEMA, "kind": kind, "run": self.run, **fields}
+        return json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+
+    def put(self, lines: Sequence[str]) -> None:
+        if self.file is not None:
+            self.file.write(lines)
 
     def add(self, launches: Sequence[Launch], label: str) -> None:
-        """The launches of a round."""
+        """The launches of a round. Raises :class:`ResourceError` if the disk is full."""
+        lines = []
         for launch in launches:
             raw = launch.raw
-            if self.stream is None or raw is None:
+            if self.file is None or raw is None:
                 continue
-            self.put(
+            kernel = self.line(
                 "kernel",
                 point=self.points,
                 kernel=raw.spec.split(":")[0],
@@ -82,13 +93,15 @@ class Recorder:
                 subject=launch.subject.name,
                 n=launch.subject.n,
             )
+            lines.append(kernel)
             for rank, ticks in enumerate(raw.ticks):
                 if ticks.size:
                     ns = raw.ns[rank].tolist()
-                    self.put("kernel-sample", point=self.points, rank=rank, ticks=ticks.tolist(), ns=ns)
+                    lines.append(
+                        self.line("kernel-sample", point=self.points, rank=rank, ticks=ticks.tolist(), ns=ns)
+                    )
             self.points += 1
-        if self.stream is not None:
-            self.stream.flush()
+        self.put(lines)
 
     def __enter__(self) -> Recorder:
         return self
@@ -96,8 +109,8 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.stream is not None:
+        if self.file is not None:
             reason = "complete" if kind is None else "interrupted" if kind is KeyboardInterrupt else "failed"
             failed = {} if reason != "failed" else {"error": str(error)}
-            self.put("end", reason=reason, points=self.points, **failed)
-            self.stream.close()
+            with self.file:
+                self.put([self.line("end", reason=reason, points=self.points, **failed)])

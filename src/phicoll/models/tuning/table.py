@@ -15,7 +15,7 @@ from typing import Any
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import check_text
-from phicoll.foundations.files import replaced
+from phicoll.foundations.files import write_text
 
 __all__ = ["Group", "Row", "Table", "default_rules", "load_table"]
 
@@ -174,6 +174,5 @@ class TableFile:
         kept = [row for row in self.kept if row.group not in new]
         text = text_of(self.machine, self.host, notes, costs, [*kept, *rows], self.numbers)
         _core.parse_tuning(text, str(self.path))  # write nothing that cannot be read back
-        with replaced(self.path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(self.path, text)
         return text

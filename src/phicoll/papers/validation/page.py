@@ -8,6 +8,7 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, TypeVar
 
+from phicoll.foundations.files import write_text
 from phicoll.papers.claims import CANNOT, FAILS, HOLDS, VERDICTS, Finding
 from phicoll.papers.validation.figures import draw_barriers, draw_counts, draw_curves, draw_errors
 from phicoll.papers.validation.outcome import Outcome
@@ -50,6 +51,8 @@ def write_with_figures(
     """Write the page that ``text`` makes of the figures' Markdown by name, and the figures; returns the files."""
     import matplotlib as mpl
 
+    from phicoll.plots.canvas import save_figure
+
     written, shown = [], {}
     for name, draw, caption in figures:
         figure = draw(found)
@@ -57,10 +60,10 @@ def write_with_figures(
             at = path.with_name(f"{path.stem}-{name}.svg")
             # Without a date and random identifiers, so that the same numbers give the same page.
             with mpl.rc_context({"svg.hashsalt": "phicoll", "svg.fonttype": "none"}):
-                figure.savefig(at, metadata={"Date": None})
+                save_figure(figure, at, metadata={"Date": None})
             written.append(at)
             shown[name] = f"![{caption}]({at.name})"
-    path.write_text(text(found, shown), encoding="utf-8")
+    write_text(path, text(found, shown))
     return [path, *written]
 
 
