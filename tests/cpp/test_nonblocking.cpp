@@ -141,6 +141,48 @@ TEST_P(NonblockingCalls, BeginsWithoutTheOthersAndGoesOnInTheirAbsence) {
   });
 }
 
+TEST_P(NonblockingCalls, WithoutRoomForThemFailOnAllRanksAndLeaveTheGroupWhole) {
+  // Whichever rank comes first, and whether the heap has room again when the other comes: an attempt has one result.
+  for (const int first : {0, 1})
+    run(2, [&](Communicator& communicator) {
+      const int rank = communicator.rank();
+      std::vector<void*> filling;
+      const auto fill = [&] {
+        for (std::size_t bytes = std::size_t{32} << 20; bytes >= 256; bytes /= 2) try {
+            for (;;) filling.push_back(communicator.allocate(bytes, false));
+          } catch (const ResourceError&) {
+            // Smaller ones may fit.
+          }
+      };
+      const auto empty = [&] {
+        for (void* const one : filling) communicator.release(one);
+        filling.clear();
+      };
+      const auto refused = [&] {
+        try {
+          communicator.begin([](Communicator& c) { c.barrier(); });
+        } catch (const ResourceError& error) {
+          return std::string(error.what()).find("heap_limit: a sub-communicator needs") == 0;
+        }
+        return false;
+      };
+      communicator.barrier();
+      for (int attempt = 0; attempt < 2; ++attempt) {
+        if (rank == first) {
+          fill();
+          EXPECT_TRUE(refused());
+          empty();
+        }
+        communicator.barrier();
+        if (rank != first) {
+          EXPECT_TRUE(refused());
+        }
+        communicator.barrier();
+      }
+      communicator.wait(*communicator.begin([](Communicator& c) { c.barrier(); }));
+    });
+}
+
 TEST_P(NonblockingCalls, TwoRanksTryBothWaysOfAnAllreduce) {
   run(2, [](Communicator& communicator) {
     communicator.select(Operation::allreduce, "sliced:whole=512");

@@ -474,6 +474,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::map<Operation, std::string> selected_;
   const HostNumbers first_numbers_;  // those it began with, which all ranks know at any time
   bool abandoned_ = false;
+  std::uint64_t twins_asked_ = 0;  // see twin()
   class Mailbox final : public Addressed {
    public:
     explicit Mailbox(Communicator& own) : own_(own) {}

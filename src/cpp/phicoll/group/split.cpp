@@ -1,5 +1,7 @@
 // Sub-communicators: their members, and their memory in the group's heap.
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -196,38 +198,52 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   return child(members, slot);
 }
 
-// Makes a second communicator of these ranks. The first rank to arrive makes its memory and notes its place
-// in the control.
+// Makes a second communicator of these ranks. The first rank to come makes its memory, and decides so for all
+// ranks of this attempt: whenever they come, all of them get a twin, or all of them an error, and none breaks
+// the group. The control's word is
+//
+//  - 0, or 4n + 1: the first n attempts, as each rank counts its own, have found no memory;
+//  - 4n + 2: a rank is at the n-th. Others wait, no longer than for the heap's lock, which it takes;
+//  - a block's offset, a multiple of 4: the memory, with the number of the attempt that made it. Where that is
+//    a later one, this one had failed, since a rank comes to the next only after this.
 std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
   std::vector<int> members(static_cast<std::size_t>(size_));
   std::iota(members.begin(), members.end(), 0);
   const auto slot_at = [this](std::uint64_t block) -> SplitSlot& {
     return *reinterpret_cast<SplitSlot*>(memory_.control->at(block) + ChildLayout::slots_offset(size_));
   };
-  std::atomic<std::uint64_t>& made = memory_.control->nonblocking().atomic();
-  std::uint64_t place = made.load(std::memory_order_acquire);
+  std::atomic<std::uint64_t>& decided = memory_.control->nonblocking().atomic();
+  const std::uint64_t attempt = ++twins_asked_;
+  const std::size_t region_bytes = region_for(members.size(), 1, room_for_parts());
+  SplitSlot slot = SplitSlot();
+  slot.asked = ChildLayout::region_offset(size_) + GroupLayout::round_up(region_bytes);
+  slot.free = heap_.free_bytes();
   try {
-    if (place == 0) {
-      SplitSlot slot = SplitSlot();
-      // The rank may come before or after this communicator learns. A call that does not wait never learns.
-      found_child(members, region_for(members.size(), 1, room_for_parts()), not_to_learn(first_numbers_),
-                  slot);
-      if (slot.block != 0) slot_at(slot.block) = slot;
-      // acq_rel: whoever sees the place sees all that was written there. Of several ranks, the first one's is
-      // taken, also where it left no room for this one's.
-      if (slot.block == 0)
-        place = made.load(std::memory_order_acquire);
-      else if (made.compare_exchange_strong(place, slot.block, std::memory_order_acq_rel))
-        place = slot.block;
-      else
-        heap_.give_back_part(memory_.control->at(slot.block));
-      if (place == 0) return child(members, slot);  // throws
+    for (;;) {
+      // Acquire: whoever sees the offset sees all that was written there before the release below.
+      std::uint64_t word = decided.load(std::memory_order_acquire);
+      if (word % 4 == 1 && word / 4 >= attempt) break;
+      if (word != 0 && word % 4 == 0) {
+        if (slot_at(word).attempt == attempt) slot = slot_at(word);
+        break;
+      }
+      if (word % 4 == 2) {
+        memory_.control->check_broken(rank_);
+        sched_yield();
+      } else if (decided.compare_exchange_strong(word, 4 * attempt + 2, std::memory_order_acquire)) {
+        // The rank may come before or after this communicator learns. A call that does not wait never learns.
+        found_child(members, region_bytes, not_to_learn(first_numbers_), slot);
+        slot.attempt = attempt;
+        if (slot.block != 0) slot_at(slot.block) = slot;
+        decided.store(slot.block != 0 ? slot.block : 4 * attempt + 1, std::memory_order_release);
+        break;
+      }
     }
   } catch (const std::exception& error) {
     fail(error.what());  // the others may have theirs
     throw;
   }
-  return child(members, slot_at(place), &nonblocking);
+  return child(members, slot, &nonblocking);
 }
 
 std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& members, const SplitSlot& slot,

@@ -26,6 +26,7 @@ struct alignas(arch::stride_bytes) SplitSlot {
   std::uint64_t used_before;   // bytes of its region that may not be zero
   std::uint64_t asked;         // for the error, where there was no memory
   std::uint64_t free;
+  std::uint64_t attempt;  // of a twin: which of its ranks' attempts made it (Communicator::twin)
 };
 
 }  // namespace phicoll
