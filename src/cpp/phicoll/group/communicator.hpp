@@ -351,6 +351,11 @@ class alignas(arch::stride_bytes) Communicator {
   unsigned char* region() const { return memory_.region; }
   Control& control() { return *memory_.control; }
 
+  /// Notes a call of the communicator's ranks that another library serves, before the rank makes it. Counted as
+  /// a call, so that a rank which waits in one of phicoll's calls meanwhile finds that they do not fit. Throws
+  /// BrokenGroupError.
+  void note_elsewhere(SignatureWord call);
+
   /// Keeps this rank's calls from being compared with the others' when it ends. For a communicator that the program
   /// lost (by an exception, say) instead of ending it in order.
   void abandon();

@@ -55,6 +55,13 @@ void Communicator::run_anew(CallFacts facts, const Call& asked, const AlgorithmS
   collectives_->run(collectives_->take(facts, algorithm, found), call, number);
 }
 
+void Communicator::note_elsewhere(SignatureWord call) {
+  check_process();
+  const std::uint64_t number = calls_.begin(call);
+  if (board_ != nullptr) board_->note(rank_, number, CallNote{call, calls_.tag()});
+  check_whole();
+}
+
 // All ranks are in the same large call, so all come here, and do what rank 0 finds in the group's memory.
 //
 //  1. Another communicator has learned the numbers: all take them.

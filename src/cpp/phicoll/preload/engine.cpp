@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "phicoll/collectives/contract/call_name.hpp"
+#include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
@@ -236,6 +238,16 @@ PhicollOperator* phicoll_preload_own_operator(size_t element_bytes, int commutat
 
 void phicoll_preload_free_operator(PhicollOperator* op) {
   delete reinterpret_cast<Operator*>(op);
+}
+
+uint64_t phicoll_preload_elsewhere(const char* name) {
+  uint64_t call = 0;
+  guarded([&] { call = phicoll::call_signature::of_elsewhere(phicoll::parse_call_name(name)); });
+  return call;
+}
+
+PhicollResult phicoll_preload_note(PhicollComm* comm, uint64_t elsewhere) {
+  return called(comm, [=](Communicator& c) { c.note_elsewhere(elsewhere); });
 }
 
 PhicollResult phicoll_preload_barrier(PhicollComm* comm) {

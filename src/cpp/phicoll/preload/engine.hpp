@@ -6,6 +6,7 @@
 // phicoll_preload_error() says why.
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,6 +76,12 @@ typedef void (*PhicollKernel)(void* context, void* to, const void* left, const v
 PHICOLL_PRELOAD_API PhicollOperator* phicoll_preload_own_operator(size_t element_bytes, int commutative,
                                                                   PhicollKernel kernel, void* context);
 PHICOLL_PRELOAD_API void phicoll_preload_free_operator(PhicollOperator* op);
+
+/// Stands for a call that the MPI itself serves, by the name it has there ("Allreduce"); 0 if there is none.
+PHICOLL_PRELOAD_API uint64_t phicoll_preload_elsewhere(const char* name);
+/// Notes such a call of the communicator before the rank makes it: a rank that waits in one of the calls below
+/// for one that waits in the MPI would wait for ever. It finds what is noted, and breaks the group.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_note(PhicollComm* comm, uint64_t elsewhere);
 
 // The calls of phicoll::Communicator, with bytes where no operator is. A null `send` (scatter: `receive`)
 // means in place.

@@ -36,7 +36,7 @@ SignatureWord size_of_counts(const Call& call, int ranks) {
 }
 
 RootOfCall root_of(SignatureWord word) {
-  if (operation.of(word) >= operations) return RootOfCall();  // a split, or overwritten
+  if (operation.of(word) >= operations) return RootOfCall();  // a split, elsewhere, or overwritten
   const OperationRow& row = row_of(static_cast<Operation>(operation.of(word)));
   if (!row.rooted) return RootOfCall();
   return RootOfCall{static_cast<int>(root.of(word)) - 1,
@@ -45,14 +45,16 @@ RootOfCall root_of(SignatureWord word) {
 
 std::string in_words(SignatureWord word, SignatureWord other) {
   if (operation.of(word) == split) return "split";
-  if (operation.of(word) >= operations)
-    return "no call that there is (the group's shared memory was overwritten)";
-  const auto called = static_cast<Operation>(operation.of(word));
+  const bool not_here = operation.of(word) == elsewhere;
+  const SignatureWord number = not_here ? op.of(word) : operation.of(word);
+  if (number >= operations) return "no call that there is (the group's shared memory was overwritten)";
+  const auto called = static_cast<Operation>(number);
   const bool counts = vector.of(word) != 0;
   const SignatureWord from = root.of(word);
   const SignatureWord of_type = type.of(word);
   const SignatureWord bytes = size.of(word);
   std::string text = name_of_call(called, counts, exclusive.of(word) != 0);
+  if (not_here) return text + " (which its MPI serves)";
   if (!moves_data(called)) return text;
 
   std::string arguments;

@@ -41,6 +41,16 @@ static_assert(size.at + size.bits == 64, "the word is full");
 
 /// The number that takes an operation's place when a communicator is split.
 constexpr SignatureWord split = 15;
+/// The same in a call of these ranks that another library serves, such as the MPI under which phicoll is
+/// preloaded. The operation's number is at `op` then.
+constexpr SignatureWord elsewhere = 14;
+
+/// The signature of such a call.
+inline SignatureWord of_elsewhere(const CallFacts& facts) {
+  return elsewhere | static_cast<SignatureWord>(facts.vector) << vector.at |
+         static_cast<SignatureWord>(facts.exclusive) << exclusive.at |
+         static_cast<SignatureWord>(facts.operation) << op.at;
+}
 
 /// All but the algorithm and the size.
 inline SignatureWord what(const CallFacts& facts, const Call& call) {

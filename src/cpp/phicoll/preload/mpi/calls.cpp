@@ -49,17 +49,24 @@ int fail(const Comm& comm, Row row) {
   return ours_otherwise(comm, row);
 }
 
-/// The same for calls that move data of any type.
-Comm* ours_for_data(MPI_Comm handle, Row row) {
-  Comm* const comm = ours(handle, row);
-  if (comm == nullptr || packs_plainly) return comm;
-  note_passed(row, Why::operation);
-  return nullptr;
-}
-
 /// Whether all ranks are on one node.
 bool whole(const Comm& comm) {
   return __builtin_expect(comm.ranks != nullptr, 1);
+}
+
+/// The MPI serves a call of a communicator whose ranks are all in phicoll. It is noted there first: a rank that
+/// waits in another call, in phicoll, for one that waits in this one finds out, and none waits for ever.
+template <class Pass>
+[[gnu::noinline]] int pass_noted(const Comm& comm, Row row, Why why, Pass pass) {
+  note_passed(row, why);
+  static uint64_t signatures[rows] = {};  // for all threads, which find the same
+  uint64_t signature = __atomic_load_n(&signatures[static_cast<int>(row)], __ATOMIC_RELAXED);
+  if (signature == 0) {
+    signature = phicoll_preload_elsewhere(row_names[static_cast<int>(row)]);
+    __atomic_store_n(&signatures[static_cast<int>(row)], signature, __ATOMIC_RELAXED);
+  }
+  if (whole(comm) && phicoll_preload_note(comm.ranks, signature) != PHICOLL_DONE) return fail(comm, row);
+  return pass();
 }
 
 /// The algorithm that a variable names cannot serve the call, which is the MPI's then, on all ranks alike.
@@ -67,14 +74,13 @@ void stays(const Comm& comm, Row row) {
   static bool told[rows] = {};  // for all threads; of all ranks, so that no other tells it again
   if (!__atomic_exchange_n(&told[static_cast<int>(row)], true, __ATOMIC_RELAXED) && comm.rank == 0)
     say("MPI_%s stays with the MPI: %s", row_names[static_cast<int>(row)], phicoll_preload_error());
-  note_passed(row, Why::algorithm);
 }
 
 template <class Pass>
 int pass_or_fail(const Comm& comm, Row row, PhicollResult result, Pass pass) {
   if (result != PHICOLL_UNFIT || !whole(comm)) return fail(comm, row);
   stays(comm, row);
-  return pass();
+  return pass_noted(comm, row, Why::algorithm, pass);
 }
 
 template <class Pass>
@@ -257,6 +263,9 @@ class Blocks {
     note_passed(row, why);     \
     return pass();             \
   } while (false)
+/// Of calls that move data of any type.
+#define PHICOLL_PASS_UNLESS_PACKED(row) \
+  if (!packs_plainly) return pass_noted(*comm, row, Why::operation, pass)
 
 template <class Pass>
 int barrier(MPI_Comm handle, Pass pass) {
@@ -271,8 +280,9 @@ int barrier(MPI_Comm handle, Pass pass) {
 template <class Count, class Pass>
 int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
   constexpr Row row = Row::Bcast;
-  Comm* const comm = ours_for_data(handle, row);
+  Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
+  PHICOLL_PASS_UNLESS_PACKED(row);
   Elements data;
   if (!is_rank(*comm, root) || !data.set(buffer, count, type)) PHICOLL_PASS(row, Why::argument);
   if (data.bytes() == 0) return MPI_SUCCESS;  // as all ranks see
@@ -284,23 +294,25 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm handl
   return ended(*comm, timed, result, pass);
 }
 
-[[gnu::noinline]] const Reducing* find_or_make(Comm& comm, Row row, MPI_Datatype type, MPI_Op op,
-                                               OwnOperator* own) {
-  const Reducing* const found =
-      find_operator(type, op, &comm.reducing) ? &comm.reducing : own->make(type, op);
-  const bool ordered = whole(comm) || keeps_order(comm, op);
-  if (found == nullptr || !ordered) note_passed(row, ordered ? Why::operation : Why::nodes);
-  return ordered ? found : nullptr;
+[[gnu::noinline]] const Reducing* find_or_make(Comm& comm, MPI_Datatype type, MPI_Op op, OwnOperator* own) {
+  if (!whole(comm) && !keeps_order(comm, op)) return nullptr;
+  return find_operator(type, op, &comm.reducing) ? &comm.reducing : own->make(type, op);
 }
 
 /// A reduction's operator if it is phicoll's, or the program's own, in `own`. As all ranks give the same
 /// operator and type, all find the same.
-[[gnu::always_inline]] inline const Reducing* operator_for(Comm& comm, Row row, MPI_Datatype type, MPI_Op op,
+[[gnu::always_inline]] inline const Reducing* operator_for(Comm& comm, MPI_Datatype type, MPI_Op op,
                                                            OwnOperator* own) {
   const Reducing& last = comm.reducing;
   if (__builtin_expect(last.with != nullptr && last.type == type && last.op == op && whole(comm), 1))
     return &last;
-  return find_or_make(comm, row, type, op, own);
+  return find_or_make(comm, type, op, own);
+}
+
+/// Where operator_for() finds none.
+template <class Pass>
+int pass_reduction(const Comm& comm, Row row, MPI_Op op, Pass pass) {
+  return pass_noted(comm, row, whole(comm) || keeps_order(comm, op) ? Why::operation : Why::nodes, pass);
 }
 
 template <class Count, class Pass>
@@ -310,8 +322,8 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   OwnOperator own;
-  const Reducing* const reducing = operator_for(*comm, row, type, op, &own);
-  if (reducing == nullptr) return pass();
+  const Reducing* const reducing = operator_for(*comm, type, op, &own);
+  if (reducing == nullptr) return pass_reduction(*comm, row, op, pass);
   const bool at_root = comm->rank == root;
   const bool in_place = at_root && send == MPI_IN_PLACE;
   if (count < 0 || !is_rank(*comm, root) || (!at_root && send == MPI_IN_PLACE))
@@ -342,8 +354,8 @@ template <class Count, class Pass>
                                        void* receive, Count count, MPI_Datatype type, MPI_Op op, Comm* comm,
                                        Pass pass) {
   OwnOperator own;
-  const Reducing* const reducing = operator_for(*comm, row, type, op, &own);
-  if (reducing == nullptr) return pass();
+  const Reducing* const reducing = operator_for(*comm, type, op, &own);
+  if (reducing == nullptr) return pass_reduction(*comm, row, op, pass);
   if (count < 0) PHICOLL_PASS(row, Why::argument);
   if (count == 0) return MPI_SUCCESS;
   // Rank 0 of an exclusive scan receives nothing, so its buffer may be anything, and no algorithm writes to
@@ -393,8 +405,8 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   OwnOperator own;
-  const Reducing* const reducing = operator_for(*comm, row, type, op, &own);
-  if (reducing == nullptr) return pass();
+  const Reducing* const reducing = operator_for(*comm, type, op, &own);
+  if (reducing == nullptr) return pass_reduction(*comm, row, op, pass);
   if (counts == nullptr || send == nullptr) PHICOLL_PASS(row, Why::argument);
   Counts table;
   size_t* const elements = table.take(static_cast<size_t>(comm->size));
@@ -422,8 +434,9 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
 template <class All, class Set, class Call, class Count, class Pass>
 int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype type, int root, MPI_Comm handle,
            Set set, Call call, Pass pass) {
-  Comm* const comm = ours_for_data(handle, row);
+  Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
+  PHICOLL_PASS_UNLESS_PACKED(row);
   if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
   const bool at_root = comm->rank == root;
   const bool in_place = at_root && mine == MPI_IN_PLACE;
@@ -511,8 +524,9 @@ using Exchange = PhicollResult (*)(PhicollComm*, const void*, void*, size_t);
 template <class Count, class Pass>
 int exchange(Row row, Exchange call, bool to_each, const void* send, Count send_count, MPI_Datatype send_type,
              void* receive, Count count, MPI_Datatype type, MPI_Comm handle, Pass pass) {
-  Comm* const comm = ours_for_data(handle, row);
+  Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
+  PHICOLL_PASS_UNLESS_PACKED(row);
   const bool in_place = send == MPI_IN_PLACE;
   Elements own;
   Elements all;
@@ -536,8 +550,9 @@ template <class Count, class Displacement, class Pass>
 int allgatherv(const void* send, Count send_count, MPI_Datatype send_type, void* receive, const Count* counts,
                const Displacement* displacements, MPI_Datatype type, MPI_Comm handle, Pass pass) {
   constexpr Row row = Row::Allgatherv;
-  Comm* const comm = ours_for_data(handle, row);
+  Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
+  PHICOLL_PASS_UNLESS_PACKED(row);
   const bool in_place = send == MPI_IN_PLACE;
   Elements own;
   Blocks all;
@@ -563,8 +578,9 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
               MPI_Datatype send_type, void* receive, const Count* counts, const Displacement* displacements,
               MPI_Datatype type, MPI_Comm handle, Pass pass) {
   constexpr Row row = Row::Alltoallv;
-  Comm* const comm = ours_for_data(handle, row);
+  Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
+  PHICOLL_PASS_UNLESS_PACKED(row);
   const bool in_place = send == MPI_IN_PLACE;
   Blocks in;
   Blocks out;
