@@ -3,10 +3,9 @@
     python benchmarks/bare_loops.py                                            (part of make bench)
     python benchmarks/bare_loops.py --operations allgather --sizes 32K,256K --rounds 40
 
-phicoll-bench has one such loop with parameters (src/cpp/phicoll/measure/bare_loop.hpp): every way of storing and
-loading, pieces, rings, turns, hints, pages, alignment. Here each parameter is varied around the ways to copy that a
-host may prefer, in rounds, and the best loop at each point is shown with the time of the copies in the writer and in
-the reader. In a report the best few of them take part in the rounds of phicoll and the MPIs, as the limit
+phicoll-bench has one such loop with parameters (src/cpp/phicoll/measure/bare_loop.hpp). Each parameter is varied in
+rounds around the ways to copy that a host may prefer; the best loop at each point is shown with the time of its copies
+in the writer and in the reader. In a report the best few take part in the rounds of phicoll and the MPIs, as the limit
 (`limits_of`).
 """
 

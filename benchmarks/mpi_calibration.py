@@ -1,10 +1,9 @@
 """Calibration of the MPI side: our timer around MPI's calls must agree with MPI's own benchmark programs.
 
 In each round, point by point in random order, our worker (`mpi_peers.MpiPeer`) and a program are launched on the same
-CPUs. The program makes its calls while our worker sleeps; our worker measures the point with as many calls just before
-and just after it, as the time of a transfer between two CPUs may double within seconds on a virtual machine. The ratio
-is the geometric mean of ours / theirs. Each point has its own launch on both sides, as earlier calls of a job change
-its times (Open MPI's barrier by 10 %, after broadcasts). The programs:
+CPUs. The program makes its calls while our worker sleeps; our worker measures the point just before and just after it,
+as transfers between two CPUs may slow down within seconds on a virtual machine. The ratio is the geometric mean of ours
+/ theirs. Each point has its own launches, as earlier calls of a job change its times. The programs:
 
 - plain: `benchmarks/mpi/plain_loop.c`, the usual loop between two readings of MPI_Wtime; beside our mode "loop".
 - IMB: Intel's IMB-MPI1, which comes with Intel MPI and runs on MPICH too (one binary interface), without its barrier
@@ -14,8 +13,8 @@ its times (Open MPI's barrier by 10 %, after broadcasts). The programs:
 - OSU: the OSU micro-benchmarks, where somebody has built them (`--osu DIRECTORY` with `<mpi>/osu_barrier`, `osu_bcast`,
   `osu_allreduce`); beside our mode "separated", which is their definition.
 
-A row says `agrees` where the exact 95 % interval of the median ratio holds 1, `differs` where the sign test says so
-after Holm's correction over all rows, and `not resolved` between the two.
+A row says `agrees` if the median ratio's exact 95 % interval holds 1, `differs` if the sign test says so after Holm's
+correction over all rows, else `not resolved`.
 
     python benchmarks/mpi_calibration.py [--rounds 12] [--osu DIRECTORY] [--mpi mpich,openmpi,intelmpi]
 """

@@ -2,8 +2,8 @@
 
 A round runs every subject at every point once, in random order: 0, 1, 2 or 4 busy neighbours, ranks that fit and that
 do not, back to back and with computing between calls. Ratios to the best peer of the subject's kind are taken within
-rounds. Nothing is pinned but all of it together, to two CPUs. Also told: what the neighbours get, as a share of what
-they get beside nobody, and the share of a CPU that a rank takes that waits for a late one.
+rounds. All of it together is pinned to two CPUs, nothing by itself. Also shown: the neighbours' share of the CPU that
+they have alone, and the CPU that a rank takes while it waits for a late one.
 
     python benchmarks/neighbours.py [--rounds 7] [--neighbours 0,1,2,4] [--ranks 2,4] [--computing 0,20000]
         [--late-ms 1000] [--only mpi,omp,pthread,shmem,own]

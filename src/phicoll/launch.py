@@ -1,11 +1,16 @@
 """Programs as ranks: ``phicoll launch -n 4 script.py arguments``, or ``python -m phicoll.launch``.
 
 Starts a program once for each rank: a script, a module (``-m name``), code (``-c code``) or any executable. In Python
-``phicoll.COMM_WORLD`` (or ``phicoll.world()``) is then the communicator of all of them; a C++ program calls
+``phicoll.COMM_WORLD`` (or ``phicoll.world()``) is the communicator of all; a C++ program calls
 ``phicoll::ProcessGroup::from_environment()``. Rank 0 has the launcher's standard input, the others an empty one; ranks
-that are threads share it. What ranks print is passed on by lines with the rank in front. The exit status is the largest
-of the ranks', 128 and the signal's number for one that was killed; that of the rank that called
-:func:`phicoll.shmem.global_exit`; 3 where none failed but the group broke; 2 for bad input.
+that are threads share it. Ranks' output is passed on line by line, with the rank in front.
+
+The exit status is the largest of the ranks', or:
+
+- 128 and the signal's number for a rank that was killed
+- that of the rank that called :func:`phicoll.shmem.global_exit`
+- 3 if none failed but the group broke
+- 2 for bad input
 """
 
 from __future__ import annotations

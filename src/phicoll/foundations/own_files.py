@@ -13,10 +13,10 @@ MOST_LINKS = 40
 def foreign_reason(path: str) -> str:
     """Why a file may hold what another user put there: "'/home/a/.cache' belongs to user 1001"; "" if it cannot.
 
-    A file and the folder that it is in must belong to the effective user, and nobody else may write them. The folders
-    above, and the links on the way, must belong to that user or the system. Nobody else may write those folders, but
-    for a group that is the owner's own and for folders such as /tmp, where each removes what is his. Of a file that is
-    not there its folders are judged, as far as there are any. ``path`` is absolute.
+    The file and its folder belong to the effective user, and nobody else may write them. The folders above, and the
+    links on the way, belong to that user or the system; nobody else may write those folders, except the owner's
+    private group, and except in folders such as /tmp where users can remove only their own files. If the file does
+    not exist, the existing folders on its path decide. ``path`` is absolute.
     """
     # Where root is no user of the container, the system's files belong to the number that stands for all others.
     trusted = (os.geteuid(), 0, os.lstat("/").st_uid)

@@ -17,11 +17,14 @@ __all__ = ["message_costs"]
 def message_costs(model: Constants, size_bytes: int) -> tuple[AlphaBeta, AlphaBeta]:
     """The best and the worst costs of messages of up to ``size_bytes`` (at least 1).
 
-    Best: alpha = R_L + R_R, a flag that is there is read once and its store overlaps others; beta = o / 64 of cached
-    buffers. Worst: alpha = R_L + 7 R_R + O: a message and the word that it has been read are two flags, each stored
-    (R_R), looked at once too early (R_R) and once in time (R_R), between them the first line of data is fetched (R_R);
-    of more than a line the start-up of a copy, q - p / N, too; beta = o / 64 of buffers in memory, where the model has
-    it. gamma is the constant ``combine`` a line. Copies beyond 8 KiB go on by equation A.1 if that is slower.
+    - Best: alpha = R_L + R_R: a flag that is there is read once, and its store overlaps others. beta = o / 64 of cached
+      buffers.
+    - Worst: alpha = R_L + 7 R_R + O. A message and the word that it has been read are two flags, each stored (R_R),
+      looked at once too early (R_R) and once in time (R_R); between them the message's first line is fetched (R_R).
+      Messages of more than a line add a copy's start-up, q - p / N. beta = o / 64 of buffers in memory, if the model
+      has it.
+
+    gamma is the constant ``combine`` per line. Beyond 8 KiB copies follow equation A.1 if that is slower.
     """
     lines = lines_of(size_bytes)
     bytes_moved = lines * LINE_BYTES

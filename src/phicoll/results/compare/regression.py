@@ -1,12 +1,11 @@
 """Regressions: is anything slower in a new run than in an older one, by more than the two runs can resolve?
 
-The two runs share no rounds. Their ratio is therefore one of medians in the machine's unit (lines, or switches if
-ranks share a CPU), which removes the speed at which cache lines moved at the time. Its interval combines the two exact
-intervals, each at confidence sqrt(level). It assumes nothing about distributions; it may be too wide, never too narrow.
+The runs share no rounds. Their ratio is one of medians in the machine's unit (lines, or switches if ranks share a CPU),
+which removes the speed of cache lines at the time. Its interval combines the two exact intervals, each at confidence
+sqrt(level), and is never too narrow.
 
-The unit does not remove everything. When a virtual machine's two CPUs were moved to other cores, a line took 161 ns
-instead of 41, and the best hand-written loop 0.6 and 1.0 lines. If the unit itself changed by more than a factor of
-two, a ratio counts only as far as it exceeds that factor.
+If the unit changed by more than a factor of two, a
+ratio counts only as far as it exceeds that factor.
 """
 
 from __future__ import annotations
