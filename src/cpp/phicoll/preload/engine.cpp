@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/call_name.hpp"
-#include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/process_group.hpp"
