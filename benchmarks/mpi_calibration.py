@@ -1,9 +1,8 @@
 """Calibration of the MPI side: our timer around MPI's calls must agree with MPI's own benchmark programs.
 
 In each round, point by point in random order, our worker (`mpi_peers.MpiPeer`) and a program are launched on the same
-CPUs. The program makes its calls while our worker sleeps; our worker measures the point just before and just after it,
-as transfers between two CPUs may slow down within seconds on a virtual machine. The ratio is the geometric mean of ours
-/ theirs. Each point has its own launches, as earlier calls of a job change its times. The programs:
+CPUs. The program runs while our worker sleeps; our worker measures the point just before and just after it. The
+ratio is the geometric mean of ours / theirs. Each point has its own launches. The programs:
 
 - plain: `benchmarks/mpi/plain_loop.c`, the usual loop between two readings of MPI_Wtime; beside our mode "loop".
 - IMB: Intel's IMB-MPI1, which comes with Intel MPI and runs on MPICH too (one binary interface), without its barrier
@@ -13,8 +12,8 @@ as transfers between two CPUs may slow down within seconds on a virtual machine.
 - OSU: the OSU micro-benchmarks, where somebody has built them (`--osu DIRECTORY` with `<mpi>/osu_barrier`, `osu_bcast`,
   `osu_allreduce`); beside our mode "separated", which is their definition.
 
-A row says `agrees` if the median ratio's exact 95 % interval holds 1, `differs` if the sign test says so after Holm's
-correction over all rows, else `not resolved`.
+A row says `agrees` if the median ratio's exact 95 % interval holds 1, `differs` by the sign test and Holm's
+correction, else `not resolved`.
 
     python benchmarks/mpi_calibration.py [--rounds 12] [--osu DIRECTORY] [--mpi mpich,openmpi,intelmpi]
 """

@@ -3,11 +3,11 @@
     mpiexec -n 2 python benchmarks/python_calls_worker.py SECONDS [CALLS]
     phicoll launch --as-mpi4py -n 2 benchmarks/python_calls_worker.py SECONDS [CALLS]
 
-CALLS is a regular expression, which the names of the measured calls match.
+CALLS is a regular expression, that names measured calls.
 
 Rank 0 prints one line of JSON: each call's name and its seconds. With one rank that is the least of many batches: the
-cost of the call alone. With more it is the median of batches, each after a barrier, of at least 16 calls or 50 ms,
-whichever is shorter. A batch lasts from the first rank's start to the last rank's end: a root that leaves early does
+cost of the call alone. With more it is the median of batches, each after a barrier, of at least 16 calls or 50 ms.
+A batch lasts from the first rank's start to the last rank's end: a root that leaves early does
 not end a call.
 """
 
