@@ -437,8 +437,8 @@ TEST(Mismatch, OfAlgorithms) {
                        " by ring"});
 }
 
-// The same algorithm, sizes and steps, in boxes and shown places (put_boxes.hpp, shown.hpp): only the tags in their
-// numbers tell the calls apart. A rank that took the other call's data would return.
+// The same algorithm, sizes and steps, in boxes and shown places (put_boxes.hpp, shown.hpp): only the tags in
+// their numbers tell the calls apart. A rank that took the other call's data would return.
 TEST(Mismatch, OfOperatorsWhereOnlyTheTagsOfMessagesDiffer) {
   struct Subject {
     Operation operation;

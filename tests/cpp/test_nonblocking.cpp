@@ -1,4 +1,5 @@
-// Collectives that go on after the call that began them: results, order, what goes on meanwhile, and ends that are none.
+// Collectives that go on after the call that began them: results, order, what goes on meanwhile, and ends
+// that are none.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -142,7 +143,8 @@ TEST_P(NonblockingCalls, BeginsWithoutTheOthersAndGoesOnInTheirAbsence) {
 }
 
 TEST_P(NonblockingCalls, WithoutRoomForThemFailOnAllRanksAndLeaveTheGroupWhole) {
-  // Whichever rank comes first, and whether the heap has room again when the other comes: an attempt has one result.
+  // Whichever rank comes first, and whether the heap has room again when the other comes: an attempt has one
+  // result.
   for (const int first : {0, 1})
     run(2, [&](Communicator& communicator) {
       const int rank = communicator.rank();
@@ -218,7 +220,8 @@ TEST_P(NonblockingCalls, ARootThatIsAwayHoldsNobodyInABarrier) {
         c.broadcast(&value, sizeof value, 0);
         c.barrier();
       });
-      // Rank 0 makes no call until the others are through, but in the first turn, in which all make the algorithms.
+      // Rank 0 makes no call until the others are through, but in the first turn, in which all make the
+      // algorithms.
       const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
       while (turn != 0 && communicator.rank() == 0 && through < 2 * (turn + 1)) {
         if (std::chrono::steady_clock::now() > end) throw Error("check: the others wait for rank 0");

@@ -1,5 +1,6 @@
-// Ranks that call different collectives, on a communicator in which their numbers are turned around: its rank 0 a broadcast, the others
-// a reduction, which with an argument the MPI serves (of long doubles). An error ends the program before it prints.
+// Ranks that call different collectives, on a communicator in which their numbers are turned around: its rank
+// 0 a broadcast, the others a reduction, which with an argument the MPI serves (of long doubles). An error
+// ends the program before it prints.
 
 #include "expect.h"
 

@@ -204,8 +204,8 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
 //
 //  - 0, or 4n + 1: the first n attempts, as each rank counts its own, have found no memory;
 //  - 4n + 2: a rank is at the n-th. Others wait, no longer than for the heap's lock, which it takes;
-//  - a block's offset, a multiple of 4: the memory, with the number of the attempt that made it. Where that is
-//    a later one, this one had failed, since a rank comes to the next only after this.
+//  - a block's offset, a multiple of 4: the memory, with the number of the attempt that made it. Where that
+//    is a later one, this one had failed, since a rank comes to the next only after this.
 std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
   std::vector<int> members(static_cast<std::size_t>(size_));
   std::iota(members.begin(), members.end(), 0);

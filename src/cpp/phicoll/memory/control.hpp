@@ -231,7 +231,8 @@ class alignas(arch::stride_bytes) Control {
   const WaitMark& wait_mark(int rank) const { return of_root_.wait_marks[rank]; }
   /// Offset in the group's memory of the table for this group's messages; 0 until a rank has made it.
   Word<std::uint64_t>& messages() { return messages_; }
-  /// Likewise for the communicator of its nonblocking calls, or how often none could be made (Communicator::twin).
+  /// Likewise for the communicator of its nonblocking calls, or how often none could be made
+  /// (Communicator::twin).
   Word<std::uint64_t>& nonblocking() { return nonblocking_; }
   int broken_rank() const { return root().broken_rank_; }
   std::string broken_reason() const { return untrusted_text(root().broken_reason_); }

@@ -79,8 +79,8 @@ PHICOLL_PRELOAD_API void phicoll_preload_free_operator(PhicollOperator* op);
 
 /// Stands for a call that the MPI itself serves, by the name it has there ("Allreduce"); 0 if there is none.
 PHICOLL_PRELOAD_API uint64_t phicoll_preload_elsewhere(const char* name);
-/// Notes such a call of the communicator before the rank makes it: a rank that waits in one of the calls below
-/// for one that waits in the MPI would wait for ever. It finds what is noted, and breaks the group.
+/// Notes such a call of the communicator before the rank makes it: a rank that waits in one of the calls
+/// below for one that waits in the MPI would wait for ever. It finds what is noted, and breaks the group.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_note(PhicollComm* comm, uint64_t elsewhere);
 
 // The calls of phicoll::Communicator, with bytes where no operator is. A null `send` (scatter: `receive`)

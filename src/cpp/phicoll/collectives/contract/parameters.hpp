@@ -4,7 +4,7 @@
 //
 //     template <class Visitor> static void describe(Visitor& visitor, Parameters& p) {
 //       visitor.integer("ways", p.ways, 1, max_ranks, "ranks told in each round");
-//       visitor.choice("layout", p.layout, {"line-per-round", "line-per-rank", "packed"}, "where a flag lies");
+//       visitor.choice("layout", p.layout, {"line-per-round", "packed"}, "where a flag lies");
 //     }
 //
 // A choice's enumerators count from 0 in the order of the names. The default is what Parameters{} holds.

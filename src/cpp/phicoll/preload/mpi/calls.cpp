@@ -54,8 +54,8 @@ bool whole(const Comm& comm) {
   return __builtin_expect(comm.ranks != nullptr, 1);
 }
 
-/// The MPI serves a call of a communicator whose ranks are all in phicoll. It is noted there first: a rank that
-/// waits in another call, in phicoll, for one that waits in this one finds out, and none waits for ever.
+/// The MPI serves a call of a communicator whose ranks are all in phicoll. It is noted there first: a rank
+/// that waits in another call, in phicoll, for one that waits in this one finds out, and none waits for ever.
 template <class Pass>
 [[gnu::noinline]] int pass_noted(const Comm& comm, Row row, Why why, Pass pass) {
   note_passed(row, why);
