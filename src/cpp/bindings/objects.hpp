@@ -1,13 +1,13 @@
 #pragma once
 
-// Collectives of Python objects. An object travels in a frame of fixed size: a word with its kind and length,
-// then its bytes. Numbers, short texts, None and booleans are written as they are, small lists, dicts and
-// tuples of such too (plain_values.hpp), all else as a pickle. A pickle that has no room in the frame is a
-// rest, which follows in a second call.
+// Collectives of Python objects. An object travels in a frame of fixed size: a word with kind and length,
+// then bytes. Numbers, short texts, None, booleans and small lists, dicts and tuples of these are written as
+// they are (plain_values.hpp), all else as a pickle. A pickle without room there is a rest, which follows in
+// a second call.
 //
-// Large buffers of an object, such as an array's, stay out of its pickle (protocol 5). They follow the pickle
-// at offsets listed in a table before it. The received object uses the receive memory. If there is one buffer
-// and its pickle fits in the frame, the rest is that buffer alone.
+// An object's large buffers, such as an array's, stay out of its pickle (protocol 5). They follow the pickle
+// at offsets in a table before it, and are received in place. A single buffer whose pickle fits in the frame
+// is the whole rest.
 
 #include <pybind11/pybind11.h>
 

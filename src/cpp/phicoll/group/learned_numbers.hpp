@@ -12,8 +12,7 @@ namespace phicoll {
 /// measured them. Lies in the group's memory and is valid when zeroed. Written once: by rank 0 of the
 /// communicator that has claimed it.
 ///
-/// Ranks find it written at different moments. So a rank does not act on what it finds here itself, but on
-/// what one rank found:
+/// Ranks find it written at different moments, so they act on what one rank found:
 ///
 ///  - in a call of all ranks of a communicator, its rank 0, which tells the others
 ///    (Communicator::learn_numbers);

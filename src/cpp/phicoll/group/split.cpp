@@ -198,14 +198,14 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   return child(members, slot);
 }
 
-// Makes a second communicator of these ranks. The first rank to come makes its memory, and decides so for all
-// ranks of this attempt: whenever they come, all of them get a twin, or all of them an error, and none breaks
-// the group. The control's word is
+// Makes a second communicator of these ranks. The first rank to come makes its memory and decides for all
+// ranks of this attempt: whenever they come, all get a twin or all get an error, and the group stays whole.
+// The control's word is
 //
-//  - 0, or 4n + 1: the first n attempts, as each rank counts its own, have found no memory;
-//  - 4n + 2: a rank is at the n-th. Others wait, no longer than for the heap's lock, which it takes;
-//  - a block's offset, a multiple of 4: the memory, with the number of the attempt that made it. Where that
-//    is a later one, this one had failed, since a rank comes to the next only after this.
+// - 0, or 4n + 1: the first n attempts, counted by each rank, have found no memory;
+// - 4n + 2: a rank is at the n-th; others wait no longer than for the heap's lock;
+// - a block's offset, a multiple of 4: the memory, with the number of its attempt. If that is a later one,
+//   this one had failed.
 std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
   std::vector<int> members(static_cast<std::size_t>(size_));
   std::iota(members.begin(), members.end(), 0);

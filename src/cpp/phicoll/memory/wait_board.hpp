@@ -16,13 +16,13 @@
 
 namespace phicoll {
 
-// The group is stuck if at time T every rank had a mark or had left, and later has the same mark with two
-// more looks:
+// The group is stuck if at time T every rank had a mark or had left, and later has the same mark and two more
+// looks:
 //
-// (1) Each rank was in one wait in between, as a new wait has another number. So no rank sent anything.
+// (1) Each rank was in one wait in between, as a new wait has another number. So no rank sent.
 // (2) What a rank sent before T it stored before its mark, with release. Who acquired the mark could see the
 //     message, as could every rank from then on (all machines here are multi-copy atomic).
-// (3) Of the two looks, the second began after T. It saw all messages there are without ending the wait.
+// (3) Of the two looks, the second began after T and saw all messages, without ending the wait.
 
 /// What a rank waits for.
 struct WaitNote {
