@@ -1,13 +1,12 @@
 #pragma once
 
 // Collectives of Python objects. An object travels in a frame of fixed size: a word with kind and length,
-// then bytes. Numbers, short texts, None, booleans and small lists, dicts and tuples of these are written as
-// they are (plain_values.hpp), all else as a pickle. A pickle without room there is a rest, which follows in
-// a second call.
+// then bytes. Small plain values (plain_values.hpp) are written as they are, all else as a pickle. A pickle
+// without room there is a rest, which follows in a second call.
 //
 // An object's large buffers, such as an array's, stay out of its pickle (protocol 5). They follow the pickle
-// at offsets in a table before it, and are received in place. A single buffer whose pickle fits in the frame
-// is the whole rest.
+// at offsets in a table before it; the received object uses them where they arrive. A single buffer whose
+// pickle fits in the frame is the whole rest.
 
 #include <pybind11/pybind11.h>
 

@@ -199,13 +199,13 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
 }
 
 // Makes a second communicator of these ranks. The first rank to come makes its memory and decides for all
-// ranks of this attempt: whenever they come, all get a twin or all get an error, and the group stays whole.
-// The control's word is
+// ranks of this attempt: all get a twin or all get an error, and the group stays whole. The
+// control's word is
 //
 // - 0, or 4n + 1: the first n attempts, counted by each rank, have found no memory;
-// - 4n + 2: a rank is at the n-th; others wait no longer than for the heap's lock;
-// - a block's offset, a multiple of 4: the memory, with the number of its attempt. If that is a later one,
-//   this one had failed.
+// - 4n + 2: a rank is at the n-th; others wait, as for the heap's lock;
+// - a block's offset, a multiple of 4: the memory, with the number of its attempt. A later
+//   one means that this one failed.
 std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
   std::vector<int> members(static_cast<std::size_t>(size_));
   std::iota(members.begin(), members.end(), 0);

@@ -5,9 +5,8 @@
 // A message of at most MessageCell::room bytes travels in one cell, a larger one piece by piece through the
 // channel's byte ring or, from 16 to 256 KB, through pools whose lines change hands (pool.hpp). A large one
 // that its receiver's loads can reach is copied once, from where it is; the kernel's copy was slower than the
-// ring, whose two copies overlap. Above 256 KB only the first part is sent
-// before the receive has matched it (channel.hpp), which bounds what early messages occupy. A message to
-// oneself is sent whole.
+// ring, whose two copies overlap. Above 256 KB only the first part is sent before the receive has matched it
+// (channel.hpp), which bounds what early messages occupy. A message to oneself is sent whole.
 
 #include <cstddef>
 #include <cstdint>

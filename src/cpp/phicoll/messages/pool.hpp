@@ -145,11 +145,12 @@ class Pools {
     read_.add(stretch);
     return at(port, stretch);
   }
+  /// Gives bytes back through the channel `in`, if this rank has read so many that the peer may have too few.
+  ///
   /// (3c) No sender waits in vain for pool bytes. A rank keeps at most 6 of the 8 quarters of both pools, or
   ///      2
   ///      of 4 if it has no pool, and gives after each piece that it takes: a sender that holds nothing has
   ///      gifts on their way.
-  /// Gives bytes back through the channel `in`, if this rank has read so many that the peer may have too few.
   void give_back(Port& port, Channel& in) {
     const std::size_t others = made() ? division_.pool() : 0;
     if (held() < others + division_.quarter) return;

@@ -1,10 +1,9 @@
 #pragma once
 
 // The choice among its broadcasts that paper 002 recommends. Source: velamati-2007 section 3.3:
-// piece-per-rank
-// ("AG") for data of 8,192 B or more, local-store-tree ("TREE") of degree 3 for less on more than four ranks,
-// root-copies ("G") for less on up to four. See those for what makes what visible; each has memory of its
-// own.
+// piece-per-rank ("AG") for data of 8,192 B or more, local-store-tree ("TREE") of degree 3 for less on more
+// than four ranks, root-copies ("G") for less on up to four. See those for what makes what visible; each has
+// memory of its own.
 
 #include <memory>
 
