@@ -100,13 +100,13 @@ class Inside {
   if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
 }
 
-// Always inline, so that the compiler works out what depends on the operation alone; facts are handed on by value, since
-// what has an address is kept in memory.
+// Always inline, so that the compiler works out what depends on the operation alone; facts are passed on by
+// value, since what has an address is kept in memory.
 //
-// The instance that serves a call, and its signature, are worked out once for calls that are alike. That does not
-// change what ranks compare, since a likeness and the bytes hold all that a signature is made of, but for the counts of a
-// vector version that all ranks know, whose signature is worked out each time. Each call is still noted before anything
-// that could make it wait, and still goes into the tag of its messages.
+// For similar calls the serving instance and the signature are worked out once. Ranks still compare the same:
+// a likeness and the bytes hold all that a signature is made of, except the counts of a vector version that
+// all ranks know, whose signature is worked out each time. Each call is still noted before anything that
+// could make it wait, and still goes into the tag of its messages.
 [[gnu::always_inline]] inline void Communicator::run(CallFacts facts, Call& call,
                                                      const AlgorithmSpec* algorithm) {
   go_on_in_passing();

@@ -108,23 +108,22 @@ class alignas(arch::stride_bytes) Communicator {
     calls_.begin();
     enter_(*entered_, barrier_port_);
   }
-  /// @name Data Every function is collective: all ranks call the same functions in the same order, with the same root,
-  /// counts and operator. As in MPI, a rank may return before others have come, or wait for them: that depends on the
-  /// algorithm, the size and where buffers lie.
+  /// @name Data Every function is collective: all ranks call the same functions in the same order, with the
+  /// same root, counts and operator. As in MPI, a rank may return before others have come, or wait for them:
+  /// that depends on the algorithm, the size and where buffers lie.
   ///
+  /// Throws BrokenGroupError and TimeoutError as barrier() does. A fault that all ranks see alike (root,
+  /// operator) throws ArgumentError, without effect. A fault that only one rank sees (its buffers) throws there
+  /// and breaks the group. @{
+
   /// Sizes are in bytes; `count` is in elements of the operator's type. Buffers may have any alignment.
   ///
-  /// In place: a null `send` means, as in MPI, that the rank's data is where its result will be. In gather, scatter and
-  /// allgather, a buffer that is exactly the rank's own block in the other one means the same.
+  /// In place: a null `send` means, as in MPI, that the rank's data is where its result will be. In gather,
+  /// scatter and allgather, a buffer that is exactly the rank's own block in the other one means the same.
   ///
-  /// `type`: the type of the bytes, by type_number or by a number up to most_types that the caller gives; 0 for plain
-  /// bytes. The same on all ranks.
-  ///
-  /// `algorithm`: serves this call instead of the selected one (Family::parse). The same on all ranks.
-  ///
-  /// Throws BrokenGroupError and TimeoutError as barrier() does. A fault that all ranks see alike (root, operator)
-  /// throws ArgumentError, without effect. A fault that only one rank sees (its buffers) throws there and breaks the
-  /// group. @{
+  /// `type`: the type of the bytes, by type_number or by a number up to most_types that the caller gives; 0 for
+  /// plain bytes. `algorithm`: serves this call instead of the selected one (Family::parse). Both are the same
+  /// on all ranks.
 
   /// Copies the root's `bytes` at `buffer` to every rank's buffer.
   void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr,
@@ -204,16 +203,17 @@ class alignas(arch::stride_bytes) Communicator {
 
   // --- Messages between two ranks (group/communicator_messages.cpp). Not collective.
   //
-  // Matched in MPI's order. `tag` is 0 or more; a receive's `source` may be any_source and its tag any_tag. A send to
-  // no_rank (MPI_PROC_NULL) does nothing, and a receive from it is done at once, with no bytes. Types (`type`, as
-  // above) must be equal unless one of them is plain bytes.
+  // Matched in MPI's order. `tag` is 0 or more; a receive's `source` may be any_source and its tag any_tag. A
+  // send to no_rank (MPI_PROC_NULL) does nothing, and a receive from it is done at once, with no bytes. Types
+  // (`type`, as above) must be equal unless one of them is plain bytes.
+
+  // A send returns when its message is in the path to the receiver or, for a large one that the receiver copies
+  // from its memory, when it has been received. The paths lie in the group's heap: 2 MB for each of two ranks
+  // that uses one, less among more.
   //
-  // A send returns when its message is in the path to the receiver, or, for a large one that the receiver copies from its
-  // memory, when it has been received. The paths lie in the group's heap: 2 MB for each of two ranks that uses one, less
-  // among more.
-  //
-  // A receive throws ArgumentError if its message is larger than the buffer or of another type; the message stays for
-  // another receive. A wait that cannot end, because all ranks wait or the awaited one has left, breaks the group.
+  // A receive throws ArgumentError if its message is larger than the buffer or of another type; the message
+  // stays for another receive. A wait that cannot end, because all ranks wait or the awaited one has left,
+  // breaks the group.
 
   void send(const void* data, std::size_t bytes, int dest, int tag = 0, unsigned type = 0);
   Envelope receive(void* buffer, std::size_t bytes, int source = any_source, int tag = any_tag,
@@ -278,16 +278,17 @@ class alignas(arch::stride_bytes) Communicator {
 
   // --- sub-communicators (group/split.cpp)
 
-  /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal, by their
-  /// rank here. Returns null to a rank whose color is negative. Memory comes from the group's heap: `memory_limit`
-  /// bytes for its collectives, as its first rank says. 0 means 32 MB, or less: as much as this communicator has, a
-  /// fifteenth of the heap, or a seventh of it for all parts together. But it is at least 4 MB, if all parts together then
-  /// take no more than a quarter of the heap. It is no more than that once parts have half of the heap, 512 KB once they have
-  /// 19/32, and once they have 20/32, or a sixteenth of the heap is left, 32 KB for two ranks and 16 KB more for each further
-  /// one up to sixteen. Collective.
-  /// Destroying the result is collective too, and must happen before this rank's group ends; it does not wait, and the
-  /// last rank gives the memory back. Whatever breaks the result breaks the whole group, and errors name ranks by their
-  /// number there. Throws ResourceError, on all ranks of one color alike and without effect, if the heap has no room.
+  /// A part of a split takes `memory_limit` bytes of the group's heap for its collectives, as its first rank
+  /// says. 0 means 32 MB or, if less, as much as this communicator has, a fifteenth of the heap, or a seventh of
+  /// it for all parts; but at least 4 MB while all parts take at most a quarter. Once parts have half of the
+  /// heap, at most 4 MB; from 19/32 on 512 KB; from 20/32 on, or with a sixteenth of the heap left, 32 KB for
+  /// two ranks and 16 KB more for each further one up to sixteen.
+
+  /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal,
+  /// by their rank here. Returns null to a rank whose color is negative. Collective; so is destroying the
+  /// result, before this rank's group ends: it does not wait, and the last rank gives the memory back.
+  /// Whatever breaks the result breaks the whole group, and errors name ranks by their number there. Throws
+  /// ResourceError, on all ranks of one color alike and without effect, if the heap has no room.
   std::unique_ptr<Communicator> split(int color, int key, std::size_t memory_limit = 0);
   /// Makes a communicator with the same ranks.
   std::unique_ptr<Communicator> dup(std::size_t memory_limit = 0) { return split(0, rank_, memory_limit); }

@@ -2,21 +2,11 @@
 
 // Collectives that go on after the call that began them.
 //
-// The calls are made on a communicator of their own with the same ranks, so that the user's blocking calls may come
+// The calls are made on a second communicator of the same ranks, so that the user's blocking calls may come
 // between them. The first rank that begins one makes its memory: beginning waits for no other rank.
 //
-// One call runs at a time, in the order in which they were begun. All ranks share that order, so a call waits for the same
-// calls on every rank, and the first unfinished call never waits for a later one.
-//
-// A call goes on in one of two ways:
-//
-//  1. On a stack of its own. Where it would wait, it leaves that stack; a call of its rank that waits or looks at a request
-//     goes back to it once what it waits for has come. So every algorithm serves nonblocking calls as it is.
-//  2. In two parts, where its algorithm offers them (contract/algorithm.hpp) and nothing was begun before it. What comes
-//     before the first wait is done when the call begins, so peers get this rank's part as early as from a blocking call. If
-//     the next look at it is its wait, the rest is done there, on the caller's stack, and waits as a blocking call does. Any
-//     other look goes on with the rest in way 1. The two trips to the other stack take 150 cycles, mostly in returns that the
-//     processor does not foresee; an exchange of 8 bytes takes 240 to 700.
+// One call runs at a time, in the order in which they were begun. All ranks share that order, so a call waits
+// for the same calls on every rank, and the first unfinished call never waits for a later one.
 
 #include <atomic>
 #include <cstddef>
@@ -36,6 +26,14 @@
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/os/fiber.hpp"
+
+// A call advances in one of two ways:
+//
+// 1. On a stack of its own, which it leaves where it would wait; its rank's calls that wait or look at a
+//    request return to it once it can go on. So every algorithm serves nonblocking calls unchanged.
+// 2. In two parts, if its algorithm offers them (contract/algorithm.hpp) and nothing was begun before it. The
+//    part before the first wait runs when the call begins, as early for peers as a blocking call. If the next
+//    look at the call is its wait, the rest runs on the caller's stack; else as in 1.
 
 namespace phicoll {
 
