@@ -281,7 +281,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// A part of a split takes `memory_limit` bytes of the group's heap for its collectives, as its first rank
   /// says. 0 means 32 MB or, if less, as much as this communicator has, a fifteenth of the heap, or a seventh of
   /// it for all parts; but at least 4 MB while all parts take at most a quarter. Once parts have half of the
-  /// heap, at most 4 MB; from 19/32 on 512 KB; from 20/32 on, or with a sixteenth of the heap left, 32 KB for
+  /// heap, at most 4 MB; from 19/32 on 512 KB; from 20/32 on, or with a sixteenth left, 32 KB for
   /// two ranks and 16 KB more for each further one up to sixteen.
 
   /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal,
