@@ -18,13 +18,12 @@ namespace phicoll {
 
 namespace {
 
-/// A ring begins half a page after its block, which begins a page. Large buffers begin a page too, and a load waits for
-/// a store under way whose address has the same lowest twelve bits.
+/// A ring begins half a page after its block, which begins a page. Large buffers begin a page too, and a load
+/// waits for a store under way whose address has the same lowest twelve bits.
 constexpr std::size_t ring_offset = 2048;
 
-// Two ranks get 2 MB, eight 512 KB, 240 ranks 4 KB. A ring that does not fit into its reader's cache is the faster one, as in
-// collectives (cells.hpp): between two processes on an EPYC whose CPUs are far apart, messages of 64 KB took 2.7 us instead of
-// 7.9 through 256 KB, and 1 MB 33 instead of 105.
+// Two ranks get 2 MB, eight 512 KB, 240 ranks 4 KB. A ring that does not fit into its reader's cache is
+// faster, as in collectives (cells.hpp, docs/bench/behind-the-code.md).
 std::size_t ring_bytes_for(int ranks) {
   constexpr std::size_t least = 4096;
   const std::size_t all = std::size_t{ranks <= 8 ? 4u : 1u} << 20;
@@ -126,8 +125,8 @@ void GroupChannels::give_back(Control& control, Heap& heap) {
   heap.give_back(table);
 }
 
-/// Makes a call of the endpoint, under the lock. What a signal's handler throws within a wait may leave a message half taken, so
-/// it breaks the group. What is refused, or has no memory, has had no effect.
+/// Makes a call of the endpoint, under the lock. What a signal's handler throws within a wait may leave a
+/// message half taken, so it breaks the group. What is refused, or has no memory, has had no effect.
 template <class Function>
 auto Messages::call(const Function& function) -> decltype(function()) {
   try {
@@ -149,7 +148,8 @@ bool Messages::pending() const {
   return own && endpoint.pending();
 }
 
-// In a broken group nothing goes on: what a call left that ended by an exception may be in memory that is gone.
+// In a broken group nothing advances: a call that ended by an exception may have left work in memory that is
+// gone.
 bool Messages::go_on() {
   const Hold own(*this, std::try_to_lock);
   return own && endpoint.pending() && !channels.broken() && call([this] { return endpoint.progress(port); });
@@ -337,8 +337,8 @@ void Communicator::finish(Transfer& transfer) {
   }
 }
 
-// First of all, so that no thread goes on with what the call leaves (Messages::go_on), and those that wait in a call let go of
-// their locks. A group of one rank stays usable.
+// First of all, so that no thread goes on with what the call leaves (Messages::go_on), and those that wait in
+// a call let go of their locks. A group of one rank stays usable.
 void Communicator::fail_others(const std::exception& error) {
   if (memory_.control->root().ranks() > 1) fail(error);
 }
