@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
 import phicoll
 from made_up import MadeUp
+from phicoll.cli import main
 from phicoll.results import Results, load
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Groups choose alike on every host, and write nothing into the user's cache.
 os.environ["PHICOLL_CALIBRATION"] = "off"
+# No test computes by BLAS, whose second thread spins for 0.1 s in each interpreter that imports NumPy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 #: The files that take longest, longest first: a worker that began one of them last would be left alone with it.
 LONGEST = (
@@ -85,19 +91,55 @@ def made_up(tmp_path: Path) -> Callable[..., Results]:
 
 @pytest.fixture
 def phicoll_command() -> Run:
-    """Run the command line in a process of its own."""
+    """Run the command line in a process of its own: a fork of this one, which has imported what the command would.
+
+    With ``env`` it is an interpreter of its own, as some variables are read when one starts.
+    """
 
     def run(*words: str | Path, timeout: float = 120, env: dict[str, str] | None = None):
-        return subprocess.run(
-            [sys.executable, "-m", "phicoll", *map(str, words)],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env={**os.environ, **(env or {})},
-            check=False,
-        )
+        command = [sys.executable, "-m", "phicoll", *map(str, words)]
+        if env is not None:
+            options = {"capture_output": True, "text": True, "timeout": timeout, "check": False}
+            return subprocess.run(command, env={**os.environ, **env}, **options)
+        with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+            code = forked(lambda: main(command[3:]), stdout, stderr, timeout)
+            stdout.seek(0)
+            stderr.seek(0)
+            return subprocess.CompletedProcess(command, code, stdout.read(), stderr.read())
 
     return run
+
+
+def forked(call: Callable[[], int], stdout: IO[str], stderr: IO[str], timeout: float) -> int:
+    """The exit code of a fork of this process that makes the call with these as its standard output and error."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(stdout.fileno(), 1)
+            os.dup2(stderr.fileno(), 2)
+            sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+            sys.argv[0] = "phicoll"
+            try:
+                code = call()
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else ended.code is not None
+            except BaseException:
+                traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    descriptor = os.pidfd_open(child)
+    try:
+        if not select.select([descriptor], [], [], timeout)[0]:
+            os.kill(child, signal.SIGKILL)
+            pytest.fail(f"took more than {timeout} s")
+    finally:
+        os.close(descriptor)
+        status = os.waitpid(child, 0)[1]
+    return os.waitstatus_to_exitcode(status)
 
 
 @pytest.fixture
