@@ -31,9 +31,8 @@ inline void pause() {
 }
 
 /// Between two looks at a flag that is about to come: LFENCE keeps one load in flight instead of as many as
-/// fit, so that the exit from the loop costs no memory-order machine clear. Two ranks whose flags share one
-/// line then take 1.02 times as long as a hand-written loop; without LFENCE 1.1 to 1.4, with PAUSE, twice as
-/// long, 1.2.
+/// fit, so that the exit from the loop costs no memory-order machine clear. PAUSE would do the same but lasts
+/// longer.
 inline void look_gap() {
   __asm__ __volatile__("lfence" : : : "memory");
 }

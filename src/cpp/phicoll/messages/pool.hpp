@@ -37,9 +37,8 @@ struct Stretch {
   }
 };
 
-/// Stretches that a rank may write to, in the order in which it got them. Neighbours are joined, or messages
-/// of mixed sizes would leave ever smaller ones: between far CPUs, messages of 256 KB then took up to twice
-/// the time.
+/// Stretches that a rank may write to, in the order in which it got them. Neighbours are joined; otherwise
+/// messages of mixed sizes would leave ever smaller stretches, and slow down large ones.
 class Stretches {
  public:
   bool empty() const { return all_.empty(); }

@@ -18,8 +18,8 @@ namespace phicoll_mpi {
 namespace {
 
 constexpr size_t piece_bytes = size_t{256} << 10;
-/// With at least this many ranks and bytes a node sums by an allreduce: of 4 KB it takes half the time of a
-/// reduce (128 ranks, simulated).
+/// With at least this many ranks and bytes a node sums by an allreduce, which is then much faster than a
+/// reduce (simulated).
 constexpr int many_ranks = 16;
 constexpr size_t larger_bytes = 2048;
 constexpr int under_way = 2;  ///< pieces that the MPI has at once
