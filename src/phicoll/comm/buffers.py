@@ -2,11 +2,11 @@
 
 Specifications are mpi4py's: a buffer alone; ``[buffer, type]``; ``[buffer, count]``; ``[buffer, count, type]``;
 ``[buffer, (count, displacement), type]``; in the vector versions ``[buffer, (counts, displacements), type]``, with a
-number in place of a list if all blocks are alike. Counts and displacements are in elements of the type.
+number in place of a list if all blocks are alike. Counts and displacements are in elements.
 
 A contiguous buffer, in C or Fortran order, is used in place. Any other is replaced by a packed copy in C order, which
-a receiving call copies back. The two buffers of a call must not differ in order: elements go by their place in memory,
-so they would come out permuted.
+a receiving call copies back. A call's two buffers must have the same order: elements are matched by their place in
+memory.
 """
 
 from __future__ import annotations

@@ -66,13 +66,14 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     Unless it says otherwise, every method is collective: all ranks call the same methods in the same order, with the
     same root, operator and counts. Methods with a capital move buffers, the others any object that can be pickled.
 
-    A buffer is a NumPy array or any object with the buffer protocol, alone or as ``[buffer, type]``, ``[buffer,
-    count]``, ``[buffer, count, type]`` or ``[buffer, (count, displacement), type]``; in the vector versions
-    ``[buffer, (counts, displacements), type]``. A contiguous buffer is used in place, any other through a packed copy
-    in C order. A call's two buffers must not differ in order, one C and the other Fortran. Elements may be of any
-    fixed-size type; each operator has its list of types. ``IN_PLACE`` or None as a rank's input means that the input
-    lies where the result will be. ``algorithm`` selects the algorithm of this one call, the same on all ranks, as in
-    :meth:`select`.
+    - A buffer is a NumPy array or any object with the buffer protocol, alone or as ``[buffer, type]``, ``[buffer,
+      count]``, ``[buffer, count, type]`` or ``[buffer, (count, displacement), type]``; in the vector versions
+      ``[buffer, (counts, displacements), type]``.
+    - A contiguous buffer is used in place, any other through a packed copy in C order. A call's two buffers must not
+      differ in order, one C and the other Fortran.
+    - Elements may be of any fixed-size type; each operator has its list of types.
+    - ``IN_PLACE`` or None as a rank's input means that the input lies where the result will be.
+    - ``algorithm`` selects the algorithm of this one call, the same on all ranks, as in :meth:`select`.
 
     Raises
     ------
