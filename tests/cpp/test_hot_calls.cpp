@@ -84,7 +84,7 @@ long fewest(const Counted& counted) {
     comm.select(Operation::allreduce, "one-shot:cell=524288:cells=1");
     comm.select(Operation::allgather, "one-shot");
     std::int64_t send = 1, receive[2] = {0, 0};
-    for (int turn = 1; turn <= last && (turn <= first || least > bound(counted)); ++turn) {
+    for (int turn = 1; turn <= last && (turn <= first || least > counted.instructions); ++turn) {
       if (comm.rank() != counted.rank) {
         begun = turn;
         counted.call(comm, &send, receive);

@@ -15,7 +15,6 @@
 
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/group/call_by_operation.hpp"
 #include "phicoll/group/thread_group.hpp"
 
 namespace phicoll {
@@ -136,9 +135,15 @@ void until_broken(Operation operation, const char* text, int ranks = 3) {
     for (;;) {
       // A broadcast's message is what it receives.
       const std::size_t bytes = operation == Operation::broadcast ? large : block;
-      with_call_of(operation, false, [&](auto call) {
-        call(comm, send.get(), receive.get(), bytes, find_operator(Type::uint8, Op::bxor), 0, &spec);
-      });
+      const Operator op = find_operator(Type::uint8, Op::bxor);
+      Request request;
+      request.operation = operation;
+      request.send = send.get();
+      request.receive = receive.get();
+      request.count = bytes;
+      request.op = &op;
+      request.algorithm = &spec;
+      comm.call(request);
     }
   }),
                BrokenGroupError);

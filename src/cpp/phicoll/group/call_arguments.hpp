@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "phicoll/collectives/contract/request.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/errors.hpp"
@@ -21,51 +22,11 @@ inline Data data_at(const void* pointer) {
   return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
 }
 
-/// Whether `each` times `times` (below 2^31) fits into memory. Only large numbers are divided: a division takes as long as
-/// all the work of a small call apart from waiting.
-inline bool fits_in_memory(std::size_t each, std::size_t times) {
-  return __builtin_expect(each <= UINT32_MAX, 1) || each <= SIZE_MAX / 2 / times;
-}
-
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_elements(std::size_t count, const Operator& op) {
-  if (op.kernel == nullptr || op.element_bytes == 0 || op.element_bytes > max_element_bytes)
-    throw ArgumentError("op", "an operator on elements of " + std::to_string(op.element_bytes) + " bytes",
-                        "a kernel and elements of 1.." + std::to_string(max_element_bytes) + " bytes");
-  throw ArgumentError("count", std::to_string(count), "what fits into memory");
-}
-
-inline std::size_t bytes_of(std::size_t count, const Operator& op) {
-  const bool usable = op.kernel != nullptr && op.element_bytes - 1u < std::uint32_t{max_element_bytes};
-  if (__builtin_expect(!usable || !fits_in_memory(count, op.element_bytes), 0)) refuse_elements(count, op);
-  return count * op.element_bytes;
-}
-
-/// Total bytes of one block per rank.
-inline std::size_t blocks_of(std::size_t bytes, int ranks) {
-  if (__builtin_expect(!fits_in_memory(bytes, static_cast<std::size_t>(ranks)), 0))
-    throw ArgumentError("bytes", std::to_string(bytes), "blocks that fit into memory together");
-  return bytes * static_cast<std::size_t>(ranks);
-}
-
 /// The id of a call that only moves data: its type, in the bits that hold a reduction's type.
 inline std::uint16_t id_of(unsigned type) {
   if (__builtin_expect(type > announcing_type, 0))
     throw ArgumentError("type", std::to_string(type), "0.." + std::to_string(most_types));
   return static_cast<std::uint16_t>(type << 8);
-}
-
-inline CallFacts facts_of(Operation operation, std::size_t bytes) {
-  CallFacts facts;
-  facts.operation = operation;
-  facts.bytes = bytes;
-  return facts;
-}
-
-inline CallFacts facts_of(Operation operation, std::size_t bytes, const Operator& op) {
-  CallFacts facts = facts_of(operation, bytes);
-  facts.commutative = op.commutative;
-  facts.associative = op.associative;
-  return facts;
 }
 
 // Marks its rank as in a call, while it lives.
@@ -135,27 +96,77 @@ inline void Communicator::check_root(int root) const {
   if (__builtin_expect(pointer == nullptr && bytes != 0, 0)) refuse_null(name, bytes);
 }
 
-[[gnu::always_inline]] inline void Communicator::check_apart(const void* send, std::size_t send_bytes,
-                                                             const void* receive, std::size_t receive_bytes) {
-  const auto s = reinterpret_cast<std::uintptr_t>(send);
-  const auto r = reinterpret_cast<std::uintptr_t>(receive);
-  if (__builtin_expect(s < r + receive_bytes && r < s + send_bytes && send_bytes != 0 && receive_bytes != 0,
-                       0))
-    refuse_overlap();
-}
+/// Makes a call: checks it, and hands it to its algorithm in the form that algorithms take. Inlined for each operation, as run() is.
+///
+/// Checks what all ranks see alike first, which throws without effect; the rest breaks the group, in which the others wait.
+template <Operation operation, bool counted>
+[[gnu::always_inline]] inline void Communicator::submit(const Request& r) {
+  using namespace request_rules;
+  constexpr const OperationRow& row = row_of(operation);
+  constexpr bool pairs = exchanges_pairs(operation);
+  constexpr bool gives = gives_blocks(row);
+  if (row.rooted) check_root(r.root);
+  if (counted && pairs && r.send == nullptr) return exchange_in_place(r);
+  const bool root = at_root(row, r.root, rank_);
+  const Extent extent = extent_of(row, counted, r, root, rank_, size_);
+  const std::size_t bytes = counted ? mean_block(r, extent) : extent.block;
+  if (counted) check_ends(r, extent);
 
-// This rank's part beside the blocks of all: `part`, or if null its place among the blocks. A part exactly at that
-// place means the same. Refuses any other overlap, and a size other than the block's.
-[[gnu::always_inline]] inline Data Communicator::own_block(const char* name, const void* part,
-                                                           std::size_t part_bytes, const void* blocks,
-                                                           std::size_t all, std::size_t offset,
-                                                           std::size_t own) {
-  const auto place = reinterpret_cast<std::uintptr_t>(blocks) + offset;
-  if (part == nullptr || (part_bytes == own && reinterpret_cast<std::uintptr_t>(part) == place))
-    return data_call::data_at(blocks) + offset;
-  check_apart(part, part_bytes, blocks, all);
-  if (__builtin_expect(part_bytes != own, 0)) refuse_size(name, part_bytes, own);
-  return data_call::data_at(part);
+  if (is_message(row))
+    check_buffer("buffer", r.receive, extent.received);
+  else if (root ? gives : !gives)
+    check_buffer("send", r.send, extent.sent);
+  else
+    check_buffer("receive", r.receive, row.reduces && r.send == nullptr ? extent.sent : extent.received);
+  if (pairs) {
+    if (counted)
+      check_buffer("send", r.send, extent.sent);
+    else if (__builtin_expect(r.send == nullptr && extent.received != 0, 0))
+      return exchange_in_place(r);
+  }
+  if (__builtin_expect(!in_place(row, r, root, extent), 1)) {
+    if (__builtin_expect(overlap(counted, r, extent), 0)) refuse_overlap();
+    if (counted) check_fit(r, extent);
+  }
+
+  Call other;
+  // Such a call sets the same members each time.
+  Call& call = counted                                 ? other
+               : operation == Operation::broadcast     ? broadcast_
+               : operation == Operation::reduce        ? reduce_
+               : pairs || row.receives == Part::blocks ? exchange_
+                                                       : other;
+  const Data send = data_call::data_at(r.send);
+  const Data receive = data_call::data_at(r.receive);
+  if (is_message(row)) {
+    call.receive = receive;
+  } else if (!root) {
+    call.send = gives ? Data() : send;
+    call.receive = gives ? receive : Data();
+  } else if (gives) {
+    call.send = send;
+    call.receive = receive ? receive : send + extent.at;
+  } else {
+    call.receive = receive;
+    call.send = send || pairs ? send : receive + extent.at;
+  }
+  call.count = !counted ? r.count : row.reduces || pairs ? 0 : root ? extent.own : r.count;
+  if (row.rooted) call.root = r.root;
+  if (row.exclusive_name != nullptr) call.exclusive = r.exclusive;
+  if (row.reduces)
+    call.op = *r.op;
+  else
+    call.op.id = data_call::id_of(r.type);
+  Blocks blocks, send_blocks;
+  if (counted && root) {
+    blocks = gives || row.reduces ? r.send_blocks : r.receive_blocks;
+    call.blocks = &blocks;
+    if (pairs) {
+      send_blocks = r.send_blocks;
+      call.send_blocks = &send_blocks;
+    }
+  }
+  run(facts_with(row, counted, r, bytes), call, r.algorithm);
 }
 
 }  // namespace phicoll

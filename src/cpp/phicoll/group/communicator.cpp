@@ -206,6 +206,16 @@ std::shared_ptr<CollectiveRequest> Communicator::begin(std::function<void(Commun
   return request;
 }
 
+std::shared_ptr<CollectiveRequest> Communicator::prepare(const Request& request) {
+  return std::make_shared<CollectiveRequest>(request, rank_, size_);
+}
+
+std::shared_ptr<CollectiveRequest> Communicator::begin(const Request& request) {
+  const auto begun = prepare(request);
+  begin(begun);
+  return begun;
+}
+
 void Communicator::begin(const std::shared_ptr<CollectiveRequest>& request) {
   if (__builtin_expect(nonblocking_ != nullptr && home_.here() && request, 1))
     return nonblocking_->begin(request);

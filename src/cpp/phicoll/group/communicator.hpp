@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/any_collective.hpp"
+#include "phicoll/collectives/contract/request.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/collectives.hpp"
 #include "phicoll/group/heap.hpp"
@@ -125,54 +126,52 @@ class alignas(arch::stride_bytes) Communicator {
   /// plain bytes. `algorithm`: serves this call instead of the selected one (Family::parse). Both are the same
   /// on all ranks.
 
+  using By = const AlgorithmSpec*;
+  /// Makes the call that the request describes. Inline: where the operation is known when this is compiled, that is a call of its function
+  /// below.
+  void call(const Request& request);
   /// Copies the root's `bytes` at `buffer` to every rank's buffer.
-  void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr,
-                 unsigned type = 0);
+  void broadcast(void* buffer, std::size_t bytes, int root, By algorithm = nullptr, unsigned type = 0);
   /// receive[i] on the root = send[i] of rank 0 op send[i] of rank 1 ... The others' `receive` is ignored. In place on the
   /// root only.
   void reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
-              const AlgorithmSpec* algorithm = nullptr);
+              By algorithm = nullptr);
   /// Reduces as `reduce` does, with the result on every rank.
   void allreduce(const void* send, void* receive, std::size_t count, const Operator& op,
-                 const AlgorithmSpec* algorithm = nullptr);
+                 By algorithm = nullptr);
   /// Reduces over ranks 0 to this one.
-  void scan(const void* send, void* receive, std::size_t count, const Operator& op,
-            const AlgorithmSpec* algorithm = nullptr);
+  void scan(const void* send, void* receive, std::size_t count, const Operator& op, By algorithm = nullptr);
   /// Reduces over ranks 0 to the one before this; rank 0's `receive` stays as it was.
-  void exscan(const void* send, void* receive, std::size_t count, const Operator& op,
-              const AlgorithmSpec* algorithm = nullptr);
+  void exscan(const void* send, void* receive, std::size_t count, const Operator& op, By algorithm = nullptr);
   /// Reduces block i of `send`, of `count` elements, over all ranks to rank i.
   void reduce_scatter_block(const void* send, void* receive, std::size_t count, const Operator& op,
-                            const AlgorithmSpec* algorithm = nullptr);
+                            By algorithm = nullptr);
   /// Reduces block i of `send`, of counts[i] elements, over all ranks to rank i.
   void reduce_scatter(const void* send, void* receive, const std::size_t* counts, const Operator& op,
-                      const AlgorithmSpec* algorithm = nullptr);
+                      By algorithm = nullptr);
   /// Gathers blocks of `bytes`, in rank order, at the root's `receive`. In place on the root only, as in scatter.
-  void gather(const void* send, void* receive, std::size_t bytes, int root,
-              const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
+  void gather(const void* send, void* receive, std::size_t bytes, int root, By algorithm = nullptr,
+              unsigned type = 0);
   /// Gives rank i block i of the root's `send`.
-  void scatter(const void* send, void* receive, std::size_t bytes, int root,
-               const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
+  void scatter(const void* send, void* receive, std::size_t bytes, int root, By algorithm = nullptr,
+               unsigned type = 0);
   /// Gathers blocks of `bytes`, in rank order, at every rank's `receive`.
-  void allgather(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr,
+  void allgather(const void* send, void* receive, std::size_t bytes, By algorithm = nullptr,
                  unsigned type = 0);
   /// Gives rank i block i of every rank's `send`, in rank order.
-  void alltoall(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr,
+  void alltoall(const void* send, void* receive, std::size_t bytes, By algorithm = nullptr,
                 unsigned type = 0);
   /// Gathers as `gather` does; block i has counts[i] bytes and begins at byte displacements[i] of the buffer. The other
   /// vector versions describe their blocks likewise.
   void gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
-               const std::size_t* displacements, int root, const AlgorithmSpec* algorithm = nullptr,
-               unsigned type = 0);
+               const std::size_t* displacements, int root, By algorithm = nullptr, unsigned type = 0);
   void scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements, void* receive,
-                std::size_t receive_bytes, int root, const AlgorithmSpec* algorithm = nullptr,
-                unsigned type = 0);
+                std::size_t receive_bytes, int root, By algorithm = nullptr, unsigned type = 0);
   void allgatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
-                  const std::size_t* displacements, const AlgorithmSpec* algorithm = nullptr,
-                  unsigned type = 0);
+                  const std::size_t* displacements, By algorithm = nullptr, unsigned type = 0);
   void alltoallv(const void* send, const std::size_t* send_counts, const std::size_t* send_displacements,
                  void* receive, const std::size_t* counts, const std::size_t* displacements,
-                 const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
+                 By algorithm = nullptr, unsigned type = 0);
   /// Begins a collective call that goes on while the rank is in other calls: begin([=](Communicator& c) { c.barrier();
   /// }). The function makes its calls on the communicator that it gets, and uses that for nothing else. Collective: all
   /// ranks begin these calls in the same order, which is independent of blocking calls. So they are chosen by the host's
@@ -184,6 +183,9 @@ class alignas(arch::stride_bytes) Communicator {
   /// c.broadcast(at, n, 0); }). All but the data is worked out once, so a small call takes about as long as a loop
   /// written by hand.
   std::shared_ptr<CollectiveRequest> prepare(std::function<void(Communicator&)> call);
+  /// The same of the call that a request describes. The request, and what it refers to but its data, need not outlive this.
+  std::shared_ptr<CollectiveRequest> begin(const Request& request);
+  std::shared_ptr<CollectiveRequest> prepare(const Request& request);
   /// Begins a request again whose call has ended, or one that was prepared. The end may be earlier on one rank than on
   /// another, so wait for it, or test it. Throws ArgumentError if the call has not ended, or there is no request.
   void begin(const std::shared_ptr<CollectiveRequest>& request);
@@ -274,6 +276,8 @@ class alignas(arch::stride_bytes) Communicator {
   void select_at(Operation operation, const AlgorithmSpec& spec, std::size_t place);
   /// What a call with these facts would use, and why; by default barrier(). Not collective.
   AlgorithmChoice why(const CallFacts& facts = CallFacts());
+  /// What this very call would use.
+  AlgorithmChoice why(const Request& request);
   Collectives& collectives();
 
   // --- sub-communicators (group/split.cpp)
@@ -388,7 +392,6 @@ class alignas(arch::stride_bytes) Communicator {
   std::unique_ptr<AnyCollective<NativePort>> made(Operation operation, const AlgorithmSpec& spec,
                                                   const Setup& setup, const WaitPolicy& wait) const;
   [[gnu::noinline, gnu::cold]] void begin_to_wait() const;
-  const void* copy_of(const void* data, std::size_t bytes, std::shared_ptr<void>* memory) const;
   void give_back(const Region::Block& block) { region_.give_back(block); }
   [[gnu::noinline, gnu::cold]] void learn_numbers();
   void use_numbers(const HostNumbers& host);
@@ -404,17 +407,19 @@ class alignas(arch::stride_bytes) Communicator {
   CallBoard::Noted* begin(Call& call, SignatureWord signature, SignatureWord by);
   void check_root(int root) const;
   void check_buffer(const char* name, const void* pointer, std::size_t bytes);
-  std::size_t end_of(const char* name, const std::size_t* counts, const std::size_t* displacements);
-  void check_apart(const void* send, std::size_t send_bytes, const void* receive, std::size_t receive_bytes);
-  Data own_block(const char* name, const void* part, std::size_t part_bytes, const void* blocks,
-                 std::size_t all, std::size_t offset, std::size_t own);
+  using Extent = request_rules::Extent;
+  std::size_t mean_block(const Request& request, const Extent& extent) const;
+  void check_ends(const Request& request, const Extent& extent);
+  void check_fit(const Request& request, const Extent& extent);
+  template <Operation operation, bool counted = false>
+  void submit(const Request& request);
+  [[gnu::noinline, gnu::cold]] void exchange_in_place(Request request);
   [[noreturn]] void refuse_alone(const char* argument, const std::string& got, const std::string& allowed);
   [[noreturn, gnu::noinline, gnu::cold]] void refuse_null(const char* argument, std::size_t bytes);
   [[noreturn, gnu::noinline, gnu::cold]] void refuse_size(const char* argument, std::size_t got,
                                                           std::size_t own);
   [[noreturn, gnu::noinline, gnu::cold]] void refuse_overlap();
-  void reduction(Operation operation, const void* send, void* receive, std::size_t count, const Operator& op,
-                 bool exclusive, const AlgorithmSpec* algorithm);
+  [[gnu::noinline, gnu::cold]] void refuse_end(const char* argument, const Blocks& blocks);
   void sync();
   Messages& messages();
   [[gnu::noinline, gnu::cold]] Messages* make_messages();
@@ -491,6 +496,43 @@ class alignas(arch::stride_bytes) Communicator {
   };
   Mailbox mailbox_{*this};
 };
+
+inline void Communicator::call(const Request& r) {
+  const Blocks& out = r.send_blocks;
+  const Blocks& in = r.receive_blocks;
+  switch (r.operation) {
+    case Operation::barrier:
+      return barrier();
+    case Operation::broadcast:
+      return broadcast(r.receive, r.count, r.root, r.algorithm, r.type);
+    case Operation::reduce:
+      return reduce(r.send, r.receive, r.count, *r.op, r.root, r.algorithm);
+    case Operation::allreduce:
+      return allreduce(r.send, r.receive, r.count, *r.op, r.algorithm);
+    case Operation::gather:
+      return r.vector ? gatherv(r.send, r.count, r.receive, in.counts, in.displacements, r.root, r.algorithm,
+                                r.type)
+                      : gather(r.send, r.receive, r.count, r.root, r.algorithm, r.type);
+    case Operation::scatter:
+      return r.vector ? scatterv(r.send, out.counts, out.displacements, r.receive, r.count, r.root,
+                                 r.algorithm, r.type)
+                      : scatter(r.send, r.receive, r.count, r.root, r.algorithm, r.type);
+    case Operation::allgather:
+      return r.vector
+                 ? allgatherv(r.send, r.count, r.receive, in.counts, in.displacements, r.algorithm, r.type)
+                 : allgather(r.send, r.receive, r.count, r.algorithm, r.type);
+    case Operation::alltoall:
+      return r.vector ? alltoallv(r.send, out.counts, out.displacements, r.receive, in.counts,
+                                  in.displacements, r.algorithm, r.type)
+                      : alltoall(r.send, r.receive, r.count, r.algorithm, r.type);
+    case Operation::scan:
+      return r.exclusive ? exscan(r.send, r.receive, r.count, *r.op, r.algorithm)
+                         : scan(r.send, r.receive, r.count, *r.op, r.algorithm);
+    case Operation::reduce_scatter:
+      return r.vector ? reduce_scatter(r.send, r.receive, out.counts, *r.op, r.algorithm)
+                      : reduce_scatter_block(r.send, r.receive, r.count, *r.op, r.algorithm);
+  }
+}
 
 inline void Barrier::wait() {
   owner_->check_process();

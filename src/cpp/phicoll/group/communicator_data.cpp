@@ -128,6 +128,16 @@ void Communicator::select_for_begun(Operation operation, const std::string& spec
   if (nonblocking_) nonblocking_->select(operation, spec);
 }
 
+AlgorithmChoice Communicator::why(const Request& request) {
+  AlgorithmChoice choice = why(facts_of(request, size_));
+  if (request.algorithm != nullptr && request.algorithm->name != "auto") {
+    choice = AlgorithmChoice();
+    choice.spec = *request.algorithm;
+    choice.why = "named in the call";
+  }
+  return choice;
+}
+
 AlgorithmChoice Communicator::why(const CallFacts& facts) {
   if (!moves_data(facts.operation)) {
     // What exists, or would be made: this call is not collective, so it makes nothing.
@@ -154,168 +164,160 @@ void Communicator::refuse_size(const char* argument, std::size_t got, std::size_
   refuse_alone(argument, std::to_string(got) + " bytes", "this rank's own count, " + std::to_string(own));
 }
 
+void Communicator::refuse_end(const char* argument, const Blocks& blocks) {
+  for (int r = 0; r < size_; ++r) {
+    const std::size_t count = blocks.counts[r], at = blocks.displacements[r];
+    if (count != 0 && (at > SIZE_MAX / 2 || count > SIZE_MAX / 2 - at))
+      refuse_alone(
+          argument,
+          std::to_string(count) + " bytes at " + std::to_string(at) + " for rank " + std::to_string(r),
+          "blocks within the memory");
+  }
+}
+
+// Of blocks with counts, if all ranks know them: what they compare, and choose by.
+std::size_t Communicator::mean_block(const Request& request, const Extent& extent) const {
+  const OperationRow& row = row_of(request.operation);
+  if (!row.counts_known) return 0;
+  return (row.reduces ? extent.sent : request_rules::sum_of(request.receive_blocks.counts, size_)) /
+         static_cast<std::size_t>(size_);
+}
+
+// Of blocks with counts, before any of their memory is looked at.
+void Communicator::check_ends(const Request& request, const Extent& extent) {
+  if (extent.received == SIZE_MAX) refuse_end("receive", request.receive_blocks);
+  if (extent.sent == SIZE_MAX) refuse_end("send", request.send_blocks);
+}
+
+// That a block is as long where it is sent as where it is received, as far as one rank sees both.
+void Communicator::check_fit(const Request& request, const Extent& extent) {
+  if (row_of(request.operation).reduces) return;
+  if (!exchanges_pairs(request.operation)) {
+    if (extent.block != extent.own)
+      refuse_size(request_rules::gives_blocks(row_of(request.operation)) ? "receive" : "send", extent.block,
+                  extent.own);
+    return;
+  }
+  const std::size_t sent = request.send_blocks.counts[rank_], received = request.receive_blocks.counts[rank_];
+  if (sent != received)
+    refuse_alone("counts", std::to_string(received) + " bytes from this rank to itself",
+                 "as many as it sends, " + std::to_string(sent));
+}
+
 void Communicator::refuse_overlap() {
   refuse_alone("receive", "memory that overlaps with send", "separate buffers, or in place");
 }
 
-void Communicator::broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm,
-                             unsigned type) {
-  check_root(root);
-  check_buffer("buffer", buffer, bytes);
-  Call& call = broadcast_;
-  call.op.id = id_of(type);
-  call.receive = data_at(buffer);
-  call.count = bytes;
-  call.root = root;
-  run(facts_of(Operation::broadcast, bytes), call, algorithm);
-}
-
-void Communicator::reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
-                          const AlgorithmSpec* algorithm) {
-  check_root(root);
-  const std::size_t bytes = bytes_of(count, op);
-  Call& call = reduce_;
-  if (rank_ == root) {
-    check_buffer("receive", receive, bytes);
-    if (send != nullptr && send != receive) check_apart(send, bytes, receive, bytes);
-    call.receive = data_at(receive);
-    call.send = send != nullptr ? data_at(send) : call.receive;
-  } else {
-    check_buffer("send", send, bytes);
-    call.receive = Data();
-    call.send = data_at(send);
-  }
-  call.count = count;
-  call.root = root;
-  call.op = op;
-  run(facts_of(Operation::reduce, bytes, op), call, algorithm);
-}
-
-// Operations in which every rank sends and receives `count` elements. Inlined for each, as run() is.
-[[gnu::always_inline]] inline void Communicator::reduction(Operation operation, const void* send,
-                                                           void* receive, std::size_t count,
-                                                           const Operator& op, bool exclusive,
-                                                           const AlgorithmSpec* algorithm) {
-  const std::size_t bytes = bytes_of(count, op);
-  check_buffer("receive", receive, bytes);
-  if (send != nullptr && send != receive) check_apart(send, bytes, receive, bytes);
-  Call call;
-  call.receive = data_at(receive);
-  call.send = send != nullptr ? data_at(send) : call.receive;
-  call.count = count;
-  call.exclusive = exclusive;
-  call.op = op;
-  CallFacts facts = facts_of(operation, bytes, op);
-  facts.exclusive = exclusive;
-  run(facts, call, algorithm);
-}
-
-void Communicator::allreduce(const void* send, void* receive, std::size_t count, const Operator& op,
-                             const AlgorithmSpec* algorithm) {
-  reduction(Operation::allreduce, send, receive, count, op, false, algorithm);
-}
-
-void Communicator::scan(const void* send, void* receive, std::size_t count, const Operator& op,
-                        const AlgorithmSpec* algorithm) {
-  reduction(Operation::scan, send, receive, count, op, false, algorithm);
-}
-
-void Communicator::exscan(const void* send, void* receive, std::size_t count, const Operator& op,
-                          const AlgorithmSpec* algorithm) {
-  reduction(Operation::scan, send, receive, count, op, true, algorithm);
-}
-
-void Communicator::reduce_scatter_block(const void* send, void* receive, std::size_t count,
-                                        const Operator& op, const AlgorithmSpec* algorithm) {
-  const std::size_t bytes = bytes_of(count, op);
-  const std::size_t all = blocks_of(bytes, size());
-  check_buffer("receive", receive, bytes);
-  if (send != nullptr) check_apart(send, all, receive, bytes);
-  Call call;
-  call.receive = data_at(receive);
-  // In place: the blocks are where block 0 of the result will be.
-  call.send = send != nullptr ? data_at(send) : call.receive;
-  call.count = count;
-  call.op = op;
-  run(facts_of(Operation::reduce_scatter, bytes, op), call, algorithm);
-}
-
-void Communicator::gather(const void* send, void* receive, std::size_t bytes, int root,
-                          const AlgorithmSpec* algorithm, unsigned type) {
-  check_root(root);
-  const std::size_t all = blocks_of(bytes, size());
-  const std::size_t offset = bytes * static_cast<std::size_t>(rank_);
-  Call call;
-  call.op.id = id_of(type);
-  if (rank_ == root) {
-    check_buffer("receive", receive, all);
-    call.receive = data_at(receive);
-    call.send = own_block("send", send, bytes, receive, all, offset, bytes);
-  } else {
-    check_buffer("send", send, bytes);
-    call.send = data_at(send);
-  }
-  call.count = bytes;
-  call.root = root;
-  run(facts_of(Operation::gather, bytes), call, algorithm);
-}
-
-void Communicator::scatter(const void* send, void* receive, std::size_t bytes, int root,
-                           const AlgorithmSpec* algorithm, unsigned type) {
-  check_root(root);
-  const std::size_t all = blocks_of(bytes, size());
-  const std::size_t offset = bytes * static_cast<std::size_t>(rank_);
-  Call call;
-  call.op.id = id_of(type);
-  if (rank_ == root) {
-    check_buffer("send", send, all);
-    call.send = data_at(send);
-    call.receive = own_block("receive", receive, bytes, send, all, offset, bytes);
-  } else {
-    check_buffer("receive", receive, bytes);
-    call.receive = data_at(receive);
-  }
-  call.count = bytes;
-  call.root = root;
-  run(facts_of(Operation::scatter, bytes), call, algorithm);
-}
-
-void Communicator::allgather(const void* send, void* receive, std::size_t bytes,
-                             const AlgorithmSpec* algorithm, unsigned type) {
-  const std::size_t all = blocks_of(bytes, size());
-  check_buffer("receive", receive, all);
-  Call& call = exchange_;
-  call.op.id = id_of(type);
-  call.receive = data_at(receive);
-  call.send = own_block("send", send, bytes, receive, all, bytes * static_cast<std::size_t>(rank_), bytes);
-  call.count = bytes;
-  run(facts_of(Operation::allgather, bytes), call, algorithm);
-}
-
-// A copy for this call, which lives as long as the call and `memory`.
-const void* Communicator::copy_of(const void* data, std::size_t bytes, std::shared_ptr<void>* memory) const {
-  const auto* const from = static_cast<const unsigned char*>(data);
-  const auto copy = std::make_shared<std::vector<unsigned char>>(from, from + bytes);
+// What every rank sends is about to be overwritten: a copy is sent, which lives as long as the call.
+void Communicator::exchange_in_place(Request request) {
+  using namespace request_rules;
+  const std::size_t all =
+      request.vector ? end_of(request.receive_blocks, size_)
+                     : extent_of(row_of(request.operation), false, request, true, rank_, size_).received;
+  if (all == SIZE_MAX) refuse_end("receive", request.receive_blocks);
+  check_buffer("receive", request.receive, all);
+  const auto* const from = static_cast<const unsigned char*>(request.receive);
+  const auto copy = std::make_shared<std::vector<unsigned char>>(from, from + all);
+  copy->reserve(1);  // an address, which says that it is not in place
   if (memory_.nonblocking != nullptr) memory_.nonblocking->keep(copy);
-  *memory = copy;
-  return copy->data();
+  request.send = copy->data();
+  if (request.vector) request.send_blocks = request.receive_blocks;
+  call(request);
 }
 
-void Communicator::alltoall(const void* send, void* receive, std::size_t bytes,
-                            const AlgorithmSpec* algorithm, unsigned type) {
-  const std::size_t all = blocks_of(bytes, size());
-  check_buffer("receive", receive, all);
-  if (__builtin_expect(send == nullptr && all != 0, 0)) {
-    std::shared_ptr<void> before;  // what is sent is about to be overwritten
-    return alltoall(copy_of(receive, all, &before), receive, bytes, algorithm, type);
+namespace {
+
+/// Where the blocks of a reduce_scatter begin: one after the other.
+class Places {
+ public:
+  Places(const std::size_t* counts, int ranks) : far_(static_cast<std::size_t>(ranks <= few ? 0 : ranks)) {
+    std::size_t* const at = far_.empty() ? near_ : far_.data();
+    std::size_t total = 0;
+    for (int r = 0; r < ranks; ++r) {
+      at[r] = total;
+      total += counts[r];
+    }
+    blocks_ = Blocks{counts, at};
   }
-  check_apart(send, all, receive, all);
-  Call& call = exchange_;
-  call.op.id = id_of(type);
-  call.send = data_at(send);
-  call.receive = data_at(receive);
-  call.count = bytes;
-  run(facts_of(Operation::alltoall, bytes), call, algorithm);
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+  const Blocks& blocks() const { return blocks_; }
+
+ private:
+  static constexpr int few = 16;  // ranks, for which an allocation would take a good part of a small call
+  std::size_t near_[few];
+  std::vector<std::size_t> far_;
+  Blocks blocks_;
+};
+
+}  // namespace
+
+void Communicator::broadcast(void* buffer, std::size_t bytes, int root, By algorithm, unsigned type) {
+  submit<Operation::broadcast>(Request::broadcast(buffer, bytes, root, algorithm, type));
+}
+void Communicator::reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
+                          By algorithm) {
+  submit<Operation::reduce>(Request::reduce(send, receive, count, op, root, algorithm));
+}
+void Communicator::allreduce(const void* send, void* receive, std::size_t count, const Operator& op,
+                             By algorithm) {
+  submit<Operation::allreduce>(Request::allreduce(send, receive, count, op, algorithm));
+}
+void Communicator::scan(const void* send, void* receive, std::size_t count, const Operator& op,
+                        By algorithm) {
+  submit<Operation::scan>(Request::scan(send, receive, count, op, algorithm));
+}
+void Communicator::exscan(const void* send, void* receive, std::size_t count, const Operator& op,
+                          By algorithm) {
+  submit<Operation::scan>(Request::exscan(send, receive, count, op, algorithm));
+}
+void Communicator::reduce_scatter_block(const void* send, void* receive, std::size_t count,
+                                        const Operator& op, By algorithm) {
+  submit<Operation::reduce_scatter>(Request::reduce_scatter_block(send, receive, count, op, algorithm));
+}
+void Communicator::reduce_scatter(const void* send, void* receive, const std::size_t* counts,
+                                  const Operator& op, By algorithm) {
+  const Places places(counts, size_);
+  Request request = Request::reduce_scatter(send, receive, counts, op, algorithm);
+  request.send_blocks = places.blocks();
+  submit<Operation::reduce_scatter, true>(request);
+}
+void Communicator::gather(const void* send, void* receive, std::size_t bytes, int root, By algorithm,
+                          unsigned type) {
+  submit<Operation::gather>(Request::gather(send, receive, bytes, root, algorithm, type));
+}
+void Communicator::scatter(const void* send, void* receive, std::size_t bytes, int root, By algorithm,
+                           unsigned type) {
+  submit<Operation::scatter>(Request::scatter(send, receive, bytes, root, algorithm, type));
+}
+void Communicator::allgather(const void* send, void* receive, std::size_t bytes, By algorithm,
+                             unsigned type) {
+  submit<Operation::allgather>(Request::allgather(send, receive, bytes, algorithm, type));
+}
+void Communicator::alltoall(const void* send, void* receive, std::size_t bytes, By algorithm, unsigned type) {
+  submit<Operation::alltoall>(Request::alltoall(send, receive, bytes, algorithm, type));
+}
+void Communicator::gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
+                           const std::size_t* displacements, int root, By algorithm, unsigned type) {
+  submit<Operation::gather, true>(
+      Request::gatherv(send, send_bytes, receive, counts, displacements, root, algorithm, type));
+}
+void Communicator::scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements,
+                            void* receive, std::size_t receive_bytes, int root, By algorithm, unsigned type) {
+  submit<Operation::scatter, true>(
+      Request::scatterv(send, counts, displacements, receive, receive_bytes, root, algorithm, type));
+}
+void Communicator::allgatherv(const void* send, std::size_t send_bytes, void* receive,
+                              const std::size_t* counts, const std::size_t* displacements, By algorithm,
+                              unsigned type) {
+  submit<Operation::allgather, true>(
+      Request::allgatherv(send, send_bytes, receive, counts, displacements, algorithm, type));
+}
+void Communicator::alltoallv(const void* send, const std::size_t* send_counts,
+                             const std::size_t* send_displacements, void* receive, const std::size_t* counts,
+                             const std::size_t* displacements, By algorithm, unsigned type) {
+  submit<Operation::alltoall, true>(Request::alltoallv(send, send_counts, send_displacements, receive, counts,
+                                                       displacements, algorithm, type));
 }
 
 }  // namespace phicoll

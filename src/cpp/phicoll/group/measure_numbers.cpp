@@ -17,7 +17,6 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/calibration.hpp"
-#include "phicoll/group/call_by_operation.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/clock.hpp"
@@ -672,8 +671,14 @@ class NumberTrials {
     const bool message = row_of(operation).receives == Part::others_block;
     void* const receive = message && ranks_.rank() == 0 ? send : receive_.data();
     const std::size_t count = reduces(operation) ? bytes / sum_.element_bytes : bytes;
-    with_call_of(operation, false,
-                 [&, count](auto made) { made(ranks_, send, receive, count, sum_, 0, spec); });
+    Request request;
+    request.operation = operation;
+    request.send = send;
+    request.receive = receive;
+    request.count = count;
+    request.op = &sum_;
+    request.algorithm = spec;
+    ranks_.call(request);
   }
 
   void room(std::size_t send, std::size_t receive) {

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint32_t protocol_magic = 0x7068633a;  // raised when the layout of the shared memory changes
 
-struct Request {
+struct Introduction {
   std::uint32_t magic;
   std::int32_t size;
   std::int32_t rank;
@@ -164,11 +164,11 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
     if (connect(socket_to.fd, generic, length) == 0) {
       if (!same_user(socket_to.fd))
         throw ArgumentError("name", "'" + name + "', of another user", "a name that is free");
-      const Request request = {protocol_magic, size, rank};
+      const Introduction introduction = {protocol_magic, size, rank};
       Reply reply = {Answer::welcome, 0};
       int descriptor = -1;
-      if (send(socket_to.fd, &request, sizeof request, MSG_NOSIGNAL) ==
-              static_cast<ssize_t>(sizeof request) &&
+      if (send(socket_to.fd, &introduction, sizeof introduction, MSG_NOSIGNAL) ==
+              static_cast<ssize_t>(sizeof introduction) &&
           receive_reply(socket_to.fd, reply, descriptor)) {
         refuse(name, reply, size, rank);
         if (descriptor >= 0) return os::SharedMemory::from_descriptor(descriptor, 0);
@@ -234,17 +234,18 @@ void ProcessGroup::NameServer::serve() {
 
 void ProcessGroup::NameServer::answer(int connection) {
   limit_time(connection, 1);
-  Request request = {};
+  Introduction introduction = {};
   if (!same_user(connection)) return;
-  if (recv(connection, &request, sizeof request, 0) != static_cast<ssize_t>(sizeof request)) return;
+  if (recv(connection, &introduction, sizeof introduction, 0) != static_cast<ssize_t>(sizeof introduction))
+    return;
   Reply reply = {Answer::welcome, group_->ranks()};
-  if (request.magic != protocol_magic)
+  if (introduction.magic != protocol_magic)
     reply.answer = Answer::other_version;
-  else if (request.size != group_->ranks())
+  else if (introduction.size != group_->ranks())
     reply.answer = Answer::other_size;
   else if (group_->broken())
     reply.answer = Answer::broken;
-  else if (request.rank < 0 || request.rank >= group_->ranks() || group_->taken(request.rank))
+  else if (introduction.rank < 0 || introduction.rank >= group_->ranks() || group_->taken(introduction.rank))
     reply.answer = Answer::rank_taken;
   send_reply(connection, reply, reply.answer == Answer::welcome ? memory_.descriptor() : -1);
 }

@@ -30,6 +30,20 @@ thread_local Nonblocking* in_operator = nullptr;
 
 }  // namespace
 
+CollectiveRequest::CollectiveRequest(const Request& of, int rank, int ranks)
+    : call([this](Communicator& on) { on.call(request); }), is_single(true), request(of) {
+  done = true;
+  if (of.op != nullptr) request.op = &(operator_ = *of.op);
+  if (of.algorithm != nullptr) request.algorithm = &(algorithm_ = *of.algorithm);
+  // On other ranks than the root they may be anything.
+  const bool known = of.vector && request_rules::at_root(row_of(of.operation), of.root, rank);
+  const auto keep = [&](OwnBlocks& own, Blocks& blocks) {
+    blocks = known && blocks.counts != nullptr ? *own.keep(blocks, ranks) : Blocks();
+  };
+  keep(sent_, request.send_blocks);
+  keep(received_, request.receive_blocks);
+}
+
 /// An algorithm of the communicator on which the calls are made.
 class Nonblocking::Entered final : public AnyCollective<NativePort> {
  public:

@@ -20,6 +20,7 @@
 
 #include "phicoll/collectives/contract/any_collective.hpp"
 #include "phicoll/collectives/contract/own_blocks.hpp"
+#include "phicoll/collectives/contract/request.hpp"
 #include "phicoll/group/rank_work.hpp"
 #include "phicoll/memory/call_board.hpp"
 #include "phicoll/memory/call_history.hpp"
@@ -64,12 +65,22 @@ struct CollectiveRequest : Begun {
       : call(std::move(function)), is_single(single) {
     done = true;
   }
+  /// Takes copies of all that the request refers to, but for data.
+  CollectiveRequest(const Request& of, int rank, int ranks);
 
   std::function<void(Communicator&)> call;
   std::exception_ptr error;  ///< the error that it ended by, if any
   bool is_single;
   MadeCall made;  ///< of a single call
+  Request request;
+
+ private:
+  Operator operator_;
+  AlgorithmSpec algorithm_;
+  OwnBlocks sent_, received_;
 };
+/// The name that this will have.
+using BegunCall = CollectiveRequest;
 
 /// The calls that a rank has begun on one communicator. One of the rank's threads at a time goes on with them;
 /// meanwhile go_on() returns false for others.

@@ -7,7 +7,6 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/group/call_by_operation.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/support/aligned_vector.hpp"
@@ -75,11 +74,16 @@ void make_call(Communicator& comm, const Program& program, const ProgramCall& ca
     else
       send = nullptr;
   }
-  if (call.counts.empty()) {
-    with_call_of(call.operation, call.exclusive,
-                 [&](auto made) { made(comm, send, receive, call.count, op, call.root, by); });
-    return;
-  }
+  Request request;
+  request.operation = call.operation;
+  request.exclusive = call.exclusive;
+  request.root = call.root;
+  request.send = send;
+  request.receive = receive;
+  request.count = call.count;
+  request.op = &op;
+  request.algorithm = by;
+  if (call.counts.empty()) return comm.call(request);
   const auto rank = static_cast<std::size_t>(comm.rank());
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<std::size_t> to = call.counts, from = call.counts;
@@ -93,10 +97,11 @@ void make_call(Communicator& comm, const Program& program, const ProgramCall& ca
   }
   const std::vector<std::size_t> to_places = block_places(to, call.gap);
   const std::vector<std::size_t> from_places = block_places(from, call.gap);
-  with_vector_call_of(call.operation, [&, rank](auto made) {
-    made(comm, send, receive, call.counts[rank], Blocks{to.data(), to_places.data()},
-         Blocks{from.data(), from_places.data()}, op, call.root, by);
-  });
+  request.vector = true;
+  request.count = call.counts[rank];
+  request.send_blocks = Blocks{to.data(), to_places.data()};
+  request.receive_blocks = Blocks{from.data(), from_places.data()};
+  comm.call(request);
 }
 
 void run_rank(Communicator& comm, const Program& program, const ProgramLayout& layout,

@@ -5,7 +5,8 @@
 
 #include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/group/call_by_operation.hpp"
+#include "phicoll/group/communicator.hpp"
+#include "phicoll/group/nonblocking.hpp"
 #include "phicoll/measure/hand_data.hpp"
 
 namespace phicoll {
@@ -19,32 +20,35 @@ namespace {
 template <class Use>
 void with_call(Communicator& of, const MessageBuffers& buffers, bool prepared, Use&& use) {
   Communicator* const c = &of;
-  unsigned char* const send = buffers.send();
   const Work& work = buffers.work();
   const bool message = row_of(work.operation).receives == Part::others_block;
-  unsigned char* const receive = message && of.rank() == 0 ? send : buffers.receive();
-  const auto count = static_cast<std::size_t>(work.count());
   const Operator op = work.reduces() ? find_operator(work.type, work.op) : Operator();
-  if (prepared)
-    return with_call_of(work.operation, work.exclusive, [&, count](auto call) {
-      const auto request =
-          c->prepare([=](Communicator& k) { call(k, send, receive, count, op, 0, nullptr); });
-      use([=] {
-        c->begin(request);
-        c->wait(*request);
-      });
-    });
-  if (!work.vector)
-    return with_call_of(work.operation, work.exclusive, [&, count](auto call) {
-      use([=] { call(*c, send, receive, count, op, 0, nullptr); });
-    });
+  Request request;
+  request.operation = work.operation;
+  request.vector = work.vector;
+  request.exclusive = work.exclusive;
+  request.send = buffers.send();
+  request.receive = message && of.rank() == 0 ? buffers.send() : buffers.receive();
+  request.count = static_cast<std::size_t>(work.count());
+  request.op = &op;
   // All counts are equal and the blocks lie side by side. The arrays are built once, as a program would keep
   // them from call to call.
-  const std::vector<std::size_t> counts(static_cast<std::size_t>(of.size()), count);
+  const std::vector<std::size_t> counts(static_cast<std::size_t>(of.size()), request.count);
   const std::vector<std::size_t> places = block_places(counts, 0);
-  const Blocks blocks{counts.data(), places.data()};
-  with_vector_call_of(work.operation, [&, count](auto call) {
-    use([=] { call(*c, send, receive, count, blocks, blocks, op, 0, nullptr); });
+  request.send_blocks = request.receive_blocks = Blocks{counts.data(), places.data()};
+  if (prepared) {
+    const auto begun = c->prepare(request);
+    return use([=] {
+      c->begin(begun);
+      c->wait(*begun);
+    });
+  }
+  with_operation(work.operation, [&](auto operation) {
+    use([c, request, operation] {
+      Request same = request;
+      same.operation = operation;
+      c->call(same);
+    });
   });
 }
 

@@ -4,23 +4,33 @@
 // follow.
 
 #include <cstdint>
+#include <type_traits>
 
 namespace phicoll {
 
-enum class Operation : std::uint8_t {
-  barrier,
-  broadcast,
-  reduce,
-  allreduce,
-  gather,
-  scatter,
-  allgather,
-  alltoall,
-  scan,
-  reduce_scatter
-};
+// clang-format off
+/// The operations, from which all that goes by operation follows: ROW(operation, its name, MPI's names of the plain call, of the call
+/// with counts and of the call without the rank's own elements, whether every rank knows all counts, whether it has a root and an
+/// operator, what ranks send and receive).
+#define PHICOLL_OPERATIONS(ROW)                                                                                             \
+  ROW(barrier, "barrier", "barrier", nullptr, nullptr, true, false, false, Part::none, Part::none)                          \
+  ROW(broadcast, "broadcast", "bcast", nullptr, nullptr, true, true, false, Part::root_block, Part::others_block)           \
+  ROW(reduce, "reduce", "reduce", nullptr, nullptr, true, true, true, Part::block, Part::root_block)                        \
+  ROW(allreduce, "allreduce", "allreduce", nullptr, nullptr, true, false, true, Part::block, Part::block)                   \
+  ROW(gather, "gather", "gather", "gatherv", nullptr, false, true, false, Part::block, Part::root_blocks)                   \
+  ROW(scatter, "scatter", "scatter", "scatterv", nullptr, false, true, false, Part::root_blocks, Part::block)               \
+  ROW(allgather, "allgather", "allgather", "allgatherv", nullptr, true, false, false, Part::block, Part::blocks)            \
+  ROW(alltoall, "alltoall", "alltoall", "alltoallv", nullptr, false, false, false, Part::blocks, Part::blocks)              \
+  ROW(scan, "scan", "scan", nullptr, "exscan", true, false, true, Part::block, Part::block)                                 \
+  ROW(reduce_scatter, "reduce_scatter_block", "reduce_scatter_block", "reduce_scatter", nullptr, true, false, true,         \
+      Part::blocks, Part::block)
+// clang-format on
 
-constexpr int operations = 10;
+enum class Operation : std::uint8_t {
+#define PHICOLL_OPERATION(name, ...) name,
+  PHICOLL_OPERATIONS(PHICOLL_OPERATION)
+#undef PHICOLL_OPERATION
+};
 
 /// How much of a call's data a rank sends or receives. `block` is what the count argument says: a message or
 /// one block. `blocks` is one block for each rank.
@@ -40,19 +50,12 @@ struct OperationRow {
   Part receives;
 };
 
-constexpr OperationRow operation_rows[operations] = {
-    {"barrier", "barrier", nullptr, nullptr, true, false, false, Part::none, Part::none},
-    {"broadcast", "bcast", nullptr, nullptr, true, true, false, Part::root_block, Part::others_block},
-    {"reduce", "reduce", nullptr, nullptr, true, true, true, Part::block, Part::root_block},
-    {"allreduce", "allreduce", nullptr, nullptr, true, false, true, Part::block, Part::block},
-    {"gather", "gather", "gatherv", nullptr, false, true, false, Part::block, Part::root_blocks},
-    {"scatter", "scatter", "scatterv", nullptr, false, true, false, Part::root_blocks, Part::block},
-    {"allgather", "allgather", "allgatherv", nullptr, true, false, false, Part::block, Part::blocks},
-    {"alltoall", "alltoall", "alltoallv", nullptr, false, false, false, Part::blocks, Part::blocks},
-    {"scan", "scan", nullptr, "exscan", true, false, true, Part::block, Part::block},
-    {"reduce_scatter_block", "reduce_scatter_block", "reduce_scatter", nullptr, true, false, true,
-     Part::blocks, Part::block},
+constexpr OperationRow operation_rows[] = {
+#define PHICOLL_OPERATION(name, ...) {__VA_ARGS__},
+    PHICOLL_OPERATIONS(PHICOLL_OPERATION)
+#undef PHICOLL_OPERATION
 };
+constexpr int operations = sizeof operation_rows / sizeof *operation_rows;
 
 constexpr const OperationRow& row_of(Operation operation) {
   return operation_rows[static_cast<int>(operation)];
@@ -77,6 +80,18 @@ constexpr int blocks_of_part(Part part, bool is_root, int ranks) {
              ? 1
          : part == Part::blocks || (part == Part::root_blocks && is_root) ? ranks
                                                                           : 0;
+}
+
+/// Hands `use` the operation as a constant, so that what it does is compiled for each.
+template <class Use>
+void with_operation(Operation operation, Use&& use) {
+  switch (operation) {
+#define PHICOLL_OPERATION(name, ...) \
+  case Operation::name:              \
+    return use(std::integral_constant<Operation, Operation::name>());
+    PHICOLL_OPERATIONS(PHICOLL_OPERATION)
+#undef PHICOLL_OPERATION
+  }
 }
 
 }  // namespace phicoll

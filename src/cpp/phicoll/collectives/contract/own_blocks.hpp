@@ -18,10 +18,10 @@ struct OwnBlocks {
     blocks_ = Blocks{counts.data(), displacements.data()};
     return &blocks_;
   }
-  /// Copies the blocks of `ranks` ranks, and refers to the copies.
+  /// Copies the blocks of `ranks` ranks, which may have no displacements, and refers to the copies.
   const Blocks* keep(const Blocks& from, int ranks) {
     counts.assign(from.counts, from.counts + ranks);
-    displacements.assign(from.displacements, from.displacements + ranks);
+    if (from.displacements != nullptr) displacements.assign(from.displacements, from.displacements + ranks);
     return refer();
   }
 
