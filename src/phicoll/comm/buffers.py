@@ -5,8 +5,7 @@ Specifications are mpi4py's: a buffer alone; ``[buffer, type]``; ``[buffer, coun
 number in place of a list if all blocks are alike. Counts and displacements are in elements.
 
 A contiguous buffer, in C or Fortran order, is used in place. Any other is replaced by a packed copy in C order, which
-a receiving call copies back. A call's two buffers must have the same order: elements are matched by their place in
-memory.
+a receiving call copies back. A call's two buffers must have the same order.
 """
 
 from __future__ import annotations
