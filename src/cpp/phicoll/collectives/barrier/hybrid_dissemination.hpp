@@ -5,9 +5,9 @@
 // inside a core.
 //
 // `group` replaces the core. `core` is the paper's. `cpu` is for more ranks than CPUs: the ranks pinned to a
-// CPU share a counter that never leaves its cache; every rank but the last to arrive gives the CPU away once
-// and finds the barrier done. Ranks at unknown places are one group each on the levels cpu and core, and one
-// common group on the others.
+// CPU share a counter that never leaves its cache; only the last to arrive signals other CPUs, and every
+// other rank gives the CPU away once and finds the barrier done. Ranks at unknown places are groups of one
+// for cpu and core, one group otherwise.
 
 #include <algorithm>
 #include <cstdint>

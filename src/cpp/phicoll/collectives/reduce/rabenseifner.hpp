@@ -44,12 +44,13 @@ struct RabenseifnerReduce : AlgorithmDefaults {
           rank_(setup.rank) {}
 
     // 1. While halves have at least `least` bytes, each of a pair combines one.
-    // 2. In the remaining steps the rank on the root's side combines the whole common range, and the other
+    // 2. Then the rank on the root's side combines the whole common range, and the other
     //    leaves: a tree towards the root, all steps of a short message.
     // 3. All remaining ranks store their ranges into the root's array at once. They tell it in the steps of 1
     //    in reverse: in each, half of the ranks tells the other, and leaves.
     //
-    // Bits of core numbers tell the root's side. If the root has folded, the rank above it stands in.
+    // Bits of core numbers tell the root's side. If the root has folded, the rank above stands in, with the
+    // root's array.
     void operator()(Port& port, const Call& call) {
       halving_.shown.begin(call);
       Call own = call;
