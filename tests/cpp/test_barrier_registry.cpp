@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/choosing/choose.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/collectives/registry/make.hpp"

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -84,6 +85,11 @@ class Calibration : public ::testing::Test {
   void write_file(const std::string& text) {
     mkdir((cache_ + "/phicoll").c_str(), 0700);
     std::ofstream(calibration_file()) << text;
+  }
+  /// Since the file was written.
+  void pass_a_minute() {
+    const struct timespec before[2] = {{std::time(nullptr) - 65, 0}, {std::time(nullptr) - 65, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, calibration_file().c_str(), before, 0), 0);
   }
   std::string file_with(const std::string& numbers) {
     return "phicoll tuning 1\nmachine " + host_kind() + "\n" + numbers;
@@ -912,15 +918,31 @@ TEST_F(Calibration, ADisturbedOneLeavesTheDefaultsAndIsTriedAgain) {
     const Computing beside;
     EXPECT_EQ(in_threads(defaults, 2, options), 11);
     EXPECT_EQ(TuningTable::read(calibration_file()).machine(), host_kind());
-    EXPECT_EQ(in_threads(defaults, 2, options), 12) << "the next group tries again";
+    pass_a_minute();
+    EXPECT_EQ(in_threads(defaults, 2, options), 12) << "a later group tries again";
+    pass_a_minute();
     EXPECT_EQ(in_threads(defaults, 4, options), 13) << "ranks that share CPUs do not even begin";
   }
   EXPECT_NE(text_of(calibration_file()).find("\nnumber disturbed 3\n"), std::string::npos);
+  pass_a_minute();
   EXPECT_EQ(in_threads([](Communicator& comm) { return state_after(comm, {8}); }), HostNumbers::wanted);
   disturbed_percent() = 100;
   EXPECT_EQ(in_threads([](Communicator& comm) { return state_after(comm, {large}); }, 2, options),
             HostNumbers::measured);
   EXPECT_NE(text_of(calibration_file()).find("\nnumber disturbed 0\n"), std::string::npos);
+}
+
+// The file tells all processes how often, and when it was.
+TEST_F(Calibration, ADisturbedOneIsNotTriedAgainAtOnce) {
+  const auto state = [](Communicator& comm) { return state_after(comm, {large}); };
+  write_file(file_with("number disturbed 6\n"));
+  EXPECT_EQ(in_threads(state), HostNumbers::built_in) << "not within a minute";
+  fork_and_run(2, GroupOptions(), [&](Communicator& comm) {
+    if (state(comm) != HostNumbers::built_in) throw Error("not within a minute");
+  });
+  EXPECT_EQ(text_of(calibration_file()), file_with("number disturbed 6\n"));
+  pass_a_minute();
+  EXPECT_EQ(in_threads(state), HostNumbers::measured);
 }
 
 TEST_F(Calibration, ADisturbedOneLeavesWhatWasMeasuredBefore) {

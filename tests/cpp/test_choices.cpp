@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "level_shapes.hpp"
-#include "phicoll/collectives/choosing/choose.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/contract/operation.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/shape.hpp"

@@ -16,7 +16,7 @@
 #include "level_shapes.hpp"
 #include "phicoll/collectives/allreduce/hierarchical.hpp"
 #include "phicoll/collectives/broadcast/hierarchical.hpp"
-#include "phicoll/collectives/choosing/choose.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/reduce/hierarchical.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/choosing/choose.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/collectives/transport/copy_ways.hpp"
 #include "phicoll/errors.hpp"

@@ -14,7 +14,6 @@
 #include "attaching.hpp"
 #include "patience.hpp"
 #include "phicoll/collectives/choosing/automatic.hpp"
-#include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
@@ -96,7 +95,7 @@ TEST(TuningTable, ReadsWhatTheFormatHas) {
   const TuningRow& row = table.rows()[0];
   EXPECT_EQ(row.operation, Operation::allreduce);
   EXPECT_EQ(row.line, 7);
-  EXPECT_EQ(row.from.text(), "4096");
+  EXPECT_EQ(row.from, "4096");
   EXPECT_EQ(row.group.sharing, RowGroup::Cpus::shared);
   EXPECT_EQ(row.spec(Shape::unknown(8)).name, "sliced");
   EXPECT_EQ(row.why, "measured gain 1.2");
@@ -124,8 +123,8 @@ TEST(TuningTable, SaysWhichLineIsBadAndWhatIsAllowed) {
   expect_refused(head + "allreduce threads 8/2 0 auto:wait=spin\n", {"t.tuning:2: 'auto:wait=spin'"});
   expect_refused(head + "host\n", {"t.tuning:2: no value"});
   expect_refused(head + "machine a\nmachine b\n", {"t.tuning:3: a second 'machine'", "line 2"});
-  expect_refused(head + "cost lokal 86\n", {"t.tuning:2: 'cost lokal 86'", "local, remote"});
-  expect_refused(head + "cost local 8.6\n", {"t.tuning:2: cost '8.6'", "tenths of a nanosecond"});
+  expect_refused(head + "cost lokal 86\n", {"t.tuning:2: 'cost lokal 86'", "nearest: local"});
+  expect_refused(head + "cost local 8.6\n", {"t.tuning:2: cost 'local 8.6'", "tenths of a nanosecond"});
   expect_refused(head + "cost local 8\ncost local 9\n", {"t.tuning:3: a second cost 'local'"});
   expect_refused(head + "number rotat 9\n", {"t.tuning:2: 'number rotat 9'", "nearest: rotate"});
   expect_refused(head + "number rotate\n", {"t.tuning:2: 'number rotate'", "number NAME VALUE"});
@@ -177,6 +176,11 @@ TEST(TuningTable, ReadsRulesAndWhatTheySay) {
   refused("allreduce any */own rotat one-shot", {"from 'rotat' bytes", "nearest: rotate"});
   refused("allreduce any */own 2*(cell one-shot", {"from '2*(cell' bytes", "such as 2*cell"});
   refused("allreduce any */own near-copy one-shot", {"'near-copy'"});
+  refused("allreduce any */own 0 one-shot:cell={" + std::string(100000, '(') + "}",
+          {"number 100000 letters; allowed: 250"});
+  refused("allreduce any */own in-place far={direct}", {"far '{direct}'", "copied"});
+  refused("allreduce any */own in-place cell=4096", {"'cell=4096'", "direct, far or put"});
+  refused("allreduce any */own in-place direct=1:direct=2", {"direct two values; allowed: one"});
   refused("allreduce any */own 0 one-shot:cell={cel}", {"number 'cel' in 'cel'", "nearest: cell"});
   refused("allreduce any */own in-place dirct={direct}", {"'dirct={direct}'", "direct={direct}:far=copied"});
   refused("allreduce any */own in-place direct=abc", {"direct 'abc'", "1073741824"});
@@ -192,7 +196,7 @@ TEST(TuningTable, ReadsRulesAndWhatTheySay) {
                          "t");
   EXPECT_EQ(TuningTable::parse(table.text(), "again").text(), table.text());
   const TuningRow& row = table.rows()[0];
-  const Expression::Value from = row.from.of(HostNumbers(), 3, Expression::Round::up);
+  const Computed from = row.begins(Shape::unknown(3));
   EXPECT_EQ(from.value, 43692u) << "a third of 128 KB, rounded up, and one more";
   EXPECT_STREQ(from.number->name, "cell");
   EXPECT_EQ(row.spec(Shape::unknown(3)).text().find("one-shot:cell=32768:cells=64"), 0u);

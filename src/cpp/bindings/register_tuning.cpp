@@ -6,7 +6,6 @@
 
 #include "bindings/register.hpp"
 #include "phicoll/collectives/choosing/automatic.hpp"
-#include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/registry/family.hpp"
@@ -35,7 +34,7 @@ py::dict table_dict(const TuningTable& table) {
     one["operation"] = to_string(row.operation);
     one["mode"] = to_string(row.mode);
     // Of a rule "9-64", "own+parts" and "2*cell".
-    const std::string group = row.group.text(), from = row.in_place ? "in-place" : row.from.text();
+    const std::string group = row.group.text(), from = row.in_place ? "in-place" : row.from;
     const std::size_t slash = group.find('/');
     const auto number_or_text = [](const std::string& text) {
       const long long number = whole_number(text, std::int64_t{1} << 47);

@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -41,6 +43,7 @@ constexpr const char* variable = "PHICOLL_CALIBRATION";
 struct Remembered {
   std::mutex mutex;
   HostNumbers numbers;
+  std::atomic<std::time_t> since{0};
 };
 Remembered& remembered() {
   static Remembered known;
@@ -90,12 +93,6 @@ std::string lines_of(const HostNumbers& numbers) {
   for (const HostNumberField& field : host_number_fields)
     lines += std::string("number ") + field.name + " " + std::to_string(numbers.*field.value) + "\n";
   return lines;
-}
-
-std::string hexadecimal(std::uint64_t value) {
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(value));
-  return digits;
 }
 
 void make_directories(const std::string& path) {
@@ -152,6 +149,17 @@ void remember(const HostNumbers& numbers) {
   Remembered& known = remembered();
   const std::lock_guard<std::mutex> lock(known.mutex);
   known.numbers = numbers;
+  known.since = std::time(nullptr);
+}
+
+/// Whether measuring was disturbed so recently, by any process, that it would be again: within the last two
+/// seconds, or if it was twice in a row four, up to a minute.
+bool disturbed_lately(const HostNumbers& stored) {
+  if (stored.disturbed == 0) return false;
+  struct stat file;
+  const bool kept = stat(calibration_file().c_str(), &file) == 0;
+  const std::int64_t ago = std::time(nullptr) - (kept ? file.st_mtime : remembered().since.load());
+  return ago >= 0 && ago < std::int64_t{1} << std::min<std::int64_t>(stored.disturbed, 6);
 }
 
 /// The file's numbers, else what this process remembers, if anything. Returns whether the file has any.
@@ -205,9 +213,9 @@ HostNumbers stored_numbers() {
   return numbers;
 }
 
-bool may_calibrate(const GroupOptions& options) {
+bool may_calibrate(const GroupOptions& options, const HostNumbers& stored) {
   const bool patient = options.timeout_ms == 0 || options.timeout_ms >= 1000;
-  return calibration_use() == CalibrationUse::on && measurable() && patient;
+  return calibration_use() == CalibrationUse::on && measurable() && patient && !disturbed_lately(stored);
 }
 
 HostNumbers::Sharing sharing_of(const Shape& shape) {
@@ -297,7 +305,7 @@ HostNumbers calibrated(Communicator& ranks, const Calibrating& what, bool anew) 
     ++numbers.disturbed;
   }
   if (ranks.rank() == 0) {
-    if (numbers.state == HostNumbers::measured) remember(numbers);
+    remember(numbers);
     if (anew || !stored || lines_of(numbers) != lines_of(before))
       store_numbers(numbers, "measured by phicoll between its ranks");
   }

@@ -49,8 +49,9 @@ std::string calibration_file();
 /// one that another user could have written, with a warning.
 HostNumbers stored_numbers();
 
-/// Whether groups with these options may measure: no single wait is limited to less than a second.
-bool may_calibrate(const GroupOptions& options);
+/// Whether groups with these options may measure: no single wait is limited to less than a second, and measuring
+/// was not disturbed within the last seconds, up to a minute if it was several times in a row.
+bool may_calibrate(const GroupOptions& options, const HostNumbers& stored);
 
 /// Whether the first large call of a group that may measure does so: no numbers are stored, or only those of
 /// other groups, or measuring was disturbed. `cpus`: how many its ranks may use.

@@ -257,7 +257,7 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
   header.tuning_bytes = packed.size();
   header.tuning_cpus = os::allowed_cpu_count();
   header.host = stored_numbers();
-  header.may_calibrate = may_calibrate(options) ? 1 : 0;
+  header.may_calibrate = may_calibrate(options, header.host) ? 1 : 0;
   header.ranks = ranks;
   header.attach_timeout_ms = options.attach_timeout_ms;
   for (int r = 0; r < ranks; ++r) {

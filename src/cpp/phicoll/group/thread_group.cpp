@@ -51,7 +51,7 @@ ThreadGroup::~ThreadGroup() = default;
 
 void ThreadGroup::begin_with_numbers() {
   HostNumbers host = stored_numbers();
-  if (may_calibrate(options_) && lacks_numbers(host, shape_, os::allowed_cpu_count()))
+  if (may_calibrate(options_, host) && lacks_numbers(host, shape_, os::allowed_cpu_count()))
     host.state = HostNumbers::wanted;
   shape_.set_host(host);
 }

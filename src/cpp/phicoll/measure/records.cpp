@@ -19,6 +19,7 @@
 #include "phicoll/os/input_file.hpp"
 #include "phicoll/os/topology.hpp"
 #include "phicoll/support/random.hpp"
+#include "phicoll/support/text_hash.hpp"
 #include "phicoll/version.hpp"
 
 namespace phicoll {
@@ -287,9 +288,7 @@ std::string new_run_id() {
     number = mix_seed(static_cast<std::uint64_t>(os::now_ns()), static_cast<std::uint64_t>(getpid()),
                       static_cast<std::uint64_t>(std::time(nullptr)));
   if (file >= 0) close(file);
-  char text[20];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
-  return text;
+  return hexadecimal(number);
 }
 
 }  // namespace measure

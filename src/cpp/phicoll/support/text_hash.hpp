@@ -12,4 +12,11 @@ inline std::uint64_t text_hash(const std::string& text) {
   return hash;
 }
 
+/// A number in 16 hexadecimal digits.
+inline std::string hexadecimal(std::uint64_t number) {
+  std::string digits;
+  for (int i = 60; i >= 0; i -= 4) digits += "0123456789abcdef"[(number >> i) & 15u];
+  return digits;
+}
+
 }  // namespace phicoll

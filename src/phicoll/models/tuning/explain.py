@@ -53,7 +53,7 @@ class Choice:
         Where each of these numbers is from: ``"measured here"``, ``"default"``, ``"from the table"``, or ``"from the
         file"`` for another value in the file of this kind of host.
     disturbed:
-        How many calibrations in a row were disturbed and dropped; groups that lack numbers try again.
+        How many calibrations in a row were disturbed and dropped; groups made later that lack numbers try again.
     tuned:
         Whether a row of the table decided.
     from_bytes, to_bytes:

@@ -10,26 +10,16 @@
 
 namespace phicoll {
 
-class Expression {
- public:
-  /// How divisions round: up for sizes, down for values of parameters.
-  enum class Round : unsigned char { up, down };
-  struct Value {
-    std::size_t value = 0;
-    const HostNumberField* number = nullptr;  ///< the first of the host's numbers in it, or null
-  };
+/// How divisions round: up for sizes, down for values of parameters.
+enum class Round : unsigned char { up, down };
 
-  Expression() = default;
-  /// Throws ArgumentError("number") if the text is no expression.
-  explicit Expression(const std::string& text);
-
-  /// The value for a host and a number of ranks, at most 2^47.
-  Value of(const HostNumbers& host, int ranks, Round round) const;
-  /// The text as written.
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_ = "0";
+struct Computed {
+  std::size_t value = 0;                    ///< at most 2^47
+  const HostNumberField* number = nullptr;  ///< the first of the host's numbers in it, or null
 };
+
+/// An expression's value for a host and a number of ranks. Throws ArgumentError("number") if the text is
+/// none.
+Computed computed(const std::string& expression, const HostNumbers& host, int ranks, Round round);
 
 }  // namespace phicoll

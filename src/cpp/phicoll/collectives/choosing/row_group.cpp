@@ -1,12 +1,13 @@
 #include "phicoll/collectives/choosing/row_group.hpp"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/support/digits.hpp"
 #include "phicoll/support/nearest.hpp"
+#include "phicoll/support/split.hpp"
 
 namespace phicoll {
 
@@ -36,17 +37,14 @@ bool in_several_parts(const Shape& shape, const CallFacts& /*facts*/) {
 }
 
 bool two_by_two(const Shape& shape, const CallFacts& /*facts*/) {
-  for (int r = 0; r < shape.size(); ++r) {
-    int on_its_cpu = 0;
-    for (int other = 0; other < shape.size(); ++other) on_its_cpu += shape.share_cpu(r, other) ? 1 : 0;
-    if (on_its_cpu != 2) return false;
-  }
-  return true;
+  const std::vector<int> cpus = shape.groups(Level::cpu);
+  return std::all_of(cpus.begin(), cpus.end(),
+                     [&](int cpu) { return std::count(cpus.begin(), cpus.end(), cpu) == 2; });
 }
 
 bool on_shared_cores(const Shape& shape, const CallFacts& /*facts*/) {
-  const std::vector<int> cores = shape.groups(Level::core);
-  return static_cast<int>(std::set<int>(cores.begin(), cores.end()).size()) < shape.size();
+  const std::vector<int> cores = shape.groups(Level::core);  // numbered from 0
+  return *std::max_element(cores.begin(), cores.end()) + 1 < shape.size();
 }
 
 bool pinned(const Shape& shape, const CallFacts& /*facts*/) {
@@ -55,12 +53,6 @@ bool pinned(const Shape& shape, const CallFacts& /*facts*/) {
 
 bool of_counts(const Shape& /*shape*/, const CallFacts& facts) {
   return facts.vector;
-}
-
-std::string ranks_text(int least, int most) {
-  if (least == 1 && most == max_ranks) return "*";
-  if (least == most) return std::to_string(least);
-  return std::to_string(least) + "-" + (most == max_ranks ? "" : std::to_string(most));
 }
 
 [[noreturn]] void refuse(const std::string& got) {
@@ -87,49 +79,40 @@ RowGroup RowGroup::parse(const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) refuse(text);
   const std::string ranks = text.substr(0, slash);
+  const bool all = ranks == "*";
+  const std::size_t dash = std::min(ranks.find('-'), ranks.size());
   RowGroup group;
-  const std::size_t dash = ranks.find('-');
-  const long long least = ranks == "*" ? 1 : whole_number(ranks.substr(0, dash), max_ranks);
-  const long long most = ranks == "*" || dash + 1 == ranks.size() ? max_ranks
-                         : dash == std::string::npos              ? least
-                                                     : whole_number(ranks.substr(dash + 1), max_ranks);
-  if (least < 1 || most < least) refuse(text);
-  group.least = static_cast<int>(least);
-  group.most = static_cast<int>(most);
+  group.least = all ? 1 : static_cast<int>(whole_number(ranks.substr(0, dash), max_ranks));
+  group.most = all || dash + 1 == ranks.size() ? max_ranks
+               : dash == ranks.size()          ? group.least
+                                      : static_cast<int>(whole_number(ranks.substr(dash + 1), max_ranks));
+  if (group.least < 1 || group.most < group.least) refuse(text);
 
-  const std::size_t plus = std::min(text.find('+', slash), text.size());
-  const std::string cpus = text.substr(slash + 1, plus - slash - 1);
-  if (cpus == "own") {
-    group.sharing = Cpus::own;
-  } else if (cpus == "shared") {
-    group.sharing = Cpus::shared;
-  } else if (cpus != "any") {
-    const long long number = whole_number(cpus, most_cpus);
-    if (number < 1 || plus != text.size() || ranks == "*" || dash != std::string::npos) refuse(text);
-    group.cpus = static_cast<int>(number);
+  const std::vector<std::string> parts = split(text.substr(slash + 1), '+');
+  const auto* const word = std::find(std::begin(rule_cpus_words), std::end(rule_cpus_words), parts[0]);
+  if (word != std::end(rule_cpus_words)) {
+    group.sharing = static_cast<Cpus>(word - rule_cpus_words);
+  } else {
+    group.cpus = static_cast<int>(whole_number(parts[0], most_cpus));
+    if (group.cpus < 1 || parts.size() > 1 || all || dash != ranks.size()) refuse(text);
     group.sharing = group.least > group.cpus ? Cpus::shared : Cpus::own;
   }
-  for (std::size_t at = plus; at < text.size();) {
-    const std::size_t end = std::min(text.find('+', at + 1), text.size());
-    const std::string name = text.substr(at + 1, end - at - 1);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
     std::vector<std::string> names;
     for (const RowCondition& condition : row_conditions()) {
       names.emplace_back(condition.name);
-      if (name == condition.name) group.conditions.push_back(&condition);
+      if (parts[i] == condition.name) group.conditions.push_back(&condition);
     }
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      throw ArgumentError("ranks/CPUs", "condition '" + name + "'", nearest_or_all(name, names));
-    at = end;
+    if (group.conditions.size() < i)
+      throw ArgumentError("ranks/CPUs", "condition '" + parts[i] + "'", nearest_or_all(parts[i], names));
   }
   return group;
 }
 
 std::string RowGroup::text() const {
-  std::string all = ranks_text(least, most) + "/" +
-                    (!by_rule()             ? std::to_string(cpus)
-                     : sharing == Cpus::own ? "own"
-                     : sharing == Cpus::any ? "any"
-                                            : "shared");
+  std::string all = least == 1 && most == max_ranks ? "*" : std::to_string(least);
+  if (least != most && all != "*") all += "-" + (most == max_ranks ? "" : std::to_string(most));
+  all += "/" + (by_rule() ? rule_cpus_words[static_cast<int>(sharing)] : std::to_string(cpus));
   for (const RowCondition* condition : conditions) all += std::string("+") + condition->name;
   return all;
 }

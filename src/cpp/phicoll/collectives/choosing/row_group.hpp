@@ -34,9 +34,12 @@ struct RowGroup {
   std::string text() const;
 
   bool by_rule() const { return cpus == 0; }
-  /// For a rule: whether it applies to such a call.
+  /// Of a rule: whether it is for such a call.
   bool serves(const Shape& shape, const CallFacts& facts) const;
 };
+
+/// The words of RowGroup::Cpus.
+constexpr const char* rule_cpus_words[] = {"any", "own", "shared"};
 
 bool operator==(const RowGroup& a, const RowGroup& b);
 

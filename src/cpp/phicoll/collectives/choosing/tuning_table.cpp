@@ -8,6 +8,7 @@
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/input_file.hpp"
+#include "phicoll/os/text_file.hpp"
 #include "phicoll/support/digits.hpp"
 #include "phicoll/support/nearest.hpp"
 #include "phicoll/support/split.hpp"
@@ -24,23 +25,6 @@ constexpr const char* line_forms =
     "'machine NAME', 'host FINGERPRINT', 'cost NAME TENTHS_OF_NS', 'number NAME VALUE', or 'OPERATION MODE "
     "RANKS/CPUS FROM_BYTES "
     "SPEC'";
-
-/// A line's words, without its comment.
-std::vector<std::string> words_of(const std::string& line) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : line) {
-    if (c == '#') break;
-    if (c == ' ' || c == '\t' || c == '\r') {
-      if (!word.empty()) words.push_back(std::move(word));
-      word.clear();
-    } else {
-      word += c;
-    }
-  }
-  if (!word.empty()) words.push_back(std::move(word));
-  return words;
-}
 
 std::string joined(const std::vector<std::string>& words, std::size_t from) {
   std::string text;
@@ -70,77 +54,58 @@ Operation operation_of(const std::string& text, const Line& line) {
   line.refuse("'" + text + "'", nearest_or_all(text, names));
 }
 
+constexpr const char* mode_names[] = {"threads", "processes", "simulated", "any"};  // as TuningMode
+
 TuningMode mode_of(const std::string& text, const Line& line) {
-  for (const TuningMode mode :
-       {TuningMode::threads, TuningMode::processes, TuningMode::simulated, TuningMode::any})
-    if (text == to_string(mode)) return mode;
-  line.refuse("mode '" + text + "'", "threads, processes, simulated, any");
+  const auto* const name = std::find(std::begin(mode_names), std::end(mode_names), text);
+  if (name == std::end(mode_names)) line.refuse("mode '" + text + "'", "threads, processes, simulated, any");
+  return static_cast<TuningMode>(name - mode_names);
 }
 
-/// Returns what `make` makes; its ArgumentError is reported for this line.
+/// What `make` makes. Its ArgumentError becomes this line's, which says `got` in place of what the error got.
 template <class Make>
-auto read_by(const Line& line, const Make& make) -> decltype(make()) {
+auto read_by(const Line& line, const Make& make, const std::string& got = "") -> decltype(make()) {
   try {
     return make();
   } catch (const ArgumentError& error) {
-    line.refuse(error.argument() + " " + error.got(), error.allowed());
+    const std::string argument = error.argument().empty() ? "" : error.argument() + " ";
+    line.refuse(got.empty() ? argument + error.got() : got, error.allowed());
   }
 }
 
 constexpr const char* in_place_word = "in-place";
 
-/// "name=value" parts of a spec, values as written.
-ParameterValues parts_of(const std::string& given) {
-  ParameterValues parts;
-  for (const std::string& part : split(given, ':')) {
-    const std::size_t equal = std::min(part.find('='), part.size());
-    parts.emplace_back(part.substr(0, equal), part.substr(std::min(equal + 1, part.size())));
-  }
-  return parts;
-}
-
-bool is_expression(const std::string& value) {
-  return value.size() > 2 && value.front() == '{' && value.back() == '}';
-}
-
-/// The value of a parameter of an operation's algorithm, or of any if `algorithm` is empty; null if there is
-/// none.
-const ParameterInfo* parameter_of(Operation operation, const std::string& algorithm,
-                                  const std::string& name) {
+/// A parameter of an operation's algorithm, or of the first that has it if `algorithm` is empty, whose name
+/// this sets; null if there is none.
+const ParameterInfo* parameter_of(Operation operation, std::string* algorithm, const std::string& name) {
   for (const AlgorithmInfo& info : family(operation).algorithms())
     for (const ParameterInfo& parameter : info.parameters)
-      if ((algorithm.empty() || info.name == algorithm) && parameter.name == name) return &parameter;
+      if ((algorithm->empty() || info.name == *algorithm) && parameter.name == name) {
+        *algorithm = info.name;
+        return &parameter;
+      }
   return nullptr;
 }
 
-/// A value as an algorithm takes it: `{...}` is computed, and kept within the parameter's range.
-std::string value_of(const std::string& value, const ParameterInfo* parameter, const Shape& shape) {
-  if (!is_expression(value)) return value;
-  const Expression expression(value.substr(1, value.size() - 2));
-  auto number =
-      static_cast<long long>(expression.of(shape.host(), shape.size(), Expression::Round::down).value);
-  if (parameter != nullptr)
-    number = std::max<long long>(parameter->least, std::min<long long>(number, parameter->most));
-  return std::to_string(number);
+std::string text_of(const std::string& algorithm, const ParameterValues& values) {
+  std::string text = algorithm;
+  for (const auto& value : values) text += ":" + value.first + "=" + value.second;
+  return text;
 }
 
-/// A computed value must be an expression, any other a value that an algorithm of the operation accepts.
+/// Each value must be one that an algorithm of the operation takes.
 void check_in_place(const TuningRow& row, const Line& line) {
-  for (const auto& part : parts_of(row.given)) {
-    const ParameterInfo* const parameter = parameter_of(row.operation, "", part.first);
-    if (parameter == nullptr || part.second.empty())
-      line.refuse("'" + row.given + "'", "parameters of algorithms for " +
+  const Shape one = Shape::unknown(1);
+  for (const auto& value : read_by(line, [&] { return row.values(one); })) {
+    std::string algorithm;
+    const auto* const known =
+        std::find(std::begin(in_place_parameters), std::end(in_place_parameters), value.first);
+    if (known == std::end(in_place_parameters) ||
+        parameter_of(row.operation, &algorithm, value.first) == nullptr)
+      line.refuse("'" + row.given + "'", "direct, far or put, as algorithms for " +
                                              std::string(to_string(row.operation)) +
-                                             " such as direct={direct}:far=copied");
-    if (is_expression(part.second)) {
-      read_by(line, [&] { return value_of(part.second, nullptr, Shape::unknown(1)); });
-    } else if (parameter->choices.empty()) {
-      const long long value = whole_number(part.second, parameter->most);
-      if (value < parameter->least) line.refuse(part.first + " '" + part.second + "'", parameter->range());
-    } else if (std::find(parameter->choices.begin(), parameter->choices.end(), part.second) ==
-               parameter->choices.end()) {
-      line.refuse(part.first + " '" + part.second + "'", nearest_or_all(part.second, parameter->choices));
-    }
+                                             " have them, such as direct={direct}:far=copied");
+    read_by(line, [&] { return family(row.operation).parse(text_of(algorithm, {value})); });
   }
 }
 
@@ -162,158 +127,146 @@ TuningRow row_of(const std::vector<std::string>& words, int number, const Line& 
     check_in_place(row, line);
     return row;
   }
-  try {
-    row.from = Expression(words[3]);
-  } catch (const ArgumentError& error) {
-    line.refuse("from '" + words[3] + "' bytes", error.allowed());
-  }
-  if (row.operation == Operation::barrier && words[3] != "0")
-    line.refuse("from '" + words[3] + "' bytes for a barrier", "0");
-  const AlgorithmSpec spec = read_by(line, [&] { return row.spec(Shape::unknown(row.group.least)); });
-  if (spec.name == "auto" && row.given != "auto")
+  const Shape least = Shape::unknown(row.group.least);
+  const std::string from = "from '" + words[3] + "' bytes";
+  row.from = words[3];
+  read_by(
+      line, [&] { return row.begins(least); }, from);
+  if (row.operation == Operation::barrier && row.from != "0") line.refuse(from + " for a barrier", "0");
+  const AlgorithmSpec spec = read_by(line, [&] { return row.spec(least); });
+  if (spec.name == "auto" && !row.is_auto())
     line.refuse("'" + row.given + "'", "auto alone, which leaves it to the built-in rules");
   return row;
 }
 
-/// A cost's name in a table: `further-line`.
-std::string cost_name(const LineCostField& field) {
+/// A field's name in a table: `further-line`.
+template <class Field>
+std::string name_in_table(const Field& field) {
   std::string name = field.name;
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
 }
-
-void set_cost(LineCosts* costs, const std::vector<std::string>& words, const Line& line) {
-  std::string names;
-  for (const LineCostField& field : line_cost_fields) {
-    const std::string name = cost_name(field);
-    names += (names.empty() ? "" : ", ") + name;
-    if (words.size() != 3 || words[1] != name) continue;
-    const long long value = whole_number(words[2], most_line_cost);
-    if (value < 0)
-      line.refuse("cost '" + words[2] + "'",
-                  "tenths of a nanosecond, a whole number from 0 to " + std::to_string(most_line_cost));
-    costs->*field.value = value;
-    return;
-  }
-  line.refuse("'" + joined(words, 0) + "'", "cost NAME TENTHS_OF_NS with a name of " + names);
+std::pair<std::int64_t, std::int64_t> range_of(const LineCostField& /*field*/) {
+  return {0, most_line_cost};
+}
+std::pair<std::int64_t, std::int64_t> range_of(const HostNumberField& field) {
+  return {field.least, field.most};
 }
 
-std::pair<const HostNumberField*, std::int64_t> number_of(const std::vector<std::string>& words,
-                                                          const Line& line) {
+/// Reads "cost local 86" or "number rotate 24576".
+template <class Field, std::size_t n>
+std::pair<const Field*, std::int64_t> setting_of(const Field (&fields)[n], const char* unit,
+                                                 const std::vector<std::string>& words, const Line& line) {
   std::vector<std::string> names;
-  for (const HostNumberField& field : host_number_fields) {
-    names.emplace_back(field.name);
-    if (words.size() != 3 || words[1] != field.name) continue;
-    const long long value = whole_number(words[2], field.most);
-    if (value < field.least)
-      line.refuse("number '" + words[1] + " " + words[2] + "'",
-                  "a whole number from " + std::to_string(field.least) + " to " + std::to_string(field.most));
+  for (const Field& field : fields) {
+    names.push_back(name_in_table(field));
+    if (words.size() != 3 || words[1] != names.back()) continue;
+    const auto range = range_of(field);
+    const long long value = whole_number(words[2], range.second);
+    if (value < range.first)
+      line.refuse(words[0] + " '" + words[1] + " " + words[2] + "'",
+                  unit + ("a whole number from " + std::to_string(range.first)) + " to " +
+                      std::to_string(range.second));
     return {&field, value};
   }
   line.refuse("'" + joined(words, 0) + "'",
-              "number NAME VALUE; names: " + nearest_or_all(words.size() > 1 ? words[1] : "", names));
+              words[0] + " NAME VALUE; names: " + nearest_or_all(words.size() > 1 ? words[1] : "", names));
 }
 
-/// Whether a/b is nearer to 1 than c/d, each the larger of two numbers over the smaller.
-bool nearer(int a, int b, int c, int d) {
-  return static_cast<long long>(a) * d < static_cast<long long>(c) * b;
+/// Computed values may not go together.
+bool can_serve(const TuningRow& row, const Shape& shape, const CallFacts& facts) {
+  try {
+    return row.is_auto() || family(row.operation).fits(row.spec(shape), shape, facts);
+  } catch (const ArgumentError&) {
+    return false;
+  }
 }
 
 }  // namespace
 
 const char* to_string(TuningMode mode) {
-  return mode == TuningMode::threads     ? "threads"
-         : mode == TuningMode::processes ? "processes"
-         : mode == TuningMode::any       ? "any"
-                                         : "simulated";
+  return mode_names[static_cast<int>(mode)];
 }
 
-std::string TuningRow::expanded(const Shape& shape) const {
-  if (given.find('{') == std::string::npos) return given;
-  const auto parts = parts_of(given);
-  std::string text = parts[0].first;
-  for (std::size_t i = 1; i < parts.size(); ++i)
-    text += ":" + parts[i].first + "=" +
-            value_of(parts[i].second, parameter_of(operation, parts[0].first, parts[i].first), shape);
-  return text;
+Computed TuningRow::begins(const Shape& shape) const {
+  return computed(from, shape.host(), shape.size(), Round::up);
 }
 
 AlgorithmSpec TuningRow::spec(const Shape& shape) const {
-  return family(operation).parse(expanded(shape));
+  const bool as_written = given.find('{') == std::string::npos;
+  return family(operation).parse(as_written ? given
+                                            : text_of(given.substr(0, given.find(':')), values(shape)));
 }
 
 ParameterValues TuningRow::values(const Shape& shape) const {
-  ParameterValues values = parts_of(given);
+  const std::vector<std::string> parts = split(in_place ? ":" + given : given, ':');
+  ParameterValues values = given_values(parts);
   for (auto& value : values) {
-    if (!is_expression(value.second)) continue;
-    value.second = value_of(value.second, nullptr, shape);
-    // A size beyond what algorithms accept means never.
-    if (std::stoll(value.second) > parameter_of(operation, "", value.first)->most) value.second = "0";
+    const std::string text = value.second;
+    if (text.size() < 3 || text.front() != '{' || text.back() != '}') continue;
+    std::string algorithm = parts[0];
+    const ParameterInfo* const parameter = parameter_of(operation, &algorithm, value.first);
+    if (parameter == nullptr || !parameter->choices.empty()) continue;
+    const Computed size = computed(text.substr(1, text.size() - 2), shape.host(), shape.size(), Round::down);
+    long number = std::max(parameter->least, static_cast<long>(size.value));
+    if (number > parameter->most) number = in_place ? 0 : parameter->most;
+    value.second = std::to_string(number);
   }
   return values;
 }
 
 std::string TuningRow::text() const {
   return std::string(to_string(operation)) + " " + to_string(mode) + " " + group.text() + " " +
-         (in_place ? in_place_word : from.text()) + " " + given;
+         (in_place ? in_place_word : from) + " " + given;
 }
 
 TuningTable TuningTable::parse(const std::string& text, const std::string& name) {
   TuningTable table;
   table.name_ = name;
   table.source_ = text;
-  // Orders rows by the calls that they are for.
-  std::map<std::string, int> lines;
-  bool begun = false;
+  std::map<std::string, int> lines;  // what may be said once
   int number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string whole_line = text.substr(at, end - at);
-    at = end + 1;
+  for (const std::string& whole_line : split(text, '\n')) {
     const Line line(name, ++number);
+    const std::string begins = "'" + printable(whole_line.substr(0, 80)) + "'";
     if (utf8_prefix(whole_line) != whole_line.size())
-      line.refuse("'" + printable(whole_line.substr(0, 80)) + "', which is not UTF-8", "a text in UTF-8");
-    const std::vector<std::string> words = words_of(whole_line);
-    if (!begun) {
+      line.refuse(begins + ", which is not UTF-8", "a text in UTF-8");
+    const std::vector<std::string> words = os::split_words(whole_line.substr(0, whole_line.find('#')));
+    if (number == 1) {
       if (joined(words, 0) != first_line)
-        line.refuse("'" + printable(whole_line.substr(0, 80)) + "'",
-                    "'" + std::string(first_line) + "' as first line");
-      begun = true;
+        line.refuse(text.empty() ? "nothing" : begins, "'" + std::string(first_line) + "' as first line");
       continue;
     }
     if (words.empty()) continue;
-    if (words[0] == "machine" || words[0] == "host") {
-      const bool machine = words[0] == "machine";
-      std::string& value = machine ? table.machine_ : table.host_;
-      int& known = machine ? table.machine_line_ : table.host_line_;
-      if (words.size() < 2) line.refuse("no value", words[0] + (machine ? " NAME" : " FINGERPRINT"));
-      if (known != 0)
-        line.refuse("a second '" + words[0] + "'", "one, which line " + std::to_string(known) + " is");
-      value = joined(words, 1);
-      known = number;
-    } else if (words[0] == "cost") {
-      set_cost(&table.costs_, words, line);
-      for (const std::string& earlier : table.costs_given_)
-        if (earlier == words[1]) line.refuse("a second cost '" + words[1] + "'", "one");
-      table.costs_given_.push_back(words[1]);
-    } else if (words[0] == "number") {
-      const auto given = number_of(words, line);
-      for (const auto& earlier : table.numbers_)
-        if (earlier.first == given.first) line.refuse("a second number '" + words[1] + "'", "one");
-      table.numbers_.push_back(given);
+    const auto once = [&](const std::string& what, const std::string& said) {
+      const auto first = lines.emplace(what, number);
+      if (!first.second)
+        line.refuse("a second " + said, "one, which line " + std::to_string(first.first->second) + " is");
+    };
+    const std::string word = words[0], named = word + (words.size() > 1 ? " '" + words[1] + "'" : "");
+    if (word == "machine" || word == "host") {
+      const bool machine = word == "machine";
+      if (words.size() < 2) line.refuse("no value", word + (machine ? " NAME" : " FINGERPRINT"));
+      once(word, "'" + word + "'");
+      (machine ? table.machine_ : table.host_) = joined(words, 1);
+      (machine ? table.machine_line_ : table.host_line_) = number;
+    } else if (word == "cost") {
+      const auto cost = setting_of(line_cost_fields, "tenths of a nanosecond, ", words, line);
+      once(named, named);
+      table.costs_.insert(cost);
+      table.line_costs_.*cost.first->value = cost.second;
+    } else if (word == "number") {
+      table.numbers_.insert(setting_of(host_number_fields, "", words, line));
+      once(named, named);
     } else {
       TuningRow row = row_of(words, number, line);
       const std::size_t comment = whole_line.find("# ");
       if (comment != std::string::npos) row.why = whole_line.substr(comment + 2);
       const std::string all = row.text();
-      const auto first = lines.emplace(all.substr(0, all.size() - row.given.size()), number);
-      if (!first.second)
-        line.refuse("a second row for '" + joined(words, 0) + "'",
-                    "one, which line " + std::to_string(first.first->second) + " is");
+      once(all.substr(0, all.size() - row.given.size()), "row for '" + joined(words, 0) + "'");
       table.rows_.push_back(std::move(row));
     }
   }
-  if (!begun) Line(name, 1).refuse("nothing", "'" + std::string(first_line) + "' as first line");
   return table;
 }
 
@@ -329,14 +282,10 @@ std::string TuningTable::text() const {
   std::string all = std::string(first_line) + "\n";
   if (!machine_.empty()) all += "machine " + machine_ + "\n";
   if (!host_.empty()) all += "host " + host_ + "\n";
-  for (const LineCostField& field : line_cost_fields)
-    for (const std::string& given : costs_given_)
-      if (given == cost_name(field))
-        all += "cost " + given + " " + std::to_string(costs_.*field.value) + "\n";
-  for (const HostNumberField& field : host_number_fields)
-    for (const auto& number : numbers_)
-      if (number.first == &field)
-        all += std::string("number ") + field.name + " " + std::to_string(number.second) + "\n";
+  for (const auto& cost : costs_)
+    all += "cost " + name_in_table(*cost.first) + " " + std::to_string(cost.second) + "\n";
+  for (const auto& number : numbers_)
+    all += std::string("number ") + number.first->name + " " + std::to_string(number.second) + "\n";
   for (const TuningRow& row : rows_) all += row.text() + "\n";
   return all;
 }
@@ -351,10 +300,7 @@ bool TuningTable::sets(const HostNumberField& number) const {
 }
 
 std::string TuningTable::digest() const {
-  const std::uint64_t hash = text_hash(text());
-  std::string digits;
-  for (int i = 60; i >= 0; i -= 4) digits += "0123456789abcdef"[(hash >> i) & 15u];
-  return digits;
+  return hexadecimal(text_hash(text()));
 }
 
 TuningTable::Found TuningTable::find(const Shape& shape, const CallFacts& facts, TuningMode mode,
@@ -367,41 +313,39 @@ TuningTable::Found TuningTable::measured(const Shape& shape, const CallFacts& fa
                                          int cpus) const {
   const int ranks = shape.size();
   const auto sharing = shape.sharing() ? RowGroup::Cpus::shared : RowGroup::Cpus::own;
-  const auto applies = [&](const TuningRow& row) {
-    return row.operation == facts.operation && row.serves(mode) && !row.group.by_rule() &&
-           row.group.sharing == sharing;
+  // Below 0 if a is nearer to a number than b by ratio, above 0 if b is.
+  const auto nearer = [](int a, int b, int to) {
+    const long long far_a = static_cast<long long>(std::max(a, to)) * std::min(b, to),
+                    far_b = static_cast<long long>(std::max(b, to)) * std::min(a, to);
+    return far_a < far_b ? -1 : far_a > far_b ? 1 : 0;
   };
+  const auto precedes = [&](const RowGroup& a, const RowGroup& b) {
+    const int by_ranks = nearer(a.least, b.least, ranks);
+    if (by_ranks != 0) return by_ranks < 0;
+    return a.least != b.least ? a.least < b.least : nearer(a.cpus, b.cpus, cpus) < 0;
+  };
+  std::vector<const TuningRow*> rows;
+  for (const TuningRow& row : rows_)
+    if (row.operation == facts.operation && row.serves(mode) && !row.group.by_rule() &&
+        row.group.sharing == sharing)
+      rows.push_back(&row);
   Found found;
-  const auto near = [](int a, int b) { return std::make_pair(std::max(a, b), std::min(a, b)); };
-  for (const TuningRow& row : rows_) {
-    if (!applies(row)) continue;
-    if (found.ranks != 0) {
-      const auto best = near(found.ranks, ranks), own = near(row.group.least, ranks);
-      if (nearer(best.first, best.second, own.first, own.second)) continue;
-      if (!nearer(own.first, own.second, best.first, best.second)) {
-        if (row.group.least > found.ranks) continue;  // equally near: fewer ranks win
-        const auto best_cpus = near(found.cpus, cpus), own_cpus = near(row.group.cpus, cpus);
-        if (row.group.least == found.ranks &&
-            (row.group.cpus == found.cpus ||
-             !nearer(own_cpus.first, own_cpus.second, best_cpus.first, best_cpus.second)))
-          continue;
-      }
-    }
-    found.ranks = row.group.least;
-    found.cpus = row.group.cpus;
-  }
-  if (found.ranks == 0) return found;
+  if (rows.empty()) return found;
+  const RowGroup& group =
+      (*std::min_element(rows.begin(), rows.end(), [&](const TuningRow* a, const TuningRow* b) {
+        return precedes(a->group, b->group);
+      }))->group;
+  found.ranks = group.least;
+  found.cpus = group.cpus;
   found.exact = found.ranks == ranks && found.cpus == cpus;
-  for (const TuningRow& row : rows_) {
-    if (!applies(row) || row.group.least != found.ranks || row.group.cpus != found.cpus) continue;
-    const std::size_t from = row.from.of(shape.host(), ranks, Expression::Round::up).value;
-    if (from <= facts.bytes) {
-      if (found.row == nullptr || from >= found.least) {
-        found.row = &row;
-        found.least = from;
-      }
-    } else {
+  for (const TuningRow* const row : rows) {
+    if (!(row->group == group)) continue;
+    const std::size_t from = row->begins(shape).value;
+    if (from > facts.bytes) {
       found.most = std::min(found.most, from - 1);
+    } else if (from >= found.least) {
+      found.row = row;
+      found.least = from;
     }
   }
   return found;
@@ -417,9 +361,7 @@ TuningTable::Found TuningTable::by_rule(const Shape& shape, const CallFacts& fac
         !from->group.by_rule() || !from->group.serves(shape, facts))
       continue;
     found = of_rules(from, to, shape, facts);
-    if (found.row != nullptr &&
-        (found.row->is_auto() || family(facts.operation).fits(found.row->spec(shape), shape, facts)))
-      break;
+    if (found.row != nullptr && can_serve(*found.row, shape, facts)) break;
   }
   return found;
 }
@@ -428,14 +370,14 @@ TuningTable::Found TuningTable::of_rules(Rows from, Rows to, const Shape& shape,
   Found found;
   found.ranks = shape.size();
   found.exact = true;
-  const auto note = [&](const Expression::Value& size) {
+  const auto note = [&](const Computed& size) {
     if (size.number == nullptr) return;
     found.numbers += (found.numbers.empty() ? "" : ", ") + std::string(size.number->name) + "=" +
                      std::to_string(shape.host().*size.number->value);
   };
   for (auto row = from; row != to; ++row) {
     // Numbers are measured one by one, so a later row may seem to begin before an earlier one.
-    Expression::Value begins = row->from.of(shape.host(), shape.size(), Expression::Round::up);
+    Computed begins = row->begins(shape);
     begins.value = std::max(begins.value, found.least);
     if (facts.bytes < begins.value) {
       found.most = begins.value - 1;
@@ -459,22 +401,15 @@ const TuningRow* TuningTable::in_place(const Shape& shape, Operation operation, 
   return nullptr;
 }
 
-namespace {
-
-bool begins_by(const TuningRow& row, const HostNumberField& number) {
-  const HostNumberField* const named = row.from.of(HostNumbers(), 1, Expression::Round::up).number;
-  return named != nullptr && named->value == number.value;
-}
-
-}  // namespace
-
 std::pair<const TuningRow*, const TuningRow*> TuningTable::border(Operation operation,
-                                                                  const HostNumberField& number) const {
+                                                                  std::int64_t HostNumbers::*number) const {
   for (std::size_t i = 1; i < rows_.size(); ++i) {
-    const TuningRow& row = rows_[i];
-    if (row.operation == operation && !row.in_place && row.group == rows_[i - 1].group &&
-        rows_[i - 1].operation == operation && begins_by(row, number))
-      return {&rows_[i - 1], &row};
+    const TuningRow &before = rows_[i - 1], &row = rows_[i];
+    if (row.operation != operation || before.operation != operation || row.in_place ||
+        !(row.group == before.group))
+      continue;
+    const HostNumberField* const named = row.begins(Shape::unknown(1)).number;
+    if (named != nullptr && named->value == number) return {&before, &row};
   }
   return {nullptr, nullptr};
 }

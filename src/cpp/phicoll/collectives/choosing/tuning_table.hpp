@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -35,24 +36,30 @@ namespace phicoll {
 enum class TuningMode : unsigned char { threads, processes, simulated, any };
 const char* to_string(TuningMode mode);
 
+/// The parameters that an in-place row may give: from which size on data that all reach is read where it lies, how
+/// from afar, and from which size on it is stored where it goes. They go together with all others.
+constexpr const char* direct_parameter = "direct";
+constexpr const char* put_parameter = "put";
+constexpr const char* in_place_parameters[] = {direct_parameter, "far", put_parameter};
+
 /// One row: from `from` bytes on, this algorithm. `auto` stands for the built-in rules.
 struct TuningRow {
   Operation operation = Operation::barrier;
   TuningMode mode = TuningMode::any;
   RowGroup group;
-  Expression from;        ///< bytes of the count argument; 0 for a barrier
-  bool in_place = false;  ///< a row without a size: parameters of whatever algorithm another row chooses
-  std::string given;      ///< the spec as it is written
-  std::string why;        ///< the row's comment
+  std::string from = "0";  ///< bytes of the count argument, an expression; 0 for a barrier
+  bool in_place = false;   ///< a row without a size: parameters of whatever algorithm another row chooses
+  std::string given;       ///< the spec as it is written
+  std::string why;         ///< the row's comment
   int line = 0;
 
   bool serves(TuningMode of) const { return mode == TuningMode::any || mode == of; }
   bool is_auto() const { return given == "auto"; }
-  /// The spec for these ranks, `{...}` replaced by values within the parameters' ranges.
-  std::string expanded(const Shape& shape) const;
+  Computed begins(const Shape& shape) const;
+  /// The spec for these ranks. Throws ArgumentError if computed values do not go together.
   AlgorithmSpec spec(const Shape& shape) const;
-  /// The values that an in-place row gives parameters; 0, which is never, for a computed size beyond the
-  /// parameter's range.
+  /// The values that it gives parameters. `{...}` is computed, and kept within the parameter's range; of an in-place
+  /// row it is 0, which is never, beyond that.
   ParameterValues values(const Shape& shape) const;
   std::string text() const;
 };
@@ -74,7 +81,7 @@ class TuningTable {
   int host_line() const { return host_line_; }
   int machine_line() const { return machine_line_; }
   /// What lines cost there; null if the table does not say.
-  const LineCosts* costs() const { return costs_given_.empty() ? nullptr : &costs_; }
+  const LineCosts* costs() const { return costs_.empty() ? nullptr : &line_costs_; }
   const std::vector<TuningRow>& rows() const { return rows_; }
   /// The text that the table was read from.
   const std::string& source() const { return source_; }
@@ -108,7 +115,7 @@ class TuningTable {
   /// An operation's first row that begins at a host's number, and before it the row that precedes it in the
   /// same rules; both null if there is none.
   std::pair<const TuningRow*, const TuningRow*> border(Operation operation,
-                                                       const HostNumberField& number) const;
+                                                       std::int64_t HostNumbers::*number) const;
 
  private:
   using Rows = std::vector<TuningRow>::const_iterator;
@@ -120,9 +127,9 @@ class TuningTable {
   std::string name_, machine_, host_, source_;
   int host_line_ = 0;
   int machine_line_ = 0;
-  LineCosts costs_;
-  std::vector<std::string> costs_given_;
-  std::vector<std::pair<const HostNumberField*, std::int64_t>> numbers_;
+  std::map<const LineCostField*, std::int64_t> costs_;  // in the order of the fields, as numbers_
+  LineCosts line_costs_;
+  std::map<const HostNumberField*, std::int64_t> numbers_;
   std::vector<TuningRow> rows_;
 };
 

@@ -1,11 +1,11 @@
 #include "phicoll/sim/machine/machine_parameters.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <initializer_list>
 #include <limits>
 
 #include "phicoll/support/nearest.hpp"
+#include "phicoll/support/text_hash.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -207,12 +207,9 @@ std::string machine_digest(const MachineParameters& parameters) {
     if (!left_out) lines.push_back(value.first + "=" + value.second + "\n");
   }
   std::sort(lines.begin(), lines.end());
-  std::uint64_t hash = 14695981039346656037ull;
-  for (const std::string& line : lines)
-    for (const char c : line) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  return hexadecimal(text_hash(text));
 }
 
 }  // namespace sim
