@@ -1,4 +1,5 @@
-// The host's numbers: measured at a group's first large call, kept in the user's cache, and the same on all ranks.
+// The host's numbers: measured at a group's first large call, kept in the user's cache, and the same on all
+// ranks.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -48,8 +49,8 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-/// Takes the lock of those that measure, while the process lives or until the descriptor that it returns is closed; -1 if another
-/// process has it.
+/// Takes the lock of those that measure, while the process lives or until the descriptor that it returns is
+/// closed; -1 if another process has it.
 int lock_calibration() {
   const int file = open((calibration_file() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   struct flock whole = {};
@@ -64,8 +65,8 @@ bool exists(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
 }
 
-/// A cache of its own for each test, and calibration on. What a process has measured it remembers, so the groups of a test
-/// are in children.
+/// A cache of its own for each test, and calibration on. What a process has measured it remembers, so the
+/// groups of a test are in children.
 class Calibration : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -444,8 +445,8 @@ TEST_F(Calibration, AnotherCommunicatorOfAllRanksMeasures) {
             0);
 }
 
-/// Makes a large call on each communicator. Returns how often its group measured, which writes the file that is removed
-/// here; 90 if a communicator did not learn the numbers, 96 if ranks differ.
+/// Makes a large call on each communicator. Returns how often its group measured, which writes the file that
+/// is removed here; 90 if a communicator did not learn the numbers, 96 if ranks differ.
 int looks_of(Communicator& whole, const std::vector<Communicator*>& comms) {
   int looks = 0;
   for (Communicator* const comm : comms) {
@@ -502,8 +503,8 @@ TEST_F(Calibration, PartsBeginWithWhatTheGroupLearnedElsewhere) {
             0);
 }
 
-// The first rank of a new communicator tells the others, and waits for none: it may be here before a large call of all ranks,
-// and the others after it.
+// The first rank of a new communicator tells the others, and waits for none: it may be here before a large
+// call of all ranks, and the others after it.
 TEST_F(Calibration, RanksThatMakeACommunicatorAtDifferentTimesHaveTheSameNumbers) {
   for (const int ranks : {2, 3}) {
     std::remove(calibration_file().c_str());
@@ -969,7 +970,8 @@ TEST_F(Calibration, ADisturbedOneLeavesWhatWasMeasuredBefore) {
 }
 
 TEST_F(Calibration, ASizeMovesWhereBothStatesOfTheCpusAgree) {
-  // Near CPUs moved `rotate`. What far ones say is measured here, or the other way round, so it is the default or beyond it.
+  // Near CPUs moved `rotate`. What far ones say is measured here, or the other way round, so it is the
+  // default or beyond it.
   const std::int64_t usual = HostNumbers().rotate;
   for (const std::int64_t known : {std::int64_t{5} << 20, std::int64_t{1}}) {
     for (const char* const state :

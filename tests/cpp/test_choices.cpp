@@ -1,6 +1,6 @@
-// What `auto` takes of every operation, by 1 to 240 ranks, each with a CPU or sharing some, of 0 B to 64 MB and beyond, by the
-// default numbers and by others, as choices_golden.txt has it. PHICOLL_TEST_REGENERATE=1 writes the file again, after a change of the
-// choice that is meant.
+// What `auto` takes of every operation, by 1 to 240 ranks, each with a CPU or sharing some, of 0 B to 64 MB
+// and beyond, by the default numbers and by others, as choices_golden.txt has it. PHICOLL_TEST_REGENERATE=1
+// writes the file again, after a change of the choice that is meant.
 
 #include <cstdlib>
 #include <fstream>
@@ -90,7 +90,8 @@ HostNumbers drawn(unsigned seed) {
   return numbers;
 }
 
-/// Groups of ranks in the file: neighbours whose choices are alike have one entry, and later ones refer to the first.
+/// Groups of ranks in the file: neighbours whose choices are alike have one entry, and later ones refer to
+/// the first.
 std::string by_default() {
   std::ostringstream text;
   std::map<std::string, std::string> known;  // the first entry with these choices

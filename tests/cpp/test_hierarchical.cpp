@@ -342,7 +342,8 @@ TEST(Choosing, ManyRanksShareTheWork) {
   EXPECT_EQ(chosen(Operation::allreduce, Shape::unknown(9, true), 8).spec.name, "one-shot");
 }
 
-// What was measured on machines with one L3 holds there; the rest is for up to eight ranks that are known to lie apart.
+// What was measured on machines with one L3 holds there; the rest is for up to eight ranks that are known to
+// lie apart.
 TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
   const auto reduce_of = [](const Shape& shape, std::size_t bytes, bool commutative = true) {
     return chosen(Operation::reduce, shape, bytes, commutative).spec.name;
@@ -390,8 +391,8 @@ TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
     EXPECT_EQ(allreduce_of(shape, 512), "one-shot");
     EXPECT_EQ(allreduce_of(shape, 1024), "one-shot");
   }
-  // Ranks that share a CPU have rules of their own, whatever the parts of the machine: CPU by CPU, or the mailbox where
-  // that does not fit or gains nothing.
+  // Ranks that share a CPU have rules of their own, whatever the parts of the machine: CPU by CPU, or the
+  // mailbox where that does not fit or gains nothing.
   const Shape sharing = place_ranks(8, machine(2, 1, 1, 2, 1), Placement::compact);
   EXPECT_EQ(reduce_of(sharing, 255), "mailbox");
   for (const std::size_t bytes : {std::size_t{256}, std::size_t{65536}, std::size_t{2} << 20}) {

@@ -1,5 +1,5 @@
-// Large calls: the sizes from which `auto` copies gathers and scatters once, how ranks find the faster way, and a message that
-// no 32-bit number counts. The latter with PHICOLL_TEST_LONG=1, where 8 GB are free.
+// Large calls: the sizes from which `auto` copies gathers and scatters once, how ranks find the faster way,
+// and a message that no 32-bit number counts. The latter with PHICOLL_TEST_LONG=1, where 8 GB are free.
 
 #include <gtest/gtest.h>
 
@@ -134,7 +134,8 @@ TEST(ChoiceOfRanksThatShareCpus, MayCopyAlltoallsOnceWhereBothWaysAreTried) {
   }
 }
 
-// The first calls of a size go both ways by turns: a ring and one copy. Roots change, blocks are no multiple of a line.
+// The first calls of a size go both ways by turns: a ring and one copy. Roots change, blocks are no multiple
+// of a line.
 void whichever_is_faster(Communicator& comm) {
   const AlgorithmSpec ring = family(Operation::broadcast).parse("ring:cell=65536:cells=16:once=1");
   const AlgorithmSpec copy = family(Operation::alltoall).parse("single-copy:choose=1:cell=65536:cells=4");
@@ -173,7 +174,8 @@ TEST_P(WhicheverIsFaster, Threads) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverIsFaster, ::testing::Values(2, 3, 5));
 
-// The same of a gather and a scatter between two ranks, whose readers choose; the larger blocks are in pieces.
+// The same of a gather and a scatter between two ranks, whose readers choose; the larger blocks are in
+// pieces.
 void whichever_the_reader_wants(Communicator& comm) {
   const AlgorithmSpec gather = family(Operation::gather).parse("mailbox:cell=65536:cells=16:once=1");
   const AlgorithmSpec scatter = family(Operation::scatter).parse("mailbox:cell=65536:cells=16:once=1");
@@ -216,7 +218,8 @@ TEST_P(WhicheverTheReaderWants, Threads) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, WhicheverTheReaderWants, ::testing::Values(2, 3));
 
-// Blocks that loads reach are copied by both of two ranks; a rank's other buffer may be beyond reach, in any turn.
+// Blocks that loads reach are copied by both of two ranks; a rank's other buffer may be beyond reach, in any
+// turn.
 void from_both_sides(Communicator& comm) {
   const AlgorithmSpec gather =
       family(Operation::gather).parse("mailbox:cell=65536:cells=16:once=1:direct=1048576");
@@ -245,7 +248,8 @@ void from_both_sides(Communicator& comm) {
   comm.release(heap_all);
 }
 
-// Blocks that lie in reach are stored where they go, if that is in reach, too; any rank's buffers may be beyond it.
+// Blocks that lie in reach are stored where they go, if that is in reach, too; any rank's buffers may be
+// beyond it.
 void put_where_they_go(Communicator& comm) {
   const AlgorithmSpec specs[] = {
       family(Operation::gather).parse("mailbox:cell=65536:cells=16:once=1:direct=400000:put=1000"),
@@ -306,7 +310,8 @@ TEST(LargeCalls, TwoRanksCopyReachableBlocksFromBothSides) {
   fork_and_run(2, options, from_both_sides);
 }
 
-// Two ranks' reductions go any way, operands and results lie in the heap or not, in any mixture, some in place.
+// Two ranks' reductions go any way, operands and results lie in the heap or not, in any mixture, some in
+// place.
 void combined_any_way(Communicator& comm) {
   const AlgorithmSpec specs[] = {
       family(Operation::reduce).parse("mailbox:cell=8192:cells=16:put=65536"),

@@ -166,8 +166,8 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   return found;
 }
 
-/// A spec as a sweep of these ranks records it, its values in effect, and why it cannot serve them (""). Where
-/// it leaves `direct` open, `auto`'s value is used, as the spec is tried for `auto`.
+/// A spec as a sweep of these ranks records it, its values in effect, and why it cannot serve them ("").
+/// Where it leaves `direct` open, `auto`'s value is used, as the spec is tried for `auto`.
 py::dict candidate(const std::string& operation, const std::string& spec, std::uint64_t size, int ranks,
                    const std::string& placement, const std::string& machine) {
   measure::Work work;

@@ -49,8 +49,8 @@ std::string calibration_file();
 /// one that another user could have written, with a warning.
 HostNumbers stored_numbers();
 
-/// Whether groups with these options may measure: no single wait is limited to less than a second, and measuring
-/// was not disturbed within the last seconds, up to a minute if it was several times in a row.
+/// Whether groups with these options may measure: no single wait is limited to less than a second, and
+/// measuring was not disturbed within the last seconds, up to a minute if it was several times in a row.
 bool may_calibrate(const GroupOptions& options, const HostNumbers& stored);
 
 /// Whether the first large call of a group that may measure does so: no numbers are stored, or only those of

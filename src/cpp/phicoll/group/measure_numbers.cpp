@@ -1,11 +1,12 @@
-// Measures the host's numbers: by the collectives themselves, with the ways and parameters between which the
+// Measures the host's numbers with the collectives themselves, by the ways and parameters between which the
 // numbers choose.
 //
-//  1. A number leaves its default only where another way is faster in nearly every round.
-//  2. At last the rules' choices with the numbers found and without them are compared, by all operations that have any other
-//     choice, in other pages again. What makes one of them slower is undone.
-//  3. Numbers measured while other programs disturb would mislead for as long as they are kept, so then there is no result.
-//     Ranks that share CPUs measure only if two of them, with a CPU each, have just found the machine quiet.
+// 1. A number leaves its default only where another way is faster in nearly every round.
+// 2. At the end the rules' choices with and without the numbers found are compared, by all operations whose
+//    choice differs, again in other pages. What makes one of them slower is undone.
+// 3. Numbers measured amid disturbance would mislead for as long as they are kept, so there is no result
+//    then. Ranks that share CPUs measure only if two of them, with a CPU each, have just found the machine
+//    quiet.
 
 #include <algorithm>
 #include <functional>

@@ -84,8 +84,8 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
     memory.control->set_pid(r, getpid());
   }
 
-  // The exception that is thrown in the end: the first cause. The rank that breaks the group leaves its call last, so
-  // peers that hear of it may be here first.
+  // The exception that is thrown in the end: the first cause. The rank that breaks the group leaves its call
+  // last, so peers that hear of it may be here first.
   std::mutex first_mutex;
   std::exception_ptr cause;
   std::exception_ptr consequence;

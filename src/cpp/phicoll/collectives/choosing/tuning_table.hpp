@@ -36,8 +36,8 @@ namespace phicoll {
 enum class TuningMode : unsigned char { threads, processes, simulated, any };
 const char* to_string(TuningMode mode);
 
-/// The parameters that an in-place row may give: from which size on data that all reach is read where it lies, how
-/// from afar, and from which size on it is stored where it goes. They go together with all others.
+/// The parameters that an in-place row may give: from which size on data that all reach is read where it
+/// lies, how from afar, and from which size on it is stored where it goes. They go together with all others.
 constexpr const char* direct_parameter = "direct";
 constexpr const char* put_parameter = "put";
 constexpr const char* in_place_parameters[] = {direct_parameter, "far", put_parameter};
@@ -58,8 +58,8 @@ struct TuningRow {
   Computed begins(const Shape& shape) const;
   /// The spec for these ranks. Throws ArgumentError if computed values do not go together.
   AlgorithmSpec spec(const Shape& shape) const;
-  /// The values that it gives parameters. `{...}` is computed, and kept within the parameter's range; of an in-place
-  /// row it is 0, which is never, beyond that.
+  /// The values that it gives parameters. `{...}` is computed, and kept within the parameter's range; of an
+  /// in-place row it is 0, which is never, beyond that.
   ParameterValues values(const Shape& shape) const;
   std::string text() const;
 };
