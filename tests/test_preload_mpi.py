@@ -1037,12 +1037,24 @@ deadline = time.monotonic() + 60
 while rank == 1 and not os.path.exists(sys.argv[4]):
     assert time.monotonic() < deadline, "rank 0 waits without progress"
     time.sleep(0.01)
-fine(library.phicoll_preload_barrier(comm))
+class Request(ctypes.Structure):  # PhicollRequest of engine.hpp
+    _fields_ = [
+        *((name, ctypes.c_ubyte) for name in ("operation", "vector", "exclusive")),
+        ("type", ctypes.c_uint),
+        ("root", ctypes.c_int),
+        ("send", ctypes.c_void_p),
+        ("receive", ctypes.c_void_p),
+        ("count", ctypes.c_size_t),
+        *((name, ctypes.c_void_p) for name in ("op", "sent", "sent_at", "received", "received_at", "algorithm")),
+    ]
+def call(operation, **what):
+    fine(library.phicoll_preload_call(comm, ctypes.byref(Request(operation, **what))))
+call(0)  # a barrier
 op = ctypes.c_void_p(library.phicoll_preload_operator(b"float64", b"sum"))
 mine, total = ctypes.c_double(rank + 0.5), ctypes.c_double()
-fine(library.phicoll_preload_allreduce(comm, ctypes.byref(mine), ctypes.byref(total), ctypes.c_size_t(1), op))
+call(3, send=ctypes.addressof(mine), receive=ctypes.addressof(total), count=1, op=op)  # an allreduce
 first = ctypes.c_int(rank)
-fine(library.phicoll_preload_bcast(comm, ctypes.byref(first), ctypes.c_size_t(4), 0))
+call(1, receive=ctypes.addressof(first), count=4)  # a broadcast
 print(rank, total.value, first.value, turns > 10 or rank == 1, library.phicoll_preload_operator(b"float64", b"land"))
 library.phicoll_preload_free(comm)
 library.phicoll_preload_leave(group)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdarg>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -35,16 +36,37 @@ struct PhicollGroup {
 
 namespace {
 
+using phicoll::Request;
+#define PHICOLL_OPERATION(name, ...)                                          \
+  static_assert(static_cast<int>(phicoll::Operation::name) == PHICOLL_##name, \
+                "engine.hpp lacks an operation");
+PHICOLL_OPERATIONS(PHICOLL_OPERATION)
+#undef PHICOLL_OPERATION
+#define PHICOLL_MEMBER(name, of_request)                                           \
+  static_assert(offsetof(PhicollRequest, name) == offsetof(Request, of_request) && \
+                    sizeof(PhicollRequest::name) <= sizeof(Request::of_request),   \
+                "engine.hpp has another request")
+PHICOLL_MEMBER(operation, operation);
+PHICOLL_MEMBER(vector, vector);
+PHICOLL_MEMBER(exclusive, exclusive);
+PHICOLL_MEMBER(type, type);
+PHICOLL_MEMBER(root, root);
+PHICOLL_MEMBER(send, send);
+PHICOLL_MEMBER(receive, receive);
+PHICOLL_MEMBER(count, count);
+PHICOLL_MEMBER(op, op);
+PHICOLL_MEMBER(send_counts, send_blocks);
+PHICOLL_MEMBER(receive_counts, receive_blocks);
+PHICOLL_MEMBER(algorithm, algorithm);
+#undef PHICOLL_MEMBER
+static_assert(sizeof(PhicollRequest) == sizeof(Request), "engine.hpp has another request");
+
 // Virtual: a machine gives pages as they are used. Each sub-communicator takes up to 32 MB of it, 4 MB once
 // they have half.
 constexpr std::size_t heap_limit = std::size_t{1} << 30;
 
 Communicator& of(PhicollComm* comm) {
   return *reinterpret_cast<Communicator*>(comm);
-}
-
-const Operator& of(const PhicollOperator* op) {
-  return *reinterpret_cast<const Operator*>(op);
 }
 
 /// Makes a call. The others are in it, so whatever stops this rank breaks the group.
@@ -250,85 +272,6 @@ PhicollResult phicoll_preload_note(PhicollComm* comm, uint64_t elsewhere) {
   return called(comm, [=](Communicator& c) { c.note_elsewhere(elsewhere); });
 }
 
-PhicollResult phicoll_preload_barrier(PhicollComm* comm) {
-  return called(comm, [](Communicator& c) { c.barrier(); });
-}
-
-PhicollResult phicoll_preload_bcast(PhicollComm* comm, void* buffer, size_t bytes, int root) {
-  return called(comm, [=](Communicator& c) { c.broadcast(buffer, bytes, root); });
-}
-
-PhicollResult phicoll_preload_reduce(PhicollComm* comm, const void* send, void* receive, size_t count,
-                                     const PhicollOperator* op, int root) {
-  return called(comm, [=](Communicator& c) { c.reduce(send, receive, count, of(op), root); });
-}
-
-PhicollResult phicoll_preload_allreduce(PhicollComm* comm, const void* send, void* receive, size_t count,
-                                        const PhicollOperator* op) {
-  return called(comm, [=](Communicator& c) { c.allreduce(send, receive, count, of(op)); });
-}
-
-PhicollResult phicoll_preload_scan(PhicollComm* comm, const void* send, void* receive, size_t count,
-                                   const PhicollOperator* op) {
-  return called(comm, [=](Communicator& c) { c.scan(send, receive, count, of(op)); });
-}
-
-PhicollResult phicoll_preload_exscan(PhicollComm* comm, const void* send, void* receive, size_t count,
-                                     const PhicollOperator* op) {
-  return called(comm, [=](Communicator& c) { c.exscan(send, receive, count, of(op)); });
-}
-
-PhicollResult phicoll_preload_reduce_scatter_block(PhicollComm* comm, const void* send, void* receive,
-                                                   size_t count, const PhicollOperator* op) {
-  return called(comm, [=](Communicator& c) { c.reduce_scatter_block(send, receive, count, of(op)); });
-}
-
-PhicollResult phicoll_preload_reduce_scatter(PhicollComm* comm, const void* send, void* receive,
-                                             const size_t* counts, const PhicollOperator* op) {
-  return called(comm, [=](Communicator& c) { c.reduce_scatter(send, receive, counts, of(op)); });
-}
-
-PhicollResult phicoll_preload_gather(PhicollComm* comm, const void* send, void* receive, size_t bytes,
-                                     int root) {
-  return called(comm, [=](Communicator& c) { c.gather(send, receive, bytes, root); });
-}
-
-PhicollResult phicoll_preload_scatter(PhicollComm* comm, const void* send, void* receive, size_t bytes,
-                                      int root) {
-  return called(comm, [=](Communicator& c) { c.scatter(send, receive, bytes, root); });
-}
-
-PhicollResult phicoll_preload_allgather(PhicollComm* comm, const void* send, void* receive, size_t bytes) {
-  return called(comm, [=](Communicator& c) { c.allgather(send, receive, bytes); });
-}
-
-PhicollResult phicoll_preload_alltoall(PhicollComm* comm, const void* send, void* receive, size_t bytes) {
-  return called(comm, [=](Communicator& c) { c.alltoall(send, receive, bytes); });
-}
-
-PhicollResult phicoll_preload_gatherv(PhicollComm* comm, const void* send, size_t send_bytes, void* receive,
-                                      const size_t* counts, const size_t* displacements, int root) {
-  return called(comm,
-                [=](Communicator& c) { c.gatherv(send, send_bytes, receive, counts, displacements, root); });
-}
-
-PhicollResult phicoll_preload_scatterv(PhicollComm* comm, const void* send, const size_t* counts,
-                                       const size_t* displacements, void* receive, size_t receive_bytes,
-                                       int root) {
-  return called(
-      comm, [=](Communicator& c) { c.scatterv(send, counts, displacements, receive, receive_bytes, root); });
-}
-
-PhicollResult phicoll_preload_allgatherv(PhicollComm* comm, const void* send, size_t send_bytes,
-                                         void* receive, const size_t* counts, const size_t* displacements) {
-  return called(comm,
-                [=](Communicator& c) { c.allgatherv(send, send_bytes, receive, counts, displacements); });
-}
-
-PhicollResult phicoll_preload_alltoallv(PhicollComm* comm, const void* send, const size_t* send_counts,
-                                        const size_t* send_displacements, void* receive, const size_t* counts,
-                                        const size_t* displacements) {
-  return called(comm, [=](Communicator& c) {
-    c.alltoallv(send, send_counts, send_displacements, receive, counts, displacements);
-  });
+PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* request) {
+  return called(comm, [=](Communicator& c) { c.call(*reinterpret_cast<const phicoll::Request*>(request)); });
 }

@@ -83,50 +83,35 @@ PHICOLL_PRELOAD_API uint64_t phicoll_preload_elsewhere(const char* name);
 /// below for one that waits in the MPI would wait for ever. It finds what is noted, and breaks the group.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_note(PhicollComm* comm, uint64_t elsewhere);
 
-// The calls of phicoll::Communicator, with bytes where no operator is. A null `send` (scatter: `receive`)
-// means in place.
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_barrier(PhicollComm* comm);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_bcast(PhicollComm* comm, void* buffer, size_t bytes,
-                                                        int root);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_reduce(PhicollComm* comm, const void* send, void* receive,
-                                                         size_t count, const PhicollOperator* op, int root);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_allreduce(PhicollComm* comm, const void* send,
-                                                            void* receive, size_t count,
-                                                            const PhicollOperator* op);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_scan(PhicollComm* comm, const void* send, void* receive,
-                                                       size_t count, const PhicollOperator* op);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_exscan(PhicollComm* comm, const void* send, void* receive,
-                                                         size_t count, const PhicollOperator* op);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_reduce_scatter_block(PhicollComm* comm, const void* send,
-                                                                       void* receive, size_t count,
-                                                                       const PhicollOperator* op);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_reduce_scatter(PhicollComm* comm, const void* send,
-                                                                 void* receive, const size_t* counts,
-                                                                 const PhicollOperator* op);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_gather(PhicollComm* comm, const void* send, void* receive,
-                                                         size_t bytes, int root);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_scatter(PhicollComm* comm, const void* send, void* receive,
-                                                          size_t bytes, int root);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_allgather(PhicollComm* comm, const void* send,
-                                                            void* receive, size_t bytes);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_alltoall(PhicollComm* comm, const void* send, void* receive,
-                                                           size_t bytes);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_gatherv(PhicollComm* comm, const void* send,
-                                                          size_t send_bytes, void* receive,
-                                                          const size_t* counts, const size_t* displacements,
-                                                          int root);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_scatterv(PhicollComm* comm, const void* send,
-                                                           const size_t* counts, const size_t* displacements,
-                                                           void* receive, size_t receive_bytes, int root);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_allgatherv(PhicollComm* comm, const void* send,
-                                                             size_t send_bytes, void* receive,
-                                                             const size_t* counts,
-                                                             const size_t* displacements);
-PHICOLL_PRELOAD_API PhicollResult phicoll_preload_alltoallv(PhicollComm* comm, const void* send,
-                                                            const size_t* send_counts,
-                                                            const size_t* send_displacements, void* receive,
-                                                            const size_t* counts,
-                                                            const size_t* displacements);
+/// The operations, as phicoll::Operation has them.
+typedef enum PhicollOperation {
+  PHICOLL_barrier,
+  PHICOLL_broadcast,
+  PHICOLL_reduce,
+  PHICOLL_allreduce,
+  PHICOLL_gather,
+  PHICOLL_scatter,
+  PHICOLL_allgather,
+  PHICOLL_alltoall,
+  PHICOLL_scan,
+  PHICOLL_reduce_scatter
+} PhicollOperation;
+/// A phicoll::Request, whose members mean the same there. In place: a null `send` (scatter: `receive`).
+typedef struct PhicollRequest {
+  unsigned char operation;  ///< a PhicollOperation
+  unsigned char vector, exclusive;
+  unsigned type;
+  int root;
+  const void* send;
+  void* receive;
+  size_t count;
+  const PhicollOperator* op;
+  const size_t *send_counts, *send_displacements;
+  const size_t *receive_counts, *receive_displacements;
+  const void* algorithm;  ///< null: the selected one
+} PhicollRequest;
+/// Makes the call that the request describes.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* request);
 
 /// PHICOLL_DONE if the text names a barrier (docs/preload.md), `auto` among them.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_barrier(const char* barrier);

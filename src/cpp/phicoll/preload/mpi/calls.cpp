@@ -54,6 +54,16 @@ bool whole(const Comm& comm) {
   return __builtin_expect(comm.ranks != nullptr, 1);
 }
 
+/// Makes a call in phicoll. The rest describes a reduction to the MPI: the bytes of all its elements, its type
+/// and operator.
+[[gnu::always_inline]] inline PhicollResult make(const Comm& comm, const PhicollRequest& request,
+                                                 size_t bytes, const MpiOperator& with) {
+  return whole(comm) ? phicoll_preload_call(comm.ranks, &request) : nodes_call(comm, request, bytes, with);
+}
+PhicollResult make(const Comm& comm, const PhicollRequest& request) {
+  return make(comm, request, request.count, MpiOperator{MPI_DATATYPE_NULL, MPI_OP_NULL});
+}
+
 /// The MPI serves a call of a communicator whose ranks are all in phicoll. It is noted there first: a rank
 /// that waits in another call, in phicoll, for one that waits in this one finds out, and none waits for ever.
 template <class Pass>
@@ -124,6 +134,8 @@ class Elements {
   /// Those of a rank's block.
   size_t own(int) const { return bytes() / ranks_; }
   bool plain() const { return facts_.plain; }
+  /// Of equal blocks a request needs no counts.
+  void describe(const size_t**, const size_t**) const {}
   void* memory() const { return memory_; }
   bool overlaps(const void* other, size_t other_bytes) const {
     return facts_.plain && overlap(memory_, bytes(), other, other_bytes);
@@ -211,8 +223,10 @@ class Blocks {
   size_t total() const { return total_; }
   size_t own(int rank) const { return bytes_[rank]; }
   bool plain() const { return facts_.plain; }
-  const size_t* counts() const { return bytes_; }
-  const size_t* displacements() const { return at_; }
+  void describe(const size_t** counts, const size_t** displacements) const {
+    *counts = bytes_;
+    *displacements = at_;
+  }
   bool overlaps(const void* other, size_t bytes) const {
     return facts_.plain && overlap(base_, span_, other, bytes);
   }
@@ -273,8 +287,8 @@ int barrier(MPI_Comm handle, Pass pass) {
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   Timed timed(row, 0);
-  return ended(*comm, timed, whole(*comm) ? phicoll_preload_barrier(comm->ranks) : nodes_barrier(*comm),
-               pass);
+  static constexpr PhicollRequest request = request_of(row, nullptr, nullptr, 0);
+  return ended(*comm, timed, make(*comm, request), pass);
 }
 
 template <class Count, class Pass>
@@ -288,8 +302,7 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm handl
   if (data.bytes() == 0) return MPI_SUCCESS;  // as all ranks see
   Timed timed(row, data.bytes());
   void* const bytes = comm->rank == root ? data.filled_room() : data.room();
-  const PhicollResult result = whole(*comm) ? phicoll_preload_bcast(comm->ranks, bytes, data.bytes(), root)
-                                            : nodes_bcast(*comm, bytes, data.bytes(), root);
+  const PhicollResult result = make(*comm, request_of(row, nullptr, bytes, data.bytes(), nullptr, root));
   if (result == PHICOLL_DONE && comm->rank != root) data.arrived();
   return ended(*comm, timed, result, pass);
 }
@@ -338,21 +351,16 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   const void* from = in_place ? nullptr : send;
   if (at_root && from != nullptr && from != receive && overlap(from, bytes, receive, bytes))
     from = memcpy(apart.take(bytes), send, bytes);
-  return ended(
-      *comm, timed,
-      whole(*comm)
-          ? phicoll_preload_reduce(comm->ranks, from, receive, elements, reducing->with, root)
-          : nodes_reduce(*comm, from, receive, elements, bytes, reducing->with, MpiOperator{type, op}, root),
-      pass);
+  return ended(*comm, timed,
+               make(*comm, request_of(row, from, receive, elements, reducing->with, root), bytes,
+                    MpiOperator{type, op}),
+               pass);
 }
-
-using Reduction = PhicollResult (*)(PhicollComm*, const void*, void*, size_t, const PhicollOperator*);
 
 /// All other calls of reduce_everywhere.
 template <class Count, class Pass>
-[[gnu::noinline]] int reduce_unusually(Row row, Reduction reduction, bool blocks, const void* send,
-                                       void* receive, Count count, MPI_Datatype type, MPI_Op op, Comm* comm,
-                                       Pass pass) {
+[[gnu::noinline]] int reduce_unusually(Row row, bool blocks, const void* send, void* receive, Count count,
+                                       MPI_Datatype type, MPI_Op op, Comm* comm, Pass pass) {
   OwnOperator own;
   const Reducing* const reducing = operator_for(*comm, type, op, &own);
   if (reducing == nullptr) return pass_reduction(*comm, row, op, pass);
@@ -370,21 +378,19 @@ template <class Count, class Pass>
   const size_t operands = blocks ? bytes * static_cast<size_t>(comm->size) : bytes;
   if (from != nullptr && (blocks || from != receive) && overlap(from, operands, receive, bytes))
     from = memcpy(apart.take(operands), send, operands);
-  return ended(*comm, timed,
-               whole(*comm) ? reduction(comm->ranks, from, receive, elements, reducing->with)
-                            : nodes_allreduce(*comm, from, receive, elements, bytes, reducing->with,
-                                              MpiOperator{type, op}),
-               pass);
+  return ended(
+      *comm, timed,
+      make(*comm, request_of(row, from, receive, elements, reducing->with), bytes, MpiOperator{type, op}),
+      pass);
 }
 
 /// Reductions in which each rank has operands and results of `count` elements; operands of a block for each
 /// rank if `blocks`. The usual call, by the communicator's last operator, has nothing to copy, make, free or
 /// report. It is kept apart because a small call is short enough to notice.
 template <class Count, class Pass>
-[[gnu::always_inline]] inline int reduce_everywhere(Row row, Reduction reduction, bool blocks,
-                                                    const void* send, void* receive, Count count,
-                                                    MPI_Datatype type, MPI_Op op, MPI_Comm handle,
-                                                    Pass pass) {
+[[gnu::always_inline]] inline int reduce_everywhere(Row row, bool blocks, const void* send, void* receive,
+                                                    Count count, MPI_Datatype type, MPI_Op op,
+                                                    MPI_Comm handle, Pass pass) {
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   const Reducing& last = comm->reducing;
@@ -392,8 +398,9 @@ template <class Count, class Pass>
   const bool usual = last.with != nullptr && last.type == type && last.op == op && whole(*comm) && !blocks &&
                      !reporting && count > 0 && send != nullptr && send != MPI_IN_PLACE && receive != nullptr;
   if (__builtin_expect(!usual, 0) || overlap(send, bytes, receive, bytes))
-    return reduce_unusually(row, reduction, blocks, send, receive, count, type, op, comm, pass);
-  const PhicollResult result = reduction(comm->ranks, send, receive, static_cast<size_t>(count), last.with);
+    return reduce_unusually(row, blocks, send, receive, count, type, op, comm, pass);
+  const PhicollRequest request = request_of(row, send, receive, static_cast<size_t>(count), last.with);
+  const PhicollResult result = phicoll_preload_call(comm->ranks, &request);
   if (__builtin_expect(result == PHICOLL_DONE, 1)) return MPI_SUCCESS;
   return pass_or_fail(*comm, row, result, pass);
 }
@@ -424,16 +431,16 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   const void* from = send == MPI_IN_PLACE ? nullptr : send;
   if (from != nullptr && overlap(from, bytes, receive, elements[comm->rank] * reducing->extent))
     from = memcpy(apart.take(bytes), send, bytes);
-  return ended(*comm, timed,
-               phicoll_preload_reduce_scatter(comm->ranks, from, receive, elements, reducing->with), pass);
+  PhicollRequest request = request_of(row, from, receive, 0, reducing->with);
+  request.send_counts = elements;
+  return ended(*comm, timed, make(*comm, request), pass);
 }
 
-/// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's
-/// block; `set` describes all of them at the root. Blocks move to the root if `to_root`. `call` is phicoll's,
-/// of what is sent, where to, and the bytes of `mine`.
-template <class All, class Set, class Call, class Count, class Pass>
+/// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's block;
+/// `set` describes all of them at the root. Blocks move to the root if `to_root`.
+template <class All, class Set, class Count, class Pass>
 int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype type, int root, MPI_Comm handle,
-           Set set, Call call, Pass pass) {
+           Set set, Pass pass) {
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   PHICOLL_PASS_UNLESS_PACKED(row);
@@ -451,20 +458,22 @@ int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype ty
   Timed timed(row, bytes);
   const bool apart = at_root && !in_place && own.plain() && all.overlaps(own.memory(), bytes);
   static unsigned char nothing;  // stands for no bytes, where null would mean "in place"
-  PhicollResult result;
+  const void* from;
+  void* to;
   if (to_root) {
-    const void* from = in_place ? nullptr : apart ? own.copy() : own.sent();
+    from = in_place ? nullptr : apart ? own.copy() : own.sent();
     if (!in_place && from == nullptr) from = &nothing;
-    void* const to = !at_root ? nullptr : in_place ? all.filled_room() : all.room();
-    result = call(*comm, from, to, bytes, all);
-    if (result == PHICOLL_DONE) all.arrived();
+    to = !at_root ? nullptr : in_place ? all.filled_room() : all.room();
   } else {
-    void* to = in_place ? nullptr : own.room();
+    to = in_place ? nullptr : own.room();
     if (!in_place && to == nullptr) to = &nothing;
-    const void* const from = !at_root ? nullptr : apart ? all.copy() : all.sent();
-    result = call(*comm, from, to, bytes, all);
-    if (result == PHICOLL_DONE) own.arrived();
+    from = !at_root ? nullptr : apart ? all.copy() : all.sent();
   }
+  PhicollRequest request = request_of(row, from, to, bytes, nullptr, root);
+  all.describe(to_root ? &request.receive_counts : &request.send_counts,
+               to_root ? &request.receive_displacements : &request.send_displacements);
+  const PhicollResult result = make(*comm, request);
+  if (result == PHICOLL_DONE) to_root ? all.arrived() : own.arrived();
   return ended(*comm, timed, result, pass);
 }
 
@@ -473,12 +482,7 @@ int gather(const void* send, Count send_count, MPI_Datatype send_type, void* rec
            MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
   return rooted<Elements>(
       Row::Gather, true, send, send_count, send_type, root, handle,
-      [=](Elements* all, int ranks) { return all->set_blocks(receive, count, type, ranks); },
-      [=](const Comm& comm, const void* from, void* to, size_t bytes, const Elements&) {
-        return whole(comm) ? phicoll_preload_gather(comm.ranks, from, to, bytes, root)
-                           : nodes_gather(comm, from, to, bytes, root);
-      },
-      pass);
+      [=](Elements* all, int ranks) { return all->set_blocks(receive, count, type, ranks); }, pass);
 }
 
 template <class Count, class Pass>
@@ -486,12 +490,7 @@ int scatter(const void* send, Count send_count, MPI_Datatype send_type, void* re
             MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
   return rooted<Elements>(
       Row::Scatter, false, receive, count, type, root, handle,
-      [=](Elements* all, int ranks) { return all->set_blocks(send, send_count, send_type, ranks); },
-      [=](const Comm& comm, const void* from, void* to, size_t bytes, const Elements&) {
-        return whole(comm) ? phicoll_preload_scatter(comm.ranks, from, to, bytes, root)
-                           : nodes_scatter(comm, from, to, bytes, root);
-      },
-      pass);
+      [=](Elements* all, int ranks) { return all->set_blocks(send, send_count, send_type, ranks); }, pass);
 }
 
 template <class Count, class Displacement, class Pass>
@@ -499,11 +498,7 @@ int gatherv(const void* send, Count send_count, MPI_Datatype send_type, void* re
             const Displacement* displacements, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
   return rooted<Blocks>(
       Row::Gatherv, true, send, send_count, send_type, root, handle,
-      [=](Blocks* all, int ranks) { return all->set(receive, counts, displacements, type, ranks); },
-      [=](const Comm& comm, const void* from, void* to, size_t bytes, const Blocks& all) {
-        return phicoll_preload_gatherv(comm.ranks, from, bytes, to, all.counts(), all.displacements(), root);
-      },
-      pass);
+      [=](Blocks* all, int ranks) { return all->set(receive, counts, displacements, type, ranks); }, pass);
 }
 
 template <class Count, class Displacement, class Pass>
@@ -511,19 +506,13 @@ int scatterv(const void* send, const Count* counts, const Displacement* displace
              void* receive, Count count, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
   return rooted<Blocks>(
       Row::Scatterv, false, receive, count, type, root, handle,
-      [=](Blocks* all, int ranks) { return all->set(send, counts, displacements, send_type, ranks); },
-      [=](const Comm& comm, const void* from, void* to, size_t bytes, const Blocks& all) {
-        return phicoll_preload_scatterv(comm.ranks, from, all.counts(), all.displacements(), to, bytes, root);
-      },
-      pass);
+      [=](Blocks* all, int ranks) { return all->set(send, counts, displacements, send_type, ranks); }, pass);
 }
-
-using Exchange = PhicollResult (*)(PhicollComm*, const void*, void*, size_t);
 
 /// Allgather; or alltoall, whose ranks send a block to each.
 template <class Count, class Pass>
-int exchange(Row row, Exchange call, bool to_each, const void* send, Count send_count, MPI_Datatype send_type,
-             void* receive, Count count, MPI_Datatype type, MPI_Comm handle, Pass pass) {
+int exchange(Row row, bool to_each, const void* send, Count send_count, MPI_Datatype send_type, void* receive,
+             Count count, MPI_Datatype type, MPI_Comm handle, Pass pass) {
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   PHICOLL_PASS_UNLESS_PACKED(row);
@@ -540,8 +529,7 @@ int exchange(Row row, Exchange call, bool to_each, const void* send, Count send_
   Timed timed(row, bytes);
   const void* const from = in_place ? nullptr : own.sent_apart(all);
   void* const to = in_place ? all.filled_room() : all.room();
-  const PhicollResult result =
-      whole(*comm) ? call(comm->ranks, from, to, bytes) : nodes_allgather(*comm, from, to, bytes);
+  const PhicollResult result = make(*comm, request_of(row, from, to, bytes));
   if (result == PHICOLL_DONE) all.arrived();
   return ended(*comm, timed, result, pass);
 }
@@ -567,8 +555,9 @@ int allgatherv(const void* send, Count send_count, MPI_Datatype send_type, void*
   if (!in_place) from = own.plain() && all.overlaps(own.memory(), bytes) ? own.copy() : own.sent();
   if (!in_place && from == nullptr) from = &nothing;
   void* const to = in_place ? all.filled_room() : all.room();
-  const PhicollResult result =
-      phicoll_preload_allgatherv(comm->ranks, from, bytes, to, all.counts(), all.displacements());
+  PhicollRequest request = request_of(row, from, to, bytes);
+  all.describe(&request.receive_counts, &request.receive_displacements);
+  const PhicollResult result = make(*comm, request);
   if (result == PHICOLL_DONE) all.arrived();
   return ended(*comm, timed, result, pass);
 }
@@ -592,8 +581,10 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
   const void* from = in_place || out.overlaps(in) ? out.copy() : out.sent();
   static unsigned char nothing;
   if (from == nullptr) from = &nothing;
-  const PhicollResult result = phicoll_preload_alltoallv(comm->ranks, from, out.counts(), out.displacements(),
-                                                         in.room(), in.counts(), in.displacements());
+  PhicollRequest request = request_of(row, from, in.room(), 0);
+  out.describe(&request.send_counts, &request.send_displacements);
+  in.describe(&request.receive_counts, &request.receive_displacements);
+  const PhicollResult result = make(*comm, request);
   if (result == PHICOLL_DONE) in.arrived();
   return ended(*comm, timed, result, pass);
 }
@@ -610,10 +601,10 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
     return phicoll_mpi::reduce(s, r, n, t, op, root, c,                                                      \
                                [&] { return PMPI_Reduce##suffix(s, r, n, t, op, root, c); });                \
   }                                                                                                          \
-  PHICOLL_MPI_REDUCTION(Allreduce, suffix, Count, phicoll_preload_allreduce, false)                          \
-  PHICOLL_MPI_REDUCTION(Scan, suffix, Count, phicoll_preload_scan, false)                                    \
-  PHICOLL_MPI_REDUCTION(Exscan, suffix, Count, phicoll_preload_exscan, false)                                \
-  PHICOLL_MPI_REDUCTION(Reduce_scatter_block, suffix, Count, phicoll_preload_reduce_scatter_block, true)     \
+  PHICOLL_MPI_REDUCTION(Allreduce, suffix, Count, false)                                                     \
+  PHICOLL_MPI_REDUCTION(Scan, suffix, Count, false)                                                          \
+  PHICOLL_MPI_REDUCTION(Exscan, suffix, Count, false)                                                        \
+  PHICOLL_MPI_REDUCTION(Reduce_scatter_block, suffix, Count, true)                                           \
   int MPI_Reduce_scatter##suffix(const void* s, void* r, const Count* n, MPI_Datatype t, MPI_Op op,          \
                                  MPI_Comm c) {                                                               \
     return phicoll_mpi::reduce_scatter(s, r, n, t, op, c,                                                    \
@@ -629,8 +620,8 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
     return phicoll_mpi::scatter(s, m, u, r, n, t, root, c,                                                   \
                                 [&] { return PMPI_Scatter##suffix(s, m, u, r, n, t, root, c); });            \
   }                                                                                                          \
-  PHICOLL_MPI_EXCHANGE(Allgather, suffix, Count, phicoll_preload_allgather, false)                           \
-  PHICOLL_MPI_EXCHANGE(Alltoall, suffix, Count, phicoll_preload_alltoall, true)                              \
+  PHICOLL_MPI_EXCHANGE(Allgather, suffix, Count, false)                                                      \
+  PHICOLL_MPI_EXCHANGE(Alltoall, suffix, Count, true)                                                        \
   int MPI_Gatherv##suffix(const void* s, Count m, MPI_Datatype u, void* r, const Count* n,                   \
                           const Displacement* d, MPI_Datatype t, int root, MPI_Comm c) {                     \
     return phicoll_mpi::gatherv(s, m, u, r, n, d, t, root, c,                                                \
@@ -651,15 +642,15 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
     return phicoll_mpi::alltoallv(s, m, e, u, r, n, d, t, c,                                                 \
                                   [&] { return PMPI_Alltoallv##suffix(s, m, e, u, r, n, d, t, c); });        \
   }
-#define PHICOLL_MPI_REDUCTION(name, suffix, Count, call, blocks)                                   \
+#define PHICOLL_MPI_REDUCTION(name, suffix, Count, blocks)                                         \
   int MPI_##name##suffix(const void* s, void* r, Count n, MPI_Datatype t, MPI_Op op, MPI_Comm c) { \
-    return phicoll_mpi::reduce_everywhere(phicoll_mpi::Row::name, call, blocks, s, r, n, t, op, c, \
+    return phicoll_mpi::reduce_everywhere(phicoll_mpi::Row::name, blocks, s, r, n, t, op, c,       \
                                           [=] { return PMPI_##name##suffix(s, r, n, t, op, c); }); \
   }
-#define PHICOLL_MPI_EXCHANGE(name, suffix, Count, call, to_each)                                   \
+#define PHICOLL_MPI_EXCHANGE(name, suffix, Count, to_each)                                         \
   int MPI_##name##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t, \
                          MPI_Comm c) {                                                             \
-    return phicoll_mpi::exchange(phicoll_mpi::Row::name, call, to_each, s, m, u, r, n, t, c,       \
+    return phicoll_mpi::exchange(phicoll_mpi::Row::name, to_each, s, m, u, r, n, t, c,             \
                                  [&] { return PMPI_##name##suffix(s, m, u, r, n, t, c); });        \
   }
 

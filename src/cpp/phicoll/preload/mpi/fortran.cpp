@@ -186,13 +186,13 @@ PHICOLL_FORTRAN(alltoallv,
                 MPI_Alltoallv(PHICOLL_BLOCKS_SENT, PHICOLL_BLOCKS_RECEIVED, PHICOLL_COMM))
 
 // The names that programs call. MPI_Allreduce_f08 is one in C's spelling.
-#define PHICOLL_MPI_ROW(Name, name, NAME) \
-  PHICOLL_ALSO(name, ompi_##name##_f)     \
-  PHICOLL_ALSO(name, mpi_##name)          \
-  PHICOLL_ALSO(name, mpi_##name##_)       \
-  PHICOLL_ALSO(name, mpi_##name##__)      \
-  PHICOLL_ALSO(name, MPI_##NAME)          \
-  PHICOLL_ALSO(name, MPI_##Name##_f)      \
+#define PHICOLL_MPI_ROW(Name, name, NAME, ...) \
+  PHICOLL_ALSO(name, ompi_##name##_f)          \
+  PHICOLL_ALSO(name, mpi_##name)               \
+  PHICOLL_ALSO(name, mpi_##name##_)            \
+  PHICOLL_ALSO(name, mpi_##name##__)           \
+  PHICOLL_ALSO(name, MPI_##NAME)               \
+  PHICOLL_ALSO(name, MPI_##Name##_f)           \
   PHICOLL_ALSO(name, MPI_##Name##_f08)
 #include "rows.inc"
 PHICOLL_MPI_ROW(Init, init, INIT)

@@ -53,17 +53,17 @@ bool leads(const Nodes& nodes) {
 /// One of the calls within a node that make up a call of the program's. If the algorithm that a variable
 /// names cannot serve it, `auto` does, and serves the operation's later calls among these ranks too. The call
 /// cannot be left to the MPI: the node's ranks get the same answer, but other nodes' ranks may get another.
-template <class Call>
-PhicollResult within(const Nodes& nodes, const char* operation, Call call) {
-  PhicollResult result = call();
+PhicollResult within(const Nodes& nodes, const char* operation, const PhicollRequest& request) {
+  PhicollResult result = phicoll_preload_call(nodes.local, &request);
   if (__builtin_expect(result != PHICOLL_UNFIT, 1)) return result;
   char why[512];  // of the first call
   snprintf(why, sizeof why, "%s", phicoll_preload_error());
   if (phicoll_preload_choose_auto(nodes.local, operation) != PHICOLL_DONE)
     return phicoll_preload_fail(nodes.local, phicoll_preload_error());
-  result = call();
-  static bool told = false;  // each kind of call has one; as in stays() of calls.cpp
-  if (result == PHICOLL_DONE && !__atomic_exchange_n(&told, true, __ATOMIC_RELAXED) && leads(nodes))
+  result = phicoll_preload_call(nodes.local, &request);
+  static bool told[PHICOLL_reduce_scatter + 1] = {};  // of each operation; as in stays() of calls.cpp
+  if (result == PHICOLL_DONE && !__atomic_exchange_n(&told[request.operation], true, __ATOMIC_RELAXED) &&
+      leads(nodes))
     say("auto serves a %s within a node: %s", operation, why);
   return result;
 }
@@ -71,44 +71,34 @@ PhicollResult within(const Nodes& nodes, const char* operation, Call call) {
 // Calls within a node. With one rank they only copy.
 
 PhicollResult local_barrier(const Nodes& nodes) {
-  return nodes.local == nullptr ? PHICOLL_DONE : phicoll_preload_barrier(nodes.local);
+  const PhicollRequest request = request_of(Row::Barrier, nullptr, nullptr, 0);
+  return nodes.local == nullptr ? PHICOLL_DONE : phicoll_preload_call(nodes.local, &request);
 }
 
 PhicollResult local_bcast(const Nodes& nodes, void* buffer, size_t bytes, int root) {
   if (nodes.local == nullptr) return PHICOLL_DONE;
-  return within(nodes, "broadcast", [&] { return phicoll_preload_bcast(nodes.local, buffer, bytes, root); });
+  return within(nodes, "broadcast", request_of(Row::Bcast, nullptr, buffer, bytes, nullptr, root));
 }
 
 /// To the leader; `send` may be null there, for operands that lie in `receive`.
 PhicollResult local_reduce(const Nodes& nodes, const void* send, void* receive, size_t count, size_t bytes,
                            const PhicollOperator* op) {
   if (nodes.local != nullptr)
-    return within(nodes, "reduce", [&] {
-      return phicoll_preload_reduce(nodes.local, send, leads(nodes) ? receive : nullptr, count, op, 0);
-    });
+    return within(nodes, "reduce",
+                  request_of(Row::Reduce, send, leads(nodes) ? receive : nullptr, count, op));
   if (send != nullptr && send != receive) memcpy(receive, send, bytes);
   return PHICOLL_DONE;
 }
 
-PhicollResult local_allreduce(const Nodes& nodes, const void* send, void* receive, size_t count,
-                              const PhicollOperator* op) {
-  return within(nodes, "allreduce",
-                [&] { return phicoll_preload_allreduce(nodes.local, send, receive, count, op); });
-}
-
 /// A block of each rank of the node to the leader. A null `send` is the leader's in place.
 PhicollResult local_gather(const Nodes& nodes, const void* send, void* receive, size_t bytes) {
-  if (nodes.local != nullptr)
-    return within(nodes, "gather",
-                  [&] { return phicoll_preload_gather(nodes.local, send, receive, bytes, 0); });
+  if (nodes.local != nullptr) return within(nodes, "gather", request_of(Row::Gather, send, receive, bytes));
   if (send != nullptr && send != receive) memcpy(receive, send, bytes);
   return PHICOLL_DONE;
 }
 
 PhicollResult local_scatter(const Nodes& nodes, const void* send, void* receive, size_t bytes) {
-  if (nodes.local != nullptr)
-    return within(nodes, "scatter",
-                  [&] { return phicoll_preload_scatter(nodes.local, send, receive, bytes, 0); });
+  if (nodes.local != nullptr) return within(nodes, "scatter", request_of(Row::Scatter, send, receive, bytes));
   if (receive != nullptr) memcpy(receive, send, bytes);
   return PHICOLL_DONE;
 }
@@ -131,10 +121,11 @@ PhicollResult hand_over(const Nodes& nodes, const void* send, void* receive, siz
   if (place == 0) return PHICOLL_DONE;
   const OneBlock block(nodes, bytes, place);
   unsigned char nothing = 0;
-  return within(nodes, "scatter", [&] {
-    return phicoll_preload_scatterv(nodes.local, send, block.counts, block.displacements,
-                                    nodes.place == place ? receive : &nothing, block.counts[nodes.place], 0);
-  });
+  PhicollRequest request =
+      request_of(Row::Scatterv, send, nodes.place == place ? receive : &nothing, block.counts[nodes.place]);
+  request.send_counts = block.counts;
+  request.send_displacements = block.displacements;
+  return within(nodes, "scatter", request);
 }
 
 /// Moves the data of the rank at `place` to the leader of its node alone.
@@ -142,10 +133,11 @@ PhicollResult hand_up(const Nodes& nodes, const void* send, void* receive, size_
   if (place == 0) return PHICOLL_DONE;
   const OneBlock block(nodes, bytes, place);
   const unsigned char nothing = 0;
-  return within(nodes, "gather", [&] {
-    return phicoll_preload_gatherv(nodes.local, nodes.place == place ? send : &nothing,
-                                   block.counts[nodes.place], receive, block.counts, block.displacements, 0);
-  });
+  PhicollRequest request =
+      request_of(Row::Gatherv, nodes.place == place ? send : &nothing, receive, block.counts[nodes.place]);
+  request.receive_counts = block.counts;
+  request.receive_displacements = block.displacements;
+  return within(nodes, "gather", request);
 }
 
 /// A leader's requests, at most `under_way` at once; waited for in the order begun, at the latest when a call
@@ -270,6 +262,8 @@ bool fits_counts(const Comm& comm, size_t count) {
   return count <= static_cast<size_t>(INT_MAX) / static_cast<size_t>(comm.size);
 }
 
+namespace {
+
 PhicollResult nodes_barrier(const Comm& comm) {
   Nodes& nodes = *comm.nodes;
   PhicollResult result = local_barrier(nodes);
@@ -353,7 +347,7 @@ PhicollResult nodes_allreduce(const Comm& comm, const void* send, void* receive,
       void* const sum = at(receive, summed * element);
       const void* const own = send != nullptr ? at(send, summed * element) : nullptr;  // null: in `sum`
       if (nodes.here >= many_ranks && bytes >= larger_bytes)
-        result = local_allreduce(nodes, own, sum, now, op);
+        result = within(nodes, "allreduce", request_of(Row::Allreduce, own, sum, now, op));
       else
         result = local_reduce(nodes, own != nullptr || leads(nodes) ? own : sum, sum, now, now * element, op);
       if (result == PHICOLL_DONE && leads(nodes))
@@ -443,6 +437,27 @@ PhicollResult nodes_scatter(const Comm& comm, const void* send, void* receive, s
   Scratch unwanted;
   if (receive == nullptr) receive = unwanted.take(bytes);
   return result == PHICOLL_DONE ? local_scatter(nodes, block, receive, bytes) : result;
+}
+
+}  // namespace
+
+PhicollResult nodes_call(const Comm& comm, const PhicollRequest& r, size_t bytes, const MpiOperator& with) {
+  switch (r.operation) {
+    case PHICOLL_barrier:
+      return nodes_barrier(comm);
+    case PHICOLL_broadcast:
+      return nodes_bcast(comm, r.receive, bytes, r.root);
+    case PHICOLL_reduce:
+      return nodes_reduce(comm, r.send, r.receive, r.count, bytes, r.op, with, r.root);
+    case PHICOLL_gather:
+      return nodes_gather(comm, r.send, r.receive, bytes, r.root);
+    case PHICOLL_scatter:
+      return nodes_scatter(comm, r.send, r.receive, bytes, r.root);
+    case PHICOLL_allgather:
+      return nodes_allgather(comm, r.send, r.receive, bytes);
+    default:  // spreads() lets no other through
+      return nodes_allreduce(comm, r.send, r.receive, r.count, bytes, r.op, with);
+  }
 }
 
 bool spread(Comm* comm, const int* in_world) {

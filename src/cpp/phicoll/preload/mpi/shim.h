@@ -50,6 +50,33 @@ enum class Row : unsigned char {
 constexpr int rows = static_cast<int>(Row::count);
 extern const char* const row_names[rows];
 
+/// Which call of phicoll's a row's is.
+struct Kind {
+  PhicollOperation operation;
+  bool vector, exclusive;
+};
+constexpr Kind kinds[rows] = {
+#define PHICOLL_MPI_ROW(name, lower, upper, operation, vector, exclusive) \
+  {PHICOLL_##operation, vector, exclusive},
+#include "rows.inc"
+#undef PHICOLL_MPI_ROW
+};
+/// What phicoll is asked for by a row's call. The other arguments are those of phicoll::Request.
+constexpr PhicollRequest request_of(Row row, const void* send, void* receive, size_t count,
+                                    const PhicollOperator* op = nullptr, int root = 0) {
+  const Kind& kind = kinds[static_cast<int>(row)];
+  PhicollRequest made = {};
+  made.operation = static_cast<unsigned char>(kind.operation);
+  made.vector = kind.vector;
+  made.exclusive = kind.exclusive;
+  made.send = send;
+  made.receive = receive;
+  made.count = count;
+  made.op = op;
+  made.root = root;
+  return made;
+}
+
 /// The nodes of a communicator that has ranks on several. They are numbered in the order of their first
 /// ranks.
 struct Nodes {
@@ -160,17 +187,9 @@ struct MpiOperator {
   MPI_Op op;
 };
 
-// As the calls of the same names in engine.hpp; a null `send` (scatter: `receive`) means in place. `bytes` of
-// a reduction are those of all elements.
-PhicollResult nodes_barrier(const Comm& comm);
-PhicollResult nodes_bcast(const Comm& comm, void* buffer, size_t bytes, int root);
-PhicollResult nodes_reduce(const Comm& comm, const void* send, void* receive, size_t count, size_t bytes,
-                           const PhicollOperator* op, const MpiOperator& with, int root);
-PhicollResult nodes_allreduce(const Comm& comm, const void* send, void* receive, size_t count, size_t bytes,
-                              const PhicollOperator* op, const MpiOperator& with);
-PhicollResult nodes_gather(const Comm& comm, const void* send, void* receive, size_t bytes, int root);
-PhicollResult nodes_scatter(const Comm& comm, const void* send, void* receive, size_t bytes, int root);
-PhicollResult nodes_allgather(const Comm& comm, const void* send, void* receive, size_t bytes);
+/// A call over nodes, as phicoll_preload_call makes it in one. `bytes`: of a reduction's elements, or of `count`.
+PhicollResult nodes_call(const Comm& comm, const PhicollRequest& request, size_t bytes,
+                         const MpiOperator& with);
 
 // --- types.cpp
 
