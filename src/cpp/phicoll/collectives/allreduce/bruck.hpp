@@ -12,7 +12,7 @@
 
 namespace phicoll {
 
-struct BruckAllreduce : AlgorithmDefaults {
+struct BruckAllreduce : DoublingAllreduce {
   struct Parameters {
     TransferWay transfer = TransferWay::load_store;
     int buffer = default_piece_bytes;
@@ -39,18 +39,11 @@ struct BruckAllreduce : AlgorithmDefaults {
              "int32), or bruck:bit_identical=no, which accepts other last bits on each rank";
     return nullptr;
   }
-  static void limit(Parameters& p, const Shape& shape) {
-    limit_buffer(p.buffer, shape.size(), DoublingExchangeMemory::buffers(p.transfer, shape.size()));
-  }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return DoublingExchangeMemory::footprint(p.transfer, shape.size(), static_cast<std::size_t>(p.buffer));
-  }
 
   template <class Port>
   class Rank {
    public:
-    Rank(const Parameters& p, const Setup& setup)
-        : exchange_(setup, static_cast<std::size_t>(p.buffer)), pieces_(p.transfer, p.buffer, setup.size()) {
+    Rank(const Parameters& p, const Setup& setup) : exchange_(setup, p.transfer, p.buffer) {
       const Fold& fold = exchange_.fold;
       if (fold.folded(setup.rank)) return;
       const int core = fold.core(setup.rank);
@@ -60,19 +53,10 @@ struct BruckAllreduce : AlgorithmDefaults {
             DoublingStep{fold.rank((q + core - (1 << s)) % q), fold.rank((core + (1 << s)) % q), false});
     }
 
-    void operator()(Port& port, const Call& call) {
-      exchange_.begin(call);
-      pieces_(
-          port, call,
-          [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
-            exchange_.put_get(port, op, send, receive, count, n);
-          },
-          [&](const Operator& op, const PieceArrays& a) { exchange_.load_store(port, op, a); });
-    }
+    void operator()(Port& port, const Call& call) { exchange_(port, call); }
 
    private:
     DoublingExchange<Port> exchange_;
-    TransferPieces pieces_;
   };
 };
 

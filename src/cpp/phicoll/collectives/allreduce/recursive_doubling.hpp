@@ -12,7 +12,7 @@
 
 namespace phicoll {
 
-struct RecursiveDoubling : AlgorithmDefaults {
+struct RecursiveDoubling : DoublingAllreduce {
   struct Parameters {
     TransferWay transfer = TransferWay::load_store;
     YesNo left_computes = YesNo::no;
@@ -36,20 +36,12 @@ struct RecursiveDoubling : AlgorithmDefaults {
                ? "left_computes=yes with transfer=load-store only"
                : nullptr;
   }
-  static void limit(Parameters& p, const Shape& shape) {
-    limit_buffer(p.buffer, shape.size(), DoublingExchangeMemory::buffers(p.transfer, shape.size()));
-  }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return DoublingExchangeMemory::footprint(p.transfer, shape.size(), static_cast<std::size_t>(p.buffer));
-  }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : exchange_(setup, static_cast<std::size_t>(p.buffer)),
-          pieces_(p.transfer, p.buffer, setup.size()),
-          left_computes_(p.left_computes == YesNo::yes) {
+        : exchange_(setup, p.transfer, p.buffer), left_computes_(p.left_computes == YesNo::yes) {
       const Fold& fold = exchange_.fold;
       if (fold.folded(setup.rank)) return;
       const int core = fold.core(setup.rank);
@@ -60,18 +52,8 @@ struct RecursiveDoubling : AlgorithmDefaults {
     }
 
     void operator()(Port& port, const Call& call) {
-      exchange_.begin(call);
-      pieces_(
-          port, call,
-          [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
-            exchange_.put_get(port, op, send, receive, count, n);
-          },
-          [&](const Operator& op, const PieceArrays& a) {
-            if (left_computes_)
-              left_computes(port, op, a);
-            else
-              exchange_.load_store(port, op, a);
-          });
+      if (!left_computes_) return exchange_(port, call);
+      exchange_(port, call, [&](const Operator& op, const PieceArrays& a) { left_computes(port, op, a); });
     }
 
    private:
@@ -120,7 +102,6 @@ struct RecursiveDoubling : AlgorithmDefaults {
     }
 
     DoublingExchange<Port> exchange_;
-    TransferPieces pieces_;
     bool left_computes_;
   };
 };

@@ -2,7 +2,6 @@
 
 // All allreduce algorithms, one line each.
 
-#include "phicoll/collectives/allreduce/all_reads_all.hpp"
 #include "phicoll/collectives/allreduce/bruck.hpp"
 #include "phicoll/collectives/allreduce/flat_tree.hpp"
 #include "phicoll/collectives/allreduce/hierarchical.hpp"

@@ -15,6 +15,7 @@
 #include "phicoll/collectives/barrier/game_tree.hpp"
 #include "phicoll/collectives/barrier/notify.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/collectives/contract/reset.hpp"
 #include "phicoll/memory/condition.hpp"
@@ -44,10 +45,7 @@ struct CombiningTree : AlgorithmDefaults {
     describe_reset(visitor, p.reset);
     describe_store(visitor, p.store);
   }
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 2 ? shape.size() : 2;
-    if (p.arity > useful) p.arity = useful;
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_growth(p.arity, shape); }
 
   struct Node {
     Strided<CounterLine> count;

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/collectives/contract/reset.hpp"
 #include "phicoll/memory/condition.hpp"
@@ -45,10 +46,7 @@ struct Dissemination : AlgorithmDefaults {
     describe_store(visitor, p.store);
   }
 
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 1 ? shape.size() - 1 : 1;
-    if (p.ways > useful) p.ways = useful;
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_others(p.ways, shape); }
 
   /// Whole-line stores destroy a line's other flags: only where a flag owns its line.
   static const char* refuse(const Parameters& p) {

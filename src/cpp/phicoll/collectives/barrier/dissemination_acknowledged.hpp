@@ -9,6 +9,7 @@
 
 #include "phicoll/collectives/barrier/acknowledged_model.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
@@ -45,8 +46,7 @@ struct DisseminationAcknowledged : AlgorithmDefaults {
 
   static void limit(Parameters& p, const Shape& shape) {
     if (p.m == 0) p.m = best_acknowledged(shape.size(), p.rounds, shape.costs()).ways;
-    const int useful = shape.size() > 1 ? shape.size() - 1 : 1;
-    if (p.m > useful) p.m = useful;
+    limit_others(p.m, shape);
   }
 
   static const char* refuse(const Parameters& p) {

@@ -10,6 +10,7 @@
 
 #include "phicoll/collectives/barrier/flag_tree.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/control.hpp"
 
@@ -49,10 +50,7 @@ struct KNomialTree : AlgorithmDefaults {
     describe_tree_reset(visitor, p.flags.reset);
     describe_store(visitor, p.flags.store);
   }
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 2 ? shape.size() : 2;
-    if (p.degree > useful) p.degree = useful;
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_growth(p.degree, shape); }
   static std::size_t footprint(const Parameters&, const Shape& shape) {
     return flag_tree_footprint(shape.size());
   }

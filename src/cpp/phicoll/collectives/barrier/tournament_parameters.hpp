@@ -5,6 +5,7 @@
 #include "phicoll/collectives/barrier/game_flags.hpp"
 #include "phicoll/collectives/barrier/notify.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/collectives/contract/reset.hpp"
 #include "phicoll/memory/control.hpp"
@@ -31,10 +32,7 @@ struct TournamentDescription : AlgorithmDefaults {
     describe_reset(visitor, p.reset);
     describe_store(visitor, p.store);
   }
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 2 ? shape.size() : 2;
-    if (p.ways > useful) p.ways = useful;
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_growth(p.ways, shape); }
 };
 
 }  // namespace phicoll

@@ -4,6 +4,7 @@
 // phase every rank that has the message passes it to k - 1 more. See receiver_tree.hpp.
 
 #include "phicoll/collectives/broadcast/receiver_tree.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {
@@ -25,8 +26,7 @@ struct KNomialBroadcast : ReceiverTreeAlgorithm<KNomialBroadcast> {
     p.tree.describe(visitor);
   }
   static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 2 ? shape.size() : 2;
-    if (p.degree > useful) p.degree = useful;
+    limit_growth(p.degree, shape);
     p.tree.limit(shape);
   }
   static RankTree tree(const Parameters& p, int ranks) { return k_nomial_tree(ranks, p.degree); }

@@ -8,6 +8,7 @@
 // 1 is a chain, "pipelined".
 
 #include "phicoll/collectives/broadcast/tree_passing.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {
@@ -42,8 +43,7 @@ struct LocalStoreTreeBroadcast : AlgorithmDefaults {
     describe_trailing(visitor, p.trailing);
   }
   static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 2 ? shape.size() : 2;
-    if (p.degree > useful) p.degree = useful;
+    limit_growth(p.degree, shape);
     limit_piece(p.piece, p.buffers, shape.size());
   }
   static TreePassing rules(const Parameters& p) {

@@ -10,6 +10,7 @@
 // Visibility: tree_passing.hpp.
 
 #include "phicoll/collectives/broadcast/tree_passing.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {
@@ -36,8 +37,7 @@ struct TreeCopyBroadcast : AlgorithmDefaults {
     describe_trailing(visitor, p.trailing);
   }
   static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 2 ? shape.size() : 2;
-    if (p.degree > useful) p.degree = useful;
+    limit_growth(p.degree, shape);
     limit_piece(p.piece, p.buffers, shape.size());
   }
   static TreePassing rules(const Parameters& p) {

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "phicoll/collectives/broadcast/rank_tree.hpp"
 #include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
-#include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
+#include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
 
@@ -50,10 +50,7 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
     describe_trailing(visitor, p.trailing);
   }
 
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 2 ? shape.size() : 2;
-    if (p.degree > useful) p.degree = useful;
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_growth(p.degree, shape); }
   static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
     return facts.commutative ? nullptr : "a commutative operator: subtrees are not in rank order";
   }
@@ -74,15 +71,19 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
   }
 
   template <class Port>
-  class Rank {
+  class Rank : private TreePieces<Port> {
+    using Base = TreePieces<Port>;
+    using Base::block;
+    using Base::children_;
+    using Base::rank_;
+    using Base::step_;
+
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : p_(p),
-          memory_(setup.memory),
+        : Base(setup, static_cast<std::size_t>(p.piece), rank_bytes(p)),
+          p_(p),
           tree_(k_nomial_tree(setup.size(), p.degree)),
-          barrier_(p.trailing, setup, barrier_at(p, setup.shape)),
-          rank_(setup.rank),
-          ranks_(setup.size()) {}
+          barrier_(p.trailing, setup, barrier_at(p, setup.shape)) {}
 
     // A rank alone writes its line `ready`, its two result buffers and its two buffers for a child's piece;
     // its parent reads `ready` and the results, and writes `taken`, which lies with the child. Step t (piece
@@ -91,32 +92,24 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
     // (1) `ready` = t + 1 (release) follows the result: a rank that sees it (acquire) sees the result of step
     //     t.
     void operator()(Port& port, const Call& call) {
-      if (ranks_ == 1) {
-        if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
-        return;
-      }
-      if (call.root != root_) turn_to(call.root);
-      const std::size_t size = call.op.element_bytes;
-      const std::size_t most = static_cast<std::size_t>(p_.piece) / size;
-      for (std::size_t first = 0; first < call.count; first += most) {
-        const std::size_t count = call.count - first < most ? call.count - first : most;
-        if (p_.operand == Operand::copied)
-          copied(port, call, first * size, count);
-        else
-          direct(port, call, first * size, count);
-        ++step_;
-      }
-      barrier_(port);
+      this->each_piece(
+          port, call, [this](int) { turn(); },
+          [&](std::size_t at, std::size_t count) {
+            if (p_.operand == Operand::copied)
+              copied(port, call, at, count);
+            else
+              direct(port, call, at, count);
+          });
+      if (this->ranks_ != 1) barrier_(port);
     }
 
    private:
-    void turn_to(int root) {
-      root_ = root;
-      const int node = node_of(rank_, root, ranks_);
+    void turn() {
+      const int node = this->node();
       // The rank that is reached last has the smallest subtree and is ready first.
-      children_.assign(tree_.begin(node), tree_.end(node));
-      std::reverse(children_.begin(), children_.end());
-      for (int& child : children_) child = rank_of(child, root, ranks_);
+      std::vector<int> nodes(tree_.begin(node), tree_.end(node));
+      std::reverse(nodes.begin(), nodes.end());
+      this->take_children(std::move(nodes));
     }
 
     void copied(Port& port, const Call& call, std::size_t at, std::size_t count) {
@@ -139,13 +132,9 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
     void direct(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const bool is_root = rank_ == call.root;
       const Data result = is_root ? call.receive + at : free_result(port);
-      Data left = call.send + at;
-      for (const int child : children_) {
-        port.combine(call.op, result, left, await(port, child), count);
-        taken(port, child);
-        left = result;
-      }
-      if (children_.empty()) port.move(result, left, count * call.op.element_bytes);
+      this->combine_children(
+          port, call, at, count, result, [&](int child) { return await(port, child); },
+          [&](int child) { taken(port, child); });
       if (!is_root) give(port);
     }
 
@@ -170,23 +159,16 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
     // "can be avoided by using counters"): trailing=barrier.
     void taken(Port& port, int child) { port.signal(flags(child).taken[step_ & 1].value.word, step_ + 1); }
 
-    unsigned char* own(int rank) const { return memory_ + static_cast<std::size_t>(rank) * rank_bytes(p_); }
-    Flags& flags(int rank) const { return *reinterpret_cast<Flags*>(own(rank)); }
+    Flags& flags(int rank) const { return *reinterpret_cast<Flags*>(block(rank)); }
     unsigned char* buffer(int rank, std::uint64_t which) const {
-      return own(rank) + sizeof(Flags) +
+      return block(rank) + sizeof(Flags) +
              static_cast<std::size_t>(which) * arch::whole_strides(static_cast<std::size_t>(p_.piece));
     }
 
     Parameters p_;
-    unsigned char* memory_;
     RankTree tree_;
     TrailingBarrier<Port> barrier_;
-    std::vector<int> children_;
-    std::uint64_t step_ = 0;
     std::uint64_t given_[2] = {0, 0};
-    int rank_;
-    int ranks_;
-    int root_ = -1;
   };
 };
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
-#include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/collectives/reduce/tree_model.hpp"
+#include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/collectives/structure/level_tree.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
@@ -100,44 +100,39 @@ struct ModelTreeReduce : AlgorithmDefaults {
   };
 
   template <class Port>
-  class Rank {
+  class Rank : private TreePieces<Port> {
+    using Base = TreePieces<Port>;
+    using Base::block;
+    using Base::children_;
+    using Base::rank_;
+    using Base::ranks_;
+    using Base::root_;
+    using Base::step_;
+
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : p_(p),
-          k_(levels_of(p, setup.shape)),
-          memory_(setup.memory),
-          rank_(setup.rank),
-          ranks_(setup.size()) {}
+        : Base(setup, static_cast<std::size_t>(p.piece), rank_bytes(p)),
+          p_(p),
+          k_(levels_of(p, setup.shape)) {}
 
     void operator()(Port& port, const Call& call) {
-      if (ranks_ == 1) {
-        if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
-        return;
-      }
-      if (call.root != root_) turn_to(call.root);
-      const std::size_t size = call.op.element_bytes;
-      const std::size_t most = static_cast<std::size_t>(p_.piece) / size;
-      for (std::size_t first = 0; first < call.count; first += most) {
-        const std::size_t count = call.count - first < most ? call.count - first : most;
-        if (p_.into == Into::parents)
-          through_parents(port, call, first * size, count);
-        else
-          through_common(port, call, first * size, count);
-        ++step_;
-      }
+      this->each_piece(
+          port, call, [this](int root) { turn_to(root); },
+          [&](std::size_t at, std::size_t count) {
+            if (p_.into == Into::parents)
+              through_parents(port, call, at, count);
+            else
+              through_common(port, call, at, count);
+          });
     }
 
    private:
     void turn_to(int root) {
-      root_ = root;
-      LevelTreeNode node = level_tree_node(k_, ranks_, node_of(rank_, root, ranks_));
-      children_ = std::move(node.children);
-      for (int& child : children_) child = rank_of(child, root, ranks_);
+      LevelTreeNode node = level_tree_node(k_, ranks_, this->node());
+      this->take_children(std::move(node.children));
       parent_ = node.parent < 0 ? any_rank : rank_of(node.parent, root, ranks_);
     }
 
-    // Steps (pieces) count from 0 over all calls, alike on all ranks.
-    //
     // (1) A buffer belongs to a child and its parent and lies with the child, so that the root may change;
     //     the child writes it, the step's parent reads it. The child remembers step and parent of its last
     //     writing.
@@ -150,18 +145,18 @@ struct ModelTreeReduce : AlgorithmDefaults {
       // A parent's own buffer serves as its accumulator.
       if (!is_root) wait_for_buffer(port);
       const Data result = is_root ? call.receive + at : port.shared(buffer(rank_));
-      Data left = call.send + at;
       if (p_.ack == Ack::counter && !children_.empty()) {
         counted_ += children_.size();
         port.wait(lines(rank_).counter.value.word, at_least(counted_));
       }
-      for (const int child : children_) {
-        if (p_.ack == Ack::line_per_child)
-          port.wait(lines(child).notified.value.word, at_least(step_ + 1), child);
-        port.combine(call.op, result, left, port.shared(buffer(child)), count);
-        left = result;
-      }
-      if (children_.empty()) port.move(result, left, count * call.op.element_bytes);
+      this->combine_children(
+          port, call, at, count, result,
+          [&](int child) {
+            if (p_.ack == Ack::line_per_child)
+              port.wait(lines(child).notified.value.word, at_least(step_ + 1), child);
+            return port.shared(buffer(child));
+          },
+          [](int) {});
       if (!children_.empty()) open(port, step_ + 1);
       if (is_root) return;
       last_parent_ = parent_;
@@ -211,23 +206,16 @@ struct ModelTreeReduce : AlgorithmDefaults {
       port.signal(turn, last + 1);
     }
 
-    unsigned char* own(int rank) const { return memory_ + static_cast<std::size_t>(rank) * rank_bytes(p_); }
-    Lines& lines(int rank) const { return *reinterpret_cast<Lines*>(own(rank)); }
-    unsigned char* buffer(int rank) const { return own(rank) + sizeof(Lines); }
+    Lines& lines(int rank) const { return *reinterpret_cast<Lines*>(block(rank)); }
+    unsigned char* buffer(int rank) const { return block(rank) + sizeof(Lines); }
 
     Parameters p_;
     std::vector<int> k_;
-    unsigned char* memory_;
-    std::vector<int> children_;
-    std::uint64_t step_ = 0;
     std::uint64_t opened_ = 0;
     std::uint64_t counted_ = 0;
     std::uint64_t last_step_ = 0;
     int last_parent_ = any_rank;
     int parent_ = any_rank;
-    int rank_;
-    int ranks_;
-    int root_ = -1;
   };
 };
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
-#include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/collectives/transport/direct.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"

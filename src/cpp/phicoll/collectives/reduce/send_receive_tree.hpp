@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
-#include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
+#include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/memory/control.hpp"
 
@@ -35,8 +36,7 @@ struct SendReceiveTreeReduce : AlgorithmDefaults {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 2 ? shape.size() : 2;
-    if (p.degree > useful) p.degree = useful;
+    limit_growth(p.degree, shape);
     while (p.cell > max_element_bytes && footprint(p, shape) > (std::size_t{32} << 20)) p.cell /= 2;
     if (p.cell < max_element_bytes) p.cell = max_element_bytes + 0;
   }

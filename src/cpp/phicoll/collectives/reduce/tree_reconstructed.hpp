@@ -7,10 +7,9 @@
 // its children have with its own operand into its own data region, and sets the flag of that half.
 
 #include <cstdint>
-#include <vector>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
-#include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/collectives/structure/heap_tree.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
@@ -60,37 +59,27 @@ struct TreeReconstructedReduce : AlgorithmDefaults {
   }
 
   template <class Port>
-  class Rank {
-   public:
-    Rank(const Parameters& p, const Setup& setup)
-        : p_(p), memory_(setup.memory), rank_(setup.rank), ranks_(setup.size()) {}
+  class Rank : private TreePieces<Port> {
+    using Base = TreePieces<Port>;
+    using Base::block;
+    using Base::children_;
+    using Base::rank_;
+    using Base::step_;
 
-    // A rank owns a data region in two halves and a line with a flag for each. Steps (pieces of half a
-    // region) count from 0 over all calls, alike on all ranks; step t uses half t mod 2. Children of node n
+   public:
+    Rank(const Parameters& p, const Setup& setup) : Base(setup, half(p), rank_bytes(p)), p_(p) {}
+
+    // A rank owns a data region in two halves and a line with a flag for each. Step t
+    // (a piece of half a region) uses half t mod 2. Children of node n
     // are k n + 1 to k n + k, nodes counted from the root on: the operator must commute.
     void operator()(Port& port, const Call& call) {
-      if (ranks_ == 1) {
-        if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
-        return;
-      }
-      if (call.root != root_) turn_to(call.root);
-      const std::size_t size = call.op.element_bytes;
-      const std::size_t most = half(p_) / size;
-      for (std::size_t first = 0; first < call.count; first += most) {
-        const std::size_t count = call.count - first < most ? call.count - first : most;
-        piece(port, call, first * size, count);
-        ++step_;
-      }
+      this->each_piece(
+          port, call,
+          [this](int) { this->take_children(heap_children(this->ranks_, p_.degree, this->node())); },
+          [&](std::size_t at, std::size_t count) { piece(port, call, at, count); });
     }
 
    private:
-    void turn_to(int root) {
-      root_ = root;
-      const int node = node_of(rank_, root, ranks_);
-      children_ = heap_children(ranks_, p_.degree, node);
-      for (int& child : children_) child = rank_of(child, root, ranks_);
-    }
-
     // (1) A rank alone writes its region; its parent reads it. The rank sets the flag (release) after the
     //     data; its parent, having read, unsets it (release); the rank awaits that (acquire) before it writes
     //     the half again.
@@ -101,31 +90,25 @@ struct TreeReconstructedReduce : AlgorithmDefaults {
       Word<std::uint64_t>& own_flag = flag(rank_);
       if (!is_root) port.wait(own_flag, equal(std::uint64_t{0}));
       const Data result = is_root ? call.receive + at : port.shared(data(rank_));
-      Data left = call.send + at;
-      for (const int child : children_) {
-        Word<std::uint64_t>& set = flag(child);
-        port.wait(set, equal(step_ + 1), child);
-        port.combine(call.op, result, left, port.shared(data(child)), count);
-        port.signal(set, std::uint64_t{0});
-        left = result;
-      }
-      if (children_.empty()) port.move(result, left, count * call.op.element_bytes);
+      this->combine_children(
+          port, call, at, count, result,
+          [&](int child) {
+            port.wait(flag(child), equal(step_ + 1), child);
+            return port.shared(data(child));
+          },
+          [&](int child) { port.signal(flag(child), std::uint64_t{0}); });
       if (!is_root) port.signal(own_flag, step_ + 1);
     }
 
-    unsigned char* own(int rank) const { return memory_ + static_cast<std::size_t>(rank) * rank_bytes(p_); }
-    Word<std::uint64_t>& flag(int rank) const { return reinterpret_cast<Flags*>(own(rank))->half[step_ & 1]; }
+    Word<std::uint64_t>& flag(int rank) const {
+      return reinterpret_cast<Flags*>(block(rank))->half[step_ & 1];
+    }
     unsigned char* data(int rank) const {
-      return own(rank) + sizeof(Flags) + static_cast<std::size_t>(step_ & 1) * arch::whole_strides(half(p_));
+      return block(rank) + sizeof(Flags) +
+             static_cast<std::size_t>(step_ & 1) * arch::whole_strides(half(p_));
     }
 
     Parameters p_;
-    unsigned char* memory_;
-    std::vector<int> children_;
-    std::uint64_t step_ = 0;
-    int rank_;
-    int ranks_;
-    int root_ = -1;
   };
 };
 

@@ -20,31 +20,51 @@ struct DoublingExchangeMemory {
   static int buffers(TransferWay transfer, int ranks) {
     return transfer == TransferWay::put_get ? 2 * slots(ranks) : 2;
   }
-  static std::vector<std::size_t> capacities(int ranks, std::size_t bytes) {
-    return std::vector<std::size_t>(static_cast<std::size_t>(slots(ranks)), bytes);
+  static TransferMemory of(TransferWay transfer, int ranks, int buffer) {
+    const auto bytes = static_cast<std::size_t>(buffer);
+    return {transfer, std::vector<std::size_t>(static_cast<std::size_t>(slots(ranks)), bytes), bytes,
+            slots(ranks)};
   }
-  static std::size_t footprint(TransferWay transfer, int ranks, std::size_t bytes) {
-    if (transfer == TransferWay::put_get)
-      return put_boxes_footprint(ranks, capacities(ranks, bytes), 2, Credit::implied);
-    return ScratchBuffers::footprint(ranks, bytes) + shown_footprint(ranks, slots(ranks));
+};
+
+/// What algorithms by that exchange share; their parameters have `transfer` and `buffer`.
+struct DoublingAllreduce : AlgorithmDefaults {
+  template <class Parameters>
+  static void limit(Parameters& p, const Shape& shape) {
+    limit_buffer(p.buffer, shape.size(), DoublingExchangeMemory::buffers(p.transfer, shape.size()));
+  }
+  template <class Parameters>
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return DoublingExchangeMemory::of(p.transfer, shape.size(), p.buffer).footprint(shape.size());
   }
 };
 
 template <class Port>
-class DoublingExchange {
+class DoublingExchange : public Transfer<Port> {
  public:
-  DoublingExchange(const Setup& setup, std::size_t bytes)
-      : fold(setup.size()),
-        boxes(setup, 0, DoublingExchangeMemory::capacities(setup.size(), bytes), 2, Credit::implied),
-        scratch(setup, 0, bytes),
-        shown(setup, ScratchBuffers::footprint(setup.size(), bytes),
-              DoublingExchangeMemory::slots(setup.size())),
+  using Transfer<Port>::boxes;
+  using Transfer<Port>::scratch;
+  using Transfer<Port>::shown;
+
+  DoublingExchange(const Setup& setup, TransferWay transfer, int buffer)
+      : Transfer<Port>(setup, DoublingExchangeMemory::of(transfer, setup.size(), buffer)),
+        fold(setup.size()),
         rank(setup.rank) {}
 
-  void begin(const Call& call) {
-    boxes.begin(call);
-    shown.begin(call);
+  void operator()(Port& port, const Call& call) {
+    (*this)(port, call, [&](const Operator& op, const PieceArrays& a) { load_store(port, op, a); });
   }
+  /// With another way to load and store.
+  template <class LoadStore>
+  void operator()(Port& port, const Call& call, LoadStore load_store) {
+    Transfer<Port>::operator()(
+        port, call,
+        [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
+          put_get(port, op, send, receive, count, n);
+        },
+        load_store);
+  }
+
   // The value is copied into a box of the receiver, one for each step and two cells deep. Implied credit: no
   // rank ends a piece before all have begun it (PutBoxes).
   void put_get(Port& port, const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
@@ -116,9 +136,6 @@ class DoublingExchange {
 
   Fold fold;
   AlignedVector<DoublingStep> steps;
-  PutBoxes<Port> boxes;
-  ScratchBuffers scratch;
-  Shown<Port> shown;
   int rank;
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
@@ -134,5 +135,45 @@ void load_store_folded(Port& port, Shown<Port>& shown, int slot, const PieceArra
   shown.await_done(port, slot, a.number, carrier);
   if (!a.receive_direct) move_some(port, a.receive, buffer, a.bytes);
 }
+
+/// What a rank has for either way: boxes of these capacities, or buffers of so many bytes and slots that show places.
+struct TransferMemory {
+  TransferWay way;
+  std::vector<std::size_t> capacities;
+  std::size_t bytes;
+  int slots;
+
+  std::size_t footprint(int ranks) const {
+    return way == TransferWay::put_get
+               ? put_boxes_footprint(ranks, capacities, 2, Credit::implied)
+               : ScratchBuffers::footprint(ranks, bytes) + shown_footprint(ranks, slots);
+  }
+};
+
+/// That memory, and the pieces of calls.
+template <class Port>
+class Transfer {
+ public:
+  Transfer(const Setup& setup, const TransferMemory& memory)
+      : boxes(setup, 0, memory.capacities, 2, Credit::implied),
+        scratch(setup, 0, memory.bytes),
+        shown(setup, ScratchBuffers::footprint(setup.size(), memory.bytes), memory.slots),
+        pieces_(memory.way, static_cast<int>(memory.bytes), setup.size()) {}
+
+  /// As TransferPieces.
+  template <class PutGet, class LoadStore>
+  void operator()(Port& port, const Call& call, PutGet put_get, LoadStore load_store) {
+    boxes.begin(call);
+    shown.begin(call);
+    pieces_(port, call, put_get, load_store);
+  }
+
+  PutBoxes<Port> boxes;
+  ScratchBuffers scratch;
+  Shown<Port> shown;
+
+ private:
+  TransferPieces pieces_;
+};
 
 }  // namespace phicoll
