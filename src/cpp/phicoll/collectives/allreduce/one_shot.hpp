@@ -8,23 +8,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/contract/algorithm.hpp"
-#include "phicoll/collectives/structure/peer_order.hpp"
-#include "phicoll/collectives/transport/cells.hpp"
-#include "phicoll/collectives/transport/words.hpp"
+#include "phicoll/collectives/transport/one_shot.hpp"
 
 namespace phicoll {
 
-struct OneShotAllreduce : AlgorithmDefaults {
+struct OneShotAllreduce : OneShotAlgorithm<8192> {
   /// Bytes of which each of two ranks combines half at a time.
   static constexpr std::size_t put_piece = std::size_t{1} << 18;
-
-  struct Parameters {
-    int cell = 8192;
-    int cells = 128;
-    DirectParameters direct;
-    int put = 0;
-  };
 
   static AlgorithmFacts facts() {
     return {"one-shot", Origin::phicoll, "phicoll",
@@ -33,34 +23,28 @@ struct OneShotAllreduce : AlgorithmDefaults {
 
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
-    visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
-    describe_cells(visitor, p.cells);
-    describe_direct(visitor, p.direct);
-    describe_put(visitor, p.put);
+    describe_one_shot(visitor, p, max_element_bytes, "bytes of a piece");
   }
 
   static void limit(Parameters& p, const Shape& shape) {
     limit_cells(shape.size(), p.cells, p.cell, max_element_bytes);
   }
 
-  static std::size_t footprint(const Parameters& p, int ranks) {
-    return words_footprint(ranks) + cells_footprint(ranks, ranks, p.cells, static_cast<std::size_t>(p.cell));
-  }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) { return footprint(p, shape.size()); }
-
-  static const void* first_line(const Setup& setup) { return words_line(setup); }
-
   template <class Port>
-  class Rank {
+  class Rank : private OneShotRank<Port> {
+    using Base = OneShotRank<Port>;
+    using Base::cells_;
+    using Base::order_;
+    using Base::put_;
+    using Base::rank_;
+    using Base::ranks_;
+    using Base::steps_;
+    using Base::words_;
+
    public:
-    Rank(const Parameters& p, const Setup& setup)
-        : words_(setup, 0),
-          cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
-                 static_cast<std::size_t>(p.cell), Credit::implied, p.direct),
-          order_(setup),
-          put_(setup.size() == 2 ? p.put : 0),
-          rank_(setup.rank),
-          ranks_(setup.size()) {}
+    Rank(const Parameters& p, const Setup& setup) : Base(p, setup) {
+      if (ranks_ != 2) put_ = 0;
+    }
 
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 1 && call.send != call.receive) port.move(call.receive, call.send, call.bytes());
@@ -213,14 +197,6 @@ struct OneShotAllreduce : AlgorithmDefaults {
         left = result;
       }
     }
-
-    Words<Port> words_;
-    Cells<Port> cells_;
-    PeerOrder order_;
-    int put_;
-    std::uint64_t steps_ = 0;
-    int rank_;
-    int ranks_;
   };
 };
 
