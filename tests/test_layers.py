@@ -145,6 +145,38 @@ def test_no_list_has_a_deduced_type():
     assert found_for_the_card(deduced_lists) == []
 
 
+def long_functions(text: str, most: int = 100) -> list[str]:
+    """The functions whose bodies, braces included, have more than `most` lines, each as "line: lines"."""
+    literal = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*'
+    code = re.sub(literal, lambda found: re.sub(r"[{}();]", "_", found[0]), text)
+    found, opened = [], []
+    for brace in re.finditer(r"[{}]", code):
+        line = code.count("\n", 0, brace.start()) + 1
+        if brace[0] == "{":
+            head = re.split(r"[;{}]", code[: brace.start()])[-1]
+            scope = re.search(r"\b(namespace|class|struct|union|enum|extern)\b", head)
+            function = re.search(r"\)\s*(const|noexcept|override|\s)*$", head)
+            opened.append((line, scope is not None and function is None))
+            continue
+        begin, scope = opened.pop()
+        if not scope and line - begin + 1 > most:
+            found.append(f"{begin}: {line - begin + 1}")
+    return found
+
+
+#: Files that may still have one: lists of what a command takes and of what Python sees.
+LISTS = {"bench/kernel_command.cpp", "bench/pages.cpp", "bindings/register_group.cpp"}
+
+
+def test_no_function_has_more_than_a_hundred_lines():
+    body = "  f();\n" * 99
+    assert long_functions("namespace n {\nvoid f(int x) {\n" + body + "}\n}\n") == ["2: 101"]
+    assert long_functions("struct S {\nvoid f(int x) {\n" + body[:-7] + "}\n  // {\n};\n") == []
+    sources = [p for p in sorted(CPP.rglob("*.?pp")) if str(p.relative_to(CPP)) not in LISTS]
+    wrong = [f"{p.relative_to(CPP)}:{found}" for p in sources for found in long_functions(p.read_text())]
+    assert wrong == []
+
+
 #: Folders whose sources are compiled as one (phicoll_by_folder).
 AS_ONE = {"kernels", "measure", "sim", "bench"}
 

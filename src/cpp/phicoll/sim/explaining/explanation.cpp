@@ -190,6 +190,84 @@ int median_call(const std::vector<Cycles>& times) {
   return static_cast<int>(std::find(times.begin(), times.end(), *middle) - times.begin());
 }
 
+// The call's transactions and lines.
+void report_call(const Log& log, Explanation* found) {
+  std::map<std::pair<Request, Source>, TransactionReport> kinds;
+  std::map<LineId, LineReport> lines;
+  std::map<LineId, std::pair<std::set<int>, std::set<int>>> ranks;
+  for (const TransferRecord& x : log.transfers) {
+    if (x.issued < found->begin || x.issued >= found->end) continue;
+    TransactionReport& kind = kinds[{x.kind, x.source}];
+    kind.kind = x.kind;
+    kind.source = x.source;
+    ++kind.count;
+    kind.time += x.filled - x.issued;
+    kind.queued += x.begun - x.arrived;
+    kind.invalidated += x.invalidated;
+    LineReport& line = lines[x.line];
+    line.directory = x.directory;
+    ++line.requests;
+    line.from_caches += x.source == Source::cache;
+    line.from_memory += x.source == Source::memory;
+    line.invalidated += x.invalidated;
+    line.waited += x.begun - x.taken_up;
+    line.time += x.filled - x.issued;
+  }
+  for (const OperationRecord& x : log.operations) {
+    const auto at = lines.find(x.line);
+    if (at == lines.end()) continue;
+    LineReport& line = at->second;
+    const bool writes = x.kind == OperationKind::store || x.kind == OperationKind::atomic;
+    const bool reads = x.kind == OperationKind::load || x.kind == OperationKind::wait;
+    // A store of the call before may have become visible in this one, a wait may have ended in it.
+    const bool before = reads ? x.ended <= found->begin : std::max(x.begun, x.visible) < found->begin;
+    if (before || x.begun >= found->end) continue;
+    if (writes) {
+      ranks[x.line].first.insert(x.rank);
+      if (line.writer < 0) line.writer = x.rank;
+      line.atomic = line.atomic || x.kind == OperationKind::atomic;
+    } else if (reads) {
+      ranks[x.line].second.insert(x.rank);
+      if (line.reader < 0) line.reader = x.rank;
+    }
+  }
+  for (const auto& kind : kinds) found->transactions.push_back(kind.second);
+  for (auto& at : lines) {
+    at.second.line = at.first;
+    at.second.byte = std::size_t{at.first} * 64;
+    at.second.writers = static_cast<int>(ranks[at.first].first.size());
+    at.second.readers = static_cast<int>(ranks[at.first].second.size());
+    found->lines.push_back(at.second);
+  }
+  std::stable_sort(found->lines.begin(), found->lines.end(), [](const LineReport& a, const LineReport& b) {
+    return std::make_tuple(-a.waited, -a.time) < std::make_tuple(-b.waited, -b.time);
+  });
+}
+
+// The servers and directories in all reported calls.
+void report_servers(Explanation* found) {
+  found->counted = less(found->run.counters, found->run.counted_before);
+  const double elapsed =
+      static_cast<double>(std::max<Cycles>(found->run.counted_to - found->run.counted_from, 1));
+  found->centres = centres_of(found->counted, found->machine.p, elapsed, found->cores);
+  if (found->machine.p.protocol == Protocol::directory) {
+    for (std::size_t d = 0; d < found->counted.directories.size(); ++d) {
+      const ServiceCount& count = found->counted.directories[d];
+      DirectoryReport report;
+      report.directory = static_cast<int>(d);
+      report.served = count.served;
+      report.utilisation = static_cast<double>(count.busy) / elapsed;
+      if (count.served > 0)
+        report.queued = static_cast<double>(count.queued) / static_cast<double>(count.served);
+      for (const LineReport& line : found->lines) report.lines += line.directory == report.directory;
+      found->directories.push_back(report);
+    }
+    std::stable_sort(
+        found->directories.begin(), found->directories.end(),
+        [](const DirectoryReport& a, const DirectoryReport& b) { return a.utilisation > b.utilisation; });
+  }
+}
+
 }  // namespace
 
 Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
@@ -241,80 +319,8 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   found.path = critical_path(log, found.cores, call);
   found.end = found.path.to;
   found.begin = found.end - found.times[static_cast<std::size_t>(call)];
-
-  // The call's transactions and lines.
-  std::map<std::pair<Request, Source>, TransactionReport> kinds;
-  std::map<LineId, LineReport> lines;
-  std::map<LineId, std::pair<std::set<int>, std::set<int>>> ranks;
-  for (const TransferRecord& x : log.transfers) {
-    if (x.issued < found.begin || x.issued >= found.end) continue;
-    TransactionReport& kind = kinds[{x.kind, x.source}];
-    kind.kind = x.kind;
-    kind.source = x.source;
-    ++kind.count;
-    kind.time += x.filled - x.issued;
-    kind.queued += x.begun - x.arrived;
-    kind.invalidated += x.invalidated;
-    LineReport& line = lines[x.line];
-    line.directory = x.directory;
-    ++line.requests;
-    line.from_caches += x.source == Source::cache;
-    line.from_memory += x.source == Source::memory;
-    line.invalidated += x.invalidated;
-    line.waited += x.begun - x.taken_up;
-    line.time += x.filled - x.issued;
-  }
-  for (const OperationRecord& x : log.operations) {
-    const auto at = lines.find(x.line);
-    if (at == lines.end()) continue;
-    LineReport& line = at->second;
-    const bool writes = x.kind == OperationKind::store || x.kind == OperationKind::atomic;
-    const bool reads = x.kind == OperationKind::load || x.kind == OperationKind::wait;
-    // A store of the call before may have become visible in this one, a wait may have ended in it.
-    const bool before = reads ? x.ended <= found.begin : std::max(x.begun, x.visible) < found.begin;
-    if (before || x.begun >= found.end) continue;
-    if (writes) {
-      ranks[x.line].first.insert(x.rank);
-      if (line.writer < 0) line.writer = x.rank;
-      line.atomic = line.atomic || x.kind == OperationKind::atomic;
-    } else if (reads) {
-      ranks[x.line].second.insert(x.rank);
-      if (line.reader < 0) line.reader = x.rank;
-    }
-  }
-  for (const auto& kind : kinds) found.transactions.push_back(kind.second);
-  for (auto& at : lines) {
-    at.second.line = at.first;
-    at.second.byte = std::size_t{at.first} * 64;
-    at.second.writers = static_cast<int>(ranks[at.first].first.size());
-    at.second.readers = static_cast<int>(ranks[at.first].second.size());
-    found.lines.push_back(at.second);
-  }
-  std::stable_sort(found.lines.begin(), found.lines.end(), [](const LineReport& a, const LineReport& b) {
-    return std::make_tuple(-a.waited, -a.time) < std::make_tuple(-b.waited, -b.time);
-  });
-
-  // All reported calls.
-  found.counted = less(found.run.counters, found.run.counted_before);
-  const double elapsed =
-      static_cast<double>(std::max<Cycles>(found.run.counted_to - found.run.counted_from, 1));
-  found.centres = centres_of(found.counted, machine.p, elapsed, found.cores);
-  if (machine.p.protocol == Protocol::directory) {
-    for (std::size_t d = 0; d < found.counted.directories.size(); ++d) {
-      const ServiceCount& count = found.counted.directories[d];
-      DirectoryReport report;
-      report.directory = static_cast<int>(d);
-      report.served = count.served;
-      report.utilisation = static_cast<double>(count.busy) / elapsed;
-      if (count.served > 0)
-        report.queued = static_cast<double>(count.queued) / static_cast<double>(count.served);
-      for (const LineReport& line : found.lines) report.lines += line.directory == report.directory;
-      found.directories.push_back(report);
-    }
-    std::stable_sort(
-        found.directories.begin(), found.directories.end(),
-        [](const DirectoryReport& a, const DirectoryReport& b) { return a.utilisation > b.utilisation; });
-  }
+  report_call(*found.run.log, &found);
+  report_servers(&found);
   return found;
 }
 

@@ -85,11 +85,9 @@ struct MachineParameters {
   int jitter = 0, os_core = -1, os_interval = 0, os_duration = 0;
 };
 
-/// Visits every parameter: its name as files and the command line write it, range, unit and meaning.
-///     visitor.number(name, value, least, most, unit, meaning)
-///     visitor.choice(name, value, {names}, meaning)
+// The parameters by what they are of.
 template <class Visitor>
-void describe_machine(Visitor& v, MachineParameters& m) {
+void describe_cores(Visitor& v, MachineParameters& m) {
   v.number("topology.cores", m.cores, 1, max_cores, "", "cores");
   v.number("topology.contexts_per_core", m.contexts_per_core, 1, max_contexts_per_core, "",
            "hardware contexts that share a core's caches and issue port");
@@ -136,7 +134,9 @@ void describe_machine(Visitor& v, MachineParameters& m) {
   v.choice("cache.prefetcher", m.prefetcher, {"off", "on"},
            "second-level prefetcher: after two misses on neighbouring lines");
   v.number("cache.prefetch_lines", m.prefetch_lines, 0, 64, "", "how many lines it runs ahead");
-
+}
+template <class Visitor>
+void describe_directories(Visitor& v, MachineParameters& m) {
   v.number("request.miss", m.miss, 0, 1000, "cycles", "from a miss to its request on the ring");
   v.number("request.fill", m.fill, 0, 1000, "cycles", "from the answer to the instruction's end");
   v.choice("request.merge_reads", m.merge_reads, {"off", "on"},
@@ -174,7 +174,9 @@ void describe_machine(Visitor& v, MachineParameters& m) {
   v.choice(
       "memory.fill", m.memory_fill, {"defer", "join"},
       "a reader of a line that is being fetched: waits for the fetch and then asks memory, or joins at once");
-
+}
+template <class Visitor>
+void describe_table(Visitor& v, MachineParameters& m) {
   v.number("table.near_modified", m.table_near_modified, 0, 100000, "cycles",
            "a line modified by another core of the same last-level cache");
   v.number("table.near_exclusive", m.table_near_exclusive, 0, 100000, "cycles", "exclusive there");
@@ -198,7 +200,9 @@ void describe_machine(Visitor& v, MachineParameters& m) {
   v.number("table.l3_in", m.table_l3_in, 0, 1000, "cycles", "one line on the way in");
   v.number("table.package_out", m.table_package_out, 0, 1000, "cycles",
            "one line on the way from a package to another");
-
+}
+template <class Visitor>
+void describe_software(Visitor& v, MachineParameters& m) {
   v.number("software.call", m.software_call, 0, 10000, "",
            "instructions of entering and leaving a collective");
   v.number("software.send", m.software_send, 0, 10000, "",
@@ -213,6 +217,17 @@ void describe_machine(Visitor& v, MachineParameters& m) {
   v.number("noise.os_interval", m.os_interval, 0, 1000000000, "cycles",
            "mean time between its interruptions");
   v.number("noise.os_duration", m.os_duration, 0, 100000000, "cycles", "how long one lasts");
+}
+
+/// Visits every parameter: its name as files and the command line write it, range, unit and meaning.
+///     visitor.number(name, value, least, most, unit, meaning)
+///     visitor.choice(name, value, {names}, meaning)
+template <class Visitor>
+void describe_machine(Visitor& v, MachineParameters& m) {
+  describe_cores(v, m);
+  describe_directories(v, m);
+  describe_table(v, m);
+  describe_software(v, m);
 }
 
 /// Where a number comes from.

@@ -99,10 +99,6 @@ class CheckedBuffers {
   std::vector<std::vector<unsigned char>> filled_[2], result_[2];
 };
 
-}  // namespace
-
-namespace {
-
 // Of each reported call, over its ranks.
 Cycles last_of(const std::vector<Cycles>& times, int ranks, int call) {
   const auto first = times.begin() + static_cast<std::ptrdiff_t>(call) * ranks;
@@ -152,151 +148,188 @@ std::vector<Cycles> CollectiveRun::times(bool window) const {
   return found;
 }
 
+namespace {
+
+// Runs once, as large as may be backed, the same algorithm with the same parameters except for the sizes at
+// which it changes its way.
+void run_twin(const Machine& machine, const measure::Work& work, const Shape& shape,
+              const CollectiveOptions& options, CollectiveRun* run) {
+  constexpr std::size_t unit = 64;
+  const auto bytes = static_cast<std::size_t>(work.bytes);
+  CollectiveOptions twin = options;
+  twin.calls = 1;
+  twin.warm_up = 0;
+  twin.finished = nullptr;
+  twin.simulation.log = false;
+  std::size_t smaller = bytes;
+  measure::Work twin_work = work;
+  const auto buffers_of = [&](std::size_t size) {
+    twin_work.bytes = size / unit * unit;
+    return CheckedBuffers(twin_work, shape.size(), options.root).bytes();
+  };
+  while (smaller > unit && buffers_of(smaller) > std::min(options.ghost_above, most_backed_bytes / 4))
+    smaller /= 2;
+  run->twin_bytes = smaller / unit * unit;
+  twin_work.bytes = run->twin_bytes;
+  AlgorithmSpec same_way = run->effective;  // where the data lies, if that is the way of the larger one
+  for (auto& value : same_way.values)
+    if (value.first == "direct" && value.second != "0" && std::stoul(value.second) <= bytes)
+      value.second = std::to_string(std::min<std::size_t>(std::stoul(value.second), run->twin_bytes));
+  simulate_collective(machine, twin_work, same_way, shape, twin);
+}
+
+// The calls of a run, by the ranks of one simulation.
+class SimulatedCalls {
+ public:
+  SimulatedCalls(const Machine& machine, const Shape& shape, const CollectiveOptions& options,
+                 const CheckedBuffers& checked, std::size_t footprint, const SimOptions& settings,
+                 CollectiveRun* run)
+      : options_(options),
+        checked_(checked),
+        run_(*run),
+        footprint_(footprint),
+        ranks_(static_cast<std::size_t>(shape.size())),
+        done_(static_cast<std::size_t>(total())),
+        simulation_(machine, shape, footprint + checked.bytes(), settings),
+        buffers_(simulation_.memory() + footprint) {
+    for (int r = 0; r < shape.size(); ++r)
+      algorithms_.push_back(make_collective<SimPort>(run_.work.operation, run_.effective,
+                                                     Setup{r, shape, simulation_.memory()}));
+    run_.entry.resize(ranks_ * static_cast<std::size_t>(options.calls));
+    run_.exit.resize(run_.entry.size());
+    run_.prepared.resize(run_.entry.size());
+    run_.started.resize(ranks_);
+  }
+
+  void make() {
+    if (options_.window) {
+      for (int e = 0; e < total() && !simulation_.log_closed(); ++e) {
+        if (writes_before(e)) simulation_.run([&](SimPort& port) { prepare(port, e); });
+        if (options_.evicted) evict_all(simulation_, footprint_);
+        simulation_.run([&](SimPort& port) { one(port, e); });
+      }
+    } else {
+      simulation_.run([&](SimPort& port) {
+        for (int e = 0; e < total(); ++e) {
+          prepare(port, e);
+          one(port, e);
+        }
+      });
+    }
+    for (const int ranks_done : done_) run_.verified += ranks_done == run_.ranks;
+    run_.cut = simulation_.log_closed();
+    run_.counters = simulation_.counters();
+    run_.counted_to = simulation_.now();
+    if (simulation_.log() != nullptr) {
+      run_.log = std::make_unique<Log>(std::move(*simulation_.log()));
+      run_.log->finish();
+    }
+  }
+
+ private:
+  int total() const { return options_.warm_up + options_.calls; }
+  bool writes_before(int call) const { return run_.work.moves_data() && (call == 0 || run_.work.fresh); }
+  int variant_of(int call) const { return run_.work.fresh ? call % 2 : 0; }
+  std::size_t index_of(int call, std::size_t r) const {
+    return static_cast<std::size_t>(call - options_.warm_up) * ranks_ + r;
+  }
+
+  void prepare(SimPort& port, int call) {
+    if (!writes_before(call)) return;
+    const int rank = port.rank();
+    const std::size_t size = checked_.program().contribution(checked_.call(0), rank).bytes;
+    const Cycles before = port.ticks();
+    if (size != 0)
+      simulation_.write(rank, checked_.contributed(buffers_, rank).at,
+                        checked_.filled(variant_of(call), rank), size);
+    port.fence();
+    if (call >= options_.warm_up)
+      run_.prepared[index_of(call, static_cast<std::size_t>(rank))] = port.ticks() - before;
+  }
+
+  void one(SimPort& port, int call) {
+    const int rank = port.rank();
+    const auto r = static_cast<std::size_t>(rank);
+    OwnBlocks blocks, send_blocks;
+    const Call bound = checked_.program().bind(checked_.call(0), rank, checked_.send(buffers_, rank),
+                                               checked_.receive(buffers_, rank), &blocks, &send_blocks);
+    const Cycles in = port.ticks();
+    if (options_.counts_reported && call == options_.warm_up && run_.counted_from == 0) {
+      run_.counted_before = simulation_.counters();
+      run_.counted_from = in;
+    }
+    simulation_.mark(rank, MarkKind::enter, call - options_.warm_up);
+    (*algorithms_[r])(port, bound);
+    port.software(Software::call);
+    const Cycles out = port.ticks();
+    if (options_.finished != nullptr) options_.finished->fetch_add(1, std::memory_order_relaxed);
+    simulation_.mark(rank, MarkKind::leave, call - options_.warm_up);
+    if (checked_.backed()) check(rank, call);
+    if (call >= options_.warm_up) {
+      run_.entry[index_of(call, r)] = in;
+      run_.exit[index_of(call, r)] = out;
+    } else {
+      run_.started[r] = out;
+    }
+  }
+
+  void check(int rank, int call) {
+    try {
+      checked_.check(simulation_, buffers_, rank, variant_of(call));
+    } catch (const Error& error) {
+      throw Error(std::string("simulation: ") + to_string(run_.work.operation) + " by " +
+                  run_.effective.text() + " of " + std::to_string(run_.work.bytes) + " bytes, call " +
+                  std::to_string(call) + ": " + error.what());
+    }
+    ++done_[static_cast<std::size_t>(call)];
+  }
+
+  const CollectiveOptions& options_;
+  const CheckedBuffers& checked_;
+  CollectiveRun& run_;
+  std::size_t footprint_;
+  std::size_t ranks_;
+  std::vector<int> done_;  // ranks, by call
+  std::vector<std::unique_ptr<AnyCollective<SimPort>>> algorithms_;
+  // Goes first, and unwinds the fibers that still are inside an algorithm after an error.
+  Simulation simulation_;
+  unsigned char* buffers_;
+};
+
+}  // namespace
+
 CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work,
                                   const AlgorithmSpec& spec, const Shape& shape,
                                   const CollectiveOptions& options) {
   measure::check_evicted(options.evicted, options.window);
-  const auto ranks = static_cast<std::size_t>(shape.size());
-  const Operation operation = work.operation;
-  const auto bytes = static_cast<std::size_t>(work.bytes);
   CheckedBuffers checked(work, shape.size(), options.root);
-  const Program& program = checked.program();
-
   CollectiveRun run;
   run.work = work;
   run.ranks = shape.size();
   run.calls = options.calls;
   run.buffers = checked.bytes();
-  run.effective = simulated_in_effect(spec, shape, program.facts(checked.call(0)));
+  run.effective = simulated_in_effect(spec, shape, checked.program().facts(checked.call(0)));
   run.timing_only = checked.bytes() > options.ghost_above;
-  std::size_t footprint = family(operation).footprint(run.effective, shape);
+  std::size_t footprint = family(work.operation).footprint(run.effective, shape);
   if (work.moves_data()) footprint = arch::whole_strides(footprint);  // buffers lie after it
   if (footprint + checked.bytes() > most_simulated_bytes)
     throw ArgumentError("size",
-                        std::to_string(bytes) + " with " + std::to_string(ranks) + " ranks, which is " +
-                            std::to_string((footprint + checked.bytes()) >> 20) + " MB in all",
+                        std::to_string(work.bytes) + " with " + std::to_string(run.ranks) +
+                            " ranks, which is " + std::to_string((footprint + checked.bytes()) >> 20) +
+                            " MB in all",
                         "up to " + std::to_string(most_simulated_bytes >> 20) + " MB of simulated memory");
-  if (run.timing_only) {
-    // Runs once, as large as may be backed, the same algorithm with the same parameters except for the sizes
-    // at which it changes its way.
-    CollectiveOptions twin = options;
-    twin.calls = 1;
-    twin.warm_up = 0;
-    twin.finished = nullptr;
-    twin.simulation.log = false;
-    const std::size_t unit = 64;
-    std::size_t smaller = bytes;
-    measure::Work twin_work = work;
-    const auto buffers_of = [&](std::size_t size) {
-      twin_work.bytes = size / unit * unit;
-      return CheckedBuffers(twin_work, shape.size(), options.root).bytes();
-    };
-    while (smaller > unit && buffers_of(smaller) > std::min(options.ghost_above, most_backed_bytes / 4))
-      smaller /= 2;
-    run.twin_bytes = smaller / unit * unit;
-    twin_work.bytes = run.twin_bytes;
-    AlgorithmSpec same_way = run.effective;  // where the data lies, if that is the way of the larger one
-    for (auto& value : same_way.values)
-      if (value.first == "direct" && value.second != "0" && std::stoul(value.second) <= bytes)
-        value.second = std::to_string(std::min<std::size_t>(std::stoul(value.second), run.twin_bytes));
-    simulate_collective(machine, twin_work, same_way, shape, twin);
-  } else if (work.moves_data()) {
+  if (run.timing_only)
+    run_twin(machine, work, shape, options, &run);
+  else if (work.moves_data())
     checked.compute();
-  }
 
   SimOptions settings = options.simulation;
   if (run.effective.has_wait) settings.wait = run.effective.wait;
   if (run.timing_only) settings.ghost_from = footprint;
-  std::vector<std::unique_ptr<AnyCollective<SimPort>>> algorithms;
-  // Goes first, and unwinds the fibers that still are inside an algorithm after an error.
-  Simulation simulation(machine, shape, footprint + checked.bytes(), settings);
-  unsigned char* const buffers = simulation.memory() + footprint;
-  for (int r = 0; r < shape.size(); ++r)
-    algorithms.push_back(
-        make_collective<SimPort>(operation, run.effective, Setup{r, shape, simulation.memory()}));
-
-  const int total = options.warm_up + options.calls;
-  run.entry.resize(ranks * static_cast<std::size_t>(options.calls));
-  run.exit.resize(run.entry.size());
-  run.prepared.resize(run.entry.size());
-  run.started.resize(ranks);
-  const auto writes_before = [&](int call) { return work.moves_data() && (call == 0 || work.fresh); };
-  const auto variant_of = [&](int call) { return work.fresh ? call % 2 : 0; };
-  const auto index_of = [&](int call, std::size_t r) {
-    return static_cast<std::size_t>(call - options.warm_up) * ranks + r;
-  };
-  const auto prepare = [&](SimPort& port, int call) {
-    if (!writes_before(call)) return;
-    const int rank = port.rank();
-    const std::size_t size = program.contribution(checked.call(0), rank).bytes;
-    const Cycles before = port.ticks();
-    if (size != 0)
-      simulation.write(rank, checked.contributed(buffers, rank).at, checked.filled(variant_of(call), rank),
-                       size);
-    port.fence();
-    if (call >= options.warm_up)
-      run.prepared[index_of(call, static_cast<std::size_t>(rank))] = port.ticks() - before;
-  };
-  std::vector<int> done(static_cast<std::size_t>(total));
-  const auto one = [&](SimPort& port, int call) {
-    const int rank = port.rank();
-    const auto r = static_cast<std::size_t>(rank);
-    OwnBlocks blocks, send_blocks;
-    const Call bound = program.bind(checked.call(0), rank, checked.send(buffers, rank),
-                                    checked.receive(buffers, rank), &blocks, &send_blocks);
-    const Cycles in = port.ticks();
-    if (options.counts_reported && call == options.warm_up && run.counted_from == 0) {
-      run.counted_before = simulation.counters();
-      run.counted_from = in;
-    }
-    simulation.mark(rank, MarkKind::enter, call - options.warm_up);
-    (*algorithms[r])(port, bound);
-    port.software(Software::call);
-    const Cycles out = port.ticks();
-    if (options.finished != nullptr) options.finished->fetch_add(1, std::memory_order_relaxed);
-    simulation.mark(rank, MarkKind::leave, call - options.warm_up);
-    if (checked.backed()) {
-      try {
-        checked.check(simulation, buffers, rank, variant_of(call));
-      } catch (const Error& error) {
-        throw Error(std::string("simulation: ") + to_string(operation) + " by " + run.effective.text() +
-                    " of " + std::to_string(bytes) + " bytes, call " + std::to_string(call) + ": " +
-                    error.what());
-      }
-      ++done[static_cast<std::size_t>(call)];
-    }
-    if (call >= options.warm_up) {
-      run.entry[index_of(call, r)] = in;
-      run.exit[index_of(call, r)] = out;
-    } else {
-      run.started[r] = out;
-    }
-  };
-  if (options.window) {
-    for (int e = 0; e < total && !simulation.log_closed(); ++e) {
-      if (writes_before(e)) simulation.run([&](SimPort& port) { prepare(port, e); });
-      if (options.evicted) evict_all(simulation, footprint);
-      simulation.run([&](SimPort& port) { one(port, e); });
-    }
-  } else {
-    simulation.run([&](SimPort& port) {
-      for (int e = 0; e < total; ++e) {
-        prepare(port, e);
-        one(port, e);
-      }
-    });
-  }
-  for (const int ranks_done : done) run.verified += ranks_done == run.ranks;
-  run.cut = simulation.log_closed();
+  SimulatedCalls(machine, shape, options, checked, footprint, settings, &run).make();
   if (!work.moves_data() && !run.cut) {
     check_barriers(run);
     run.verified = run.calls;
-  }
-  run.counters = simulation.counters();
-  run.counted_to = simulation.now();
-  if (simulation.log() != nullptr) {
-    run.log = std::make_unique<Log>(std::move(*simulation.log()));
-    run.log->finish();
   }
   return run;
 }
