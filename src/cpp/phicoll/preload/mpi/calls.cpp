@@ -54,8 +54,8 @@ bool whole(const Comm& comm) {
   return __builtin_expect(comm.ranks != nullptr, 1);
 }
 
-/// Makes a call in phicoll. The rest describes a reduction to the MPI: the bytes of all its elements, its type
-/// and operator.
+/// Makes a call in phicoll. The rest describes a reduction to the MPI: the bytes of all its elements, its
+/// type and operator.
 [[gnu::always_inline]] inline PhicollResult make(const Comm& comm, const PhicollRequest& request,
                                                  size_t bytes, const MpiOperator& with) {
   return whole(comm) ? phicoll_preload_call(comm.ranks, &request) : nodes_call(comm, request, bytes, with);
@@ -436,8 +436,8 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   return ended(*comm, timed, make(*comm, request), pass);
 }
 
-/// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's block;
-/// `set` describes all of them at the root. Blocks move to the root if `to_root`.
+/// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's
+/// block; `set` describes all of them at the root. Blocks move to the root if `to_root`.
 template <class All, class Set, class Count, class Pass>
 int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype type, int root, MPI_Comm handle,
            Set set, Pass pass) {

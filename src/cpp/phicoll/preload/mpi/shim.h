@@ -187,7 +187,8 @@ struct MpiOperator {
   MPI_Op op;
 };
 
-/// A call over nodes, as phicoll_preload_call makes it in one. `bytes`: of a reduction's elements, or of `count`.
+/// A call over nodes, as phicoll_preload_call makes it in one. `bytes`: of a reduction's elements, or of
+/// `count`.
 PhicollResult nodes_call(const Comm& comm, const PhicollRequest& request, size_t bytes,
                          const MpiOperator& with);
 
