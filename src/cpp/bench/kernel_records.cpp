@@ -24,12 +24,9 @@ JsonObject asked_fields(const KernelPoint& point) {
       .add("source", info->source)
       .add("sample_is", info->sample)
       .add("mode", point.mode)
-      .add("machine", point.machine);
-  if (point.machine_digest.empty())
-    fields.null("machine_digest");
-  else
-    fields.add("machine_digest", point.machine_digest);
-  fields.add("ranks", point.ranks)
+      .add("machine", point.machine)
+      .add_if(!point.machine_digest.empty(), "machine_digest", point.machine_digest)
+      .add("ranks", point.ranks)
       .add("where", point.where)
       .raw("cpus", json_integers(point.contexts))
       .add("wait", point.wait)

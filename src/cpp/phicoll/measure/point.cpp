@@ -69,11 +69,7 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
   }
   fields.add("verified", point.verified);
   JsonObject verification;
-  verification.add("calls", point.verified_calls);
-  if (point.error.empty())
-    verification.null("error");
-  else
-    verification.add("error", point.error);
+  verification.add("calls", point.verified_calls).add_if(!point.error.empty(), "error", point.error);
   fields.raw("verification", verification.text());
   return fields;
 }

@@ -234,20 +234,14 @@ JsonObject context_fields(const std::vector<std::string>& command, const BuildIn
       .add("memory_bytes", os::memory_total());
 
   std::vector<std::string> topology;
-  const auto id = [](JsonObject& object, const char* name, int value) {
-    if (value < 0)
-      object.null(name);
-    else
-      object.add(name, value);
-  };
   for (const os::CpuPlace& place : os::read_topology()) {
-    JsonObject object;
-    object.add("cpu", place.cpu);
-    id(object, "core", place.core);
-    id(object, "l3", place.l3);
-    id(object, "numa", place.numa);
-    id(object, "package", place.package);
-    topology.push_back(object.text());
+    topology.push_back(JsonObject()
+                           .add("cpu", place.cpu)
+                           .add_if(place.core >= 0, "core", place.core)
+                           .add_if(place.l3 >= 0, "l3", place.l3)
+                           .add_if(place.numa >= 0, "numa", place.numa)
+                           .add_if(place.package >= 0, "package", place.package)
+                           .text());
   }
   std::vector<std::string> caches;
   for (const os::Cache& cache : os::read_caches(0))
@@ -273,10 +267,7 @@ JsonObject context_fields(const std::vector<std::string>& command, const BuildIn
                               .text());
   context.raw("host", host.text()).raw("topology", json_list(topology)).raw("caches", json_list(caches));
   context.raw("allowed_cpus", json_integers(os::allowed_cpus()));
-  if (os::cpu_quota() < 0)
-    context.null("cpu_quota");
-  else
-    context.add("cpu_quota", os::cpu_quota());
+  context.add_if(os::cpu_quota() >= 0, "cpu_quota", os::cpu_quota());
   context.raw("clock", clock).add("seed", seed).raw("settings", settings);
   return context;
 }

@@ -56,13 +56,6 @@ double median_or(const std::vector<double>& values, double otherwise) {
   return values.empty() ? otherwise : median(values);
 }
 
-void number_or_null(JsonObject& object, const char* name, double value) {
-  if (value < 0)
-    object.null(name);
-  else
-    object.add(name, value, 2);
-}
-
 }  // namespace
 
 const char* RoundProbe::label() const {
@@ -71,10 +64,10 @@ const char* RoundProbe::label() const {
 
 void RoundProbe::add_to(JsonObject& fields) const {
   fields.add("label", label());
-  number_or_null(fields, "local_ns", local_ns);
-  number_or_null(fields, "read_ns", read_ns);
-  number_or_null(fields, "pingpong_ns", pingpong_ns);
-  number_or_null(fields, "switch_ns", switch_ns);
+  fields.add_if(local_ns >= 0, "local_ns", local_ns, 2);
+  fields.add_if(read_ns >= 0, "read_ns", read_ns, 2);
+  fields.add_if(pingpong_ns >= 0, "pingpong_ns", pingpong_ns, 2);
+  fields.add_if(switch_ns >= 0, "switch_ns", switch_ns, 2);
 }
 
 RoundProbe probe_round(LiveSet& set, std::size_t place, std::uint64_t seed) {
@@ -129,7 +122,7 @@ double CopyLimit::best_ns() const {
 JsonObject CopyLimit::json() const {
   JsonObject object;
   object.add("size_bytes", work.bytes).add("buffers", work.buffers()).add("bytes", bytes);
-  number_or_null(object, "ns", best_ns());
+  object.add_if(best_ns() >= 0, "ns", best_ns(), 2);
   JsonObject ways;
   for (int way = 0; way < copy_ways; ++way)
     if (ns[way] >= 0) ways.add(to_string(static_cast<CopyWay>(way)), ns[way], 0);

@@ -1,12 +1,12 @@
 #include "phicoll/measure/settings.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/os/cpu_set.hpp"
+#include "phicoll/support/digits.hpp"
 #include "phicoll/support/json.hpp"
 #include "phicoll/support/split.hpp"
 
@@ -25,25 +25,19 @@ std::string Settings::json() const {
     add_once(buffers, subject.work.buffers());
   }
   JsonObject object;
-  object.add("launches", launches).add("rounds", rounds);
-  if (calls > 0)
-    object.add("calls", calls);
-  else
-    object.null("calls");
-  object.add("window_calls", window_calls)
+  object.add("launches", launches)
+      .add("rounds", rounds)
+      .add_if(calls > 0, "calls", calls)
+      .add("window_calls", window_calls)
       .raw("definitions", json_strings(definitions))
       .add("delay_ns", delay_ns)
       .add("imbalance_ns", imbalance_ns)
-      .add("start", start);
-  if (budget_s > 0)
-    object.add("budget_s", budget_s);
-  else
-    object.null("budget_s");
-  if (target_width > 0)
-    object.add("target_width", target_width, 6);
-  else
-    object.null("target_width");
-  object.add("placement", placement).add("oversubscribe", oversubscribe).add("wait", wait);
+      .add("start", start)
+      .add_if(budget_s > 0, "budget_s", budget_s)
+      .add_if(target_width > 0, "target_width", target_width, 6)
+      .add("placement", placement)
+      .add("oversubscribe", oversubscribe)
+      .add("wait", wait);
   if (!tuning.empty()) object.add("tuning", tuning);
   if (!numbers.empty()) object.add("host_numbers", numbers);
   object.raw("algorithms", json_strings(texts))
@@ -61,10 +55,8 @@ std::string Settings::json() const {
 namespace {
 
 int parse_count(const std::string& whole, const std::string& text) {
-  const bool digits =
-      !text.empty() && text.size() <= 6 && text.find_first_not_of("0123456789") == std::string::npos;
-  const int value = digits ? std::atoi(text.c_str()) : 0;
-  if (value < 1 || value > max_ranks)
+  const auto value = static_cast<int>(whole_number(text, max_ranks));
+  if (value < 1)
     throw ArgumentError("ranks", "'" + whole + "'",
                         "numbers from 1 to " + std::to_string(max_ranks) + " such as 2,4,8..32:8");
   return value;

@@ -89,14 +89,8 @@ SweepResult Sweep::run() {
                          points_.begin(), points_.end(), [](const auto& p) { return p.second->written; })))
       .add("samples", static_cast<std::int64_t>(samples_));
   const double stolen = os::steal_share(before, os::cpu_times());
-  if (stolen >= 0)
-    end.add("steal_share", stolen, 4);
-  else
-    end.null("steal_share");
-  if (settings_.target_width > 0)
-    end.add("width_reached", width_reached());
-  else
-    end.null("width_reached");
+  end.add_if(stolen >= 0, "steal_share", stolen, 4)
+      .add_if(settings_.target_width > 0, "width_reached", width_reached());
   writer_.write("end", run_, end);
   result.unverified = unverified_;
   return result;

@@ -53,10 +53,8 @@ bool stat_value(const std::string& text, const std::string& name, std::int64_t* 
 }  // namespace
 
 std::vector<CgroupDirectory> cgroup_directories(const std::string& controller, const std::string& root) {
-  std::string groups;
-  std::string mounts;
-  read_text(root + "/proc/self/cgroup", &groups);
-  read_text(root + "/proc/self/mountinfo", &mounts);
+  const std::string groups = read_trimmed(root + "/proc/self/cgroup");
+  const std::string mounts = read_trimmed(root + "/proc/self/mountinfo");
   std::vector<CgroupDirectory> directories;
   for (const std::string& line : split_lines(groups)) {  // id:controllers:path
     const std::size_t first = line.find(':');
@@ -89,8 +87,7 @@ std::int64_t cgroup_memory_remaining(const std::string& root) {
     if (limit < 0 || limit > (std::int64_t{1} << 60)) continue;
     const std::int64_t used =
         read_integer(directory.path + (directory.v2 ? "/memory.current" : "/memory.usage_in_bytes"), 0);
-    std::string statistics;
-    read_text(directory.path + "/memory.stat", &statistics);
+    const std::string statistics = read_trimmed(directory.path + "/memory.stat");
     std::int64_t inactive = 0;
     std::int64_t active = 0;
     stat_value(statistics, directory.v2 ? "inactive_file" : "total_inactive_file", &inactive);

@@ -85,9 +85,7 @@ CycleClock calibrate_cycle_clock(std::int64_t window_ns) {
       static_cast<double>(end.ns - start.ns) / static_cast<double>(end.cycles - start.cycles);
   clock.resolution_ns *= clock.ns_per_cycle;
   clock.overhead_ns *= clock.ns_per_cycle;
-  std::string cpuinfo;
-  read_text("/proc/cpuinfo", &cpuinfo);
-  clock.invariant = cycle_counter_invariant(cpuinfo.c_str());
+  clock.invariant = cycle_counter_invariant(read_trimmed("/proc/cpuinfo").c_str());
   return clock;
 }
 
@@ -95,11 +93,7 @@ bool cycle_counter_is_clock() {
 #if defined(PHICOLL_ARCH_K1OM)
   return true;
 #else
-  static const bool is_clock = [] {
-    std::string cpuinfo;
-    read_text("/proc/cpuinfo", &cpuinfo);
-    return cycle_counter_invariant(cpuinfo.c_str());
-  }();
+  static const bool is_clock = cycle_counter_invariant(read_trimmed("/proc/cpuinfo").c_str());
   return is_clock;
 #endif
 }

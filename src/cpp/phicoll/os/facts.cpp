@@ -52,8 +52,7 @@ double share(std::uint64_t before, std::uint64_t after, const CpuTimes& first, c
 
 // Makers pad names with blanks. Files in which lines are words, such as tables of tuning, keep single ones.
 std::string cpu_model(const std::string& root) {
-  std::string text;
-  read_text(root + "/proc/cpuinfo", &text);
+  const std::string text = read_trimmed(root + "/proc/cpuinfo");
   for (const char* name : {"model name", "Model", "Hardware", "cpu model", "cpu"}) {
     std::string model;
     for (const std::string& word : split_words(field(text, name))) model += (model.empty() ? "" : " ") + word;
@@ -65,8 +64,7 @@ std::string cpu_model(const std::string& root) {
 }
 
 std::string cpu_details(const std::string& root) {
-  std::string text;
-  read_text(root + "/proc/cpuinfo", &text);
+  const std::string text = read_trimmed(root + "/proc/cpuinfo");
   const std::string family = field(text, "cpu family");
   const std::string model = field(text, "model");
   return family.empty() || model.empty() ? std::string() : "family " + family + " model " + model;
@@ -100,8 +98,7 @@ std::string virtualisation() {
     return "unknown hypervisor";
   }
 #endif
-  std::string text;
-  read_text("/proc/cpuinfo", &text);
+  const std::string text = read_trimmed("/proc/cpuinfo");
   const std::string flags = " " + field(text, "flags") + " ";
   const std::string type = read_trimmed("/sys/hypervisor/type");
   if (!type.empty()) return type;
@@ -124,8 +121,7 @@ std::string container() {
   if (exists("/run/.containerenv")) return "podman";
   if (std::getenv("KUBERNETES_SERVICE_HOST") != nullptr) return "kubernetes";
   if (exists("/.dockerenv")) return "docker";
-  std::string groups;
-  read_text("/proc/self/cgroup", &groups);
+  const std::string groups = read_trimmed("/proc/self/cgroup");
   const char* const marks[][2] = {{"kubepods", "kubernetes"},
                                   {"/docker", "docker"},
                                   {"libpod", "podman"},
@@ -188,8 +184,7 @@ std::array<double, 3> load_averages(const std::string& root) {
 
 CpuTimes cpu_times(const std::string& root) {
   CpuTimes times;
-  std::string text;
-  read_text(root + "/proc/stat", &text);
+  const std::string text = read_trimmed(root + "/proc/stat");
   const std::vector<std::string> lines = split_lines(text);
   if (lines.empty()) return times;
   // cpu user nice system idle iowait irq softirq steal guest guest_nice; the guests' time is in user and nice
@@ -217,8 +212,7 @@ double busy_share(const CpuTimes& before, const CpuTimes& after) {
 }
 
 std::uint64_t memory_total(const std::string& root) {
-  std::string text;
-  read_text(root + "/proc/meminfo", &text);
+  const std::string text = read_trimmed(root + "/proc/meminfo");
   return std::strtoull(field(text, "MemTotal").c_str(), nullptr, 10) * 1024;
 }
 

@@ -1,9 +1,9 @@
 #include "phicoll/os/topology.hpp"
 
 #if defined(PHICOLL_HAVE_HWLOC)
-
 #include <hwloc.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <map>
@@ -11,7 +11,7 @@
 namespace phicoll {
 namespace os {
 
-#if HWLOC_API_VERSION >= 0x00020000
+#if defined(PHICOLL_HAVE_HWLOC) && HWLOC_API_VERSION >= 0x00020000
 
 namespace {
 
@@ -91,27 +91,13 @@ bool read_topology_hwloc(std::vector<CpuPlace>* places) {
 
 #else
 
-bool read_topology_hwloc(std::vector<CpuPlace>* places) {  // hwloc 1 is too different to be worth it
-  places->clear();
-  return false;
-}
-
-#endif
-
-}  // namespace os
-}  // namespace phicoll
-
-#else
-
-namespace phicoll {
-namespace os {
-
+// hwloc 1 is too different to be worth it.
 bool read_topology_hwloc(std::vector<CpuPlace>* places) {
   places->clear();
   return false;
 }
 
+#endif
+
 }  // namespace os
 }  // namespace phicoll
-
-#endif

@@ -31,6 +31,11 @@ class JsonObject {
   JsonObject& add(const std::string& name, std::uint64_t value) { return raw(name, std::to_string(value)); }
   JsonObject& add(const std::string& name, int value) { return raw(name, std::to_string(value)); }
   JsonObject& null(const std::string& name) { return raw(name, "null"); }
+  /// The value, or null if it is not known.
+  template <class... Value>
+  JsonObject& add_if(bool known, const std::string& name, const Value&... value) {
+    return known ? add(name, value...) : null(name);
+  }
   std::string text() const { return "{" + fields_ + "}"; }
 
  private:

@@ -56,14 +56,8 @@ std::string path_json(const Explanation& x) {
                                  std::to_string(part.to - path.from)}));
     JsonObject object;
     object.add("kind", to_string(link.kind)).add("rank", link.rank).add("core", link.core);
-    if (link.kind == LinkKind::local)
-      object.null("line");
-    else
-      object.add("line", std::int64_t{link.line});
-    if (link.directory < 0)
-      object.null("directory");
-    else
-      object.add("directory", link.directory);
+    object.add_if(link.kind != LinkKind::local, "line", std::int64_t{link.line});
+    object.add_if(link.directory >= 0, "directory", link.directory);
     links.push_back(object.add("ahead", link.ahead)
                         .add("from", std::int64_t{link.from - path.from})
                         .add("to", std::int64_t{link.to - path.from})
@@ -129,10 +123,7 @@ std::string explanation_json(const Explanation& x) {
   for (const CentreReport& s : x.centres) {
     JsonObject object;
     object.add("name", s.name).add("servers", s.servers).add("mean", s.mean, 6);
-    if (s.which < 0)
-      object.null("busiest").null("which");
-    else
-      object.add("busiest", s.busiest, 6).add("which", s.which);
+    object.add_if(s.which >= 0, "busiest", s.busiest, 6).add_if(s.which >= 0, "which", s.which);
     centres.push_back(object.add("queued", s.queued).text());
   }
   for (std::size_t c = 0; c < causes; ++c)

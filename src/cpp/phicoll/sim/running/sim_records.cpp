@@ -152,11 +152,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
   }
   fields.add("verified", found.verified);
   JsonObject verification;
-  verification.add("calls", found.compared);
-  if (found.error.empty())
-    verification.null("error");
-  else
-    verification.add("error", found.error);
+  verification.add("calls", found.compared).add_if(!found.error.empty(), "error", found.error);
   return measure::record_line("point", run, fields.raw("verification", verification.text()));
 }
 

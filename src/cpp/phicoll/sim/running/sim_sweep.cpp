@@ -85,12 +85,9 @@ std::string SimulatedSettings::json() const {
       .add("skew_ns", skew_ns)
       .add("delay_ns", 0)
       .add("imbalance_ns", 0)
-      .add("start", start);
-  if (budget_s > 0)
-    object.add("budget_s", budget_s);
-  else
-    object.null("budget_s");
-  object.null("target_width")
+      .add("start", start)
+      .add_if(budget_s > 0, "budget_s", budget_s)
+      .null("target_width")
       .add("placement", placement)
       .add("oversubscribe", false)
       .add("wait", wait)
