@@ -1,7 +1,7 @@
 #pragma once
 
-// JSON for records and machine files: writes one object per line, and reads such lines and files that people edit, with
-// the line of an error. No dependency, so that the card's build can write records too.
+// JSON for records and machine files: writes one object per line, and reads such lines and files that people
+// edit, with the line of an error. No dependency, so that the card's build can write records too.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,8 +47,8 @@ std::string json_strings(const std::vector<std::string>& texts);
 std::string json_integers(const std::vector<int>& values);
 std::string json_numbers(const std::vector<double>& values, int decimals = 3);
 
-/// The most values in a text that is parsed: each takes 60 times the memory of "0,". A window of 1,000 calls of 1,024 ranks has
-/// half as many.
+/// The most values in a text that is parsed: each takes 60 times the memory of "0,". A window of 1,000 calls
+/// of 1,024 ranks has half as many.
 constexpr std::size_t json_most_values = std::size_t{4} << 20;
 
 /// A fault in the text, and its line.
@@ -74,8 +74,8 @@ class JsonValue {
   /// Compact text with members in the order of their names: equal values have equal texts.
   std::string text() const;
 
-  /// Returns false for anything that is not one whole JSON value, that holds a member twice or more than json_most_values;
-  /// `fault`, if given, gets what is wrong and where.
+  /// Returns false for anything that is not one whole JSON value, that holds a member twice or more than
+  /// json_most_values; `fault`, if given, gets what is wrong and where.
   static bool parse(const std::string& text, JsonValue* value, JsonFault* fault = nullptr);
 };
 

@@ -1,12 +1,12 @@
 #pragma once
 
-// The flat allreduces: operands of all ranks, combined one after the other in rank order. There is one bracketing: the
-// same bits everywhere, and an operator need not commute. What differs is who combines:
+// The flat allreduces: operands of all ranks, combined one after the other in rank order. There is one
+// bracketing: the same bits everywhere, and an operator need not commute. What differs is who combines:
 //
-// - Rank 0 reads the operands of all ranks in turn, then writes the result to each in turn: the flat tree. Source:
-//   namashivayam-2014 section 5.1.1 ("FT"), with shmem_ptr section 5.2.
-// - Every rank reduces all operands. Source: sections 4.2 and 6.2.1 name "the default all-to-all reduction" of
-//   OpenSHMEM as their baseline without defining it; this is the plainest reading.
+// - Rank 0 reads the operands of all ranks in turn, then writes the result to each in turn: the flat tree.
+//   Source: namashivayam-2014 section 5.1.1 ("FT"), with shmem_ptr section 5.2.
+// - Every rank reduces all operands. Source: sections 4.2 and 6.2.1 name "the default all-to-all reduction"
+//   of OpenSHMEM as their baseline without defining it; this is the plainest reading.
 
 #include "phicoll/collectives/transport/transfer.hpp"
 
@@ -67,12 +67,13 @@ struct FlatAllreduce : AlgorithmDefaults {
       }
     }
 
-    // (1) A rank puts its operand into its own box, where all get it, or rank 0 alone, which then puts the result into
-    //     the rank's second box. The publishing store (release) makes what precedes it visible to the rank that awaits it
-    //     (acquire).
-    // (2) Two cells a box are enough without acknowledgements. If all combine, no rank ends a piece before all have begun
-    //     it (PutBoxes). Otherwise rank 0 reads all boxes of a piece before it writes any result of it, and a rank
-    //     continues once it has its result, so it fills a cell again two pieces later, long after that was read.
+    // (1) A rank puts its operand into its own box, where all get it, or rank 0 alone, which then puts the
+    //     result into the rank's second box. The publishing store (release) makes what precedes it visible to
+    //     the rank that awaits it (acquire).
+    // (2) Two cells a box are enough without acknowledgements. If all combine, no rank ends a piece before
+    //     all have begun it (PutBoxes). Otherwise rank 0 reads all boxes of a piece before it writes any
+    //     result of it, and a rank continues with its result, so it refills a cell two pieces later, long
+    //     after the read.
     void put_get(Port& port, const Operator& op, Data send, Data receive, std::size_t count,
                  std::uint64_t n) {
       const std::size_t bytes = count * op.element_bytes;

@@ -49,9 +49,9 @@ struct OneToAllShiftedBroadcast : OwnMemoryBroadcast {
 
     // (1) A rank's parent in the tree writes its header and says (release) that what the root stored before
     //     is there; the rank that passes it on has acquired it.
-    // (2) A rank's done line says (release) that it has copied, which the root awaits before it returns, since its
-    //     own buffer is read; and that its header is free, which the next call's parent awaits before writing
-    //     to it. Both only grow.
+    // (2) A rank's done line says (release) that it has copied, which the root awaits before it returns,
+    //     since its own buffer is read; and that its header is free, which the next call's parent awaits
+    //     before writing to it. Both only grow.
     // (3) A root whose memory others cannot reach says so in the header, and all read its message from a ring
     //     in shared memory, without shift.
     void operator()(Port& port, const Call& call) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// What the broadcasts of velamati-2007 section 3.3 between the ranks' own memories have in common: two lines a rank with
-// a call's number and a handle, a ring in shared memory for data that cannot be reached, an optional barrier at the end.
-// What differs: who is told where whose memory lies, and who copies what.
+// What the broadcasts of velamati-2007 section 3.3 between the ranks' own memories have in common: two lines
+// a rank with a call's number and a handle, a ring in shared memory for data that cannot be reached, an
+// optional barrier at the end. What differs: who is told where whose memory lies, and who copies what.
 
 #include <cstdint>
 

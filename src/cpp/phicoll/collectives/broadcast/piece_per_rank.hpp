@@ -44,13 +44,12 @@ struct PiecePerRankBroadcast : OwnMemoryBroadcast {
           chunk_(static_cast<std::size_t>(p.chunk)) {}
 
     // (1) A rank stores its address into its own line and signals the call's number there (release). A rank
-    //     with a piece waits for all of them (acquire).
-    // (2) When its piece is everywhere, it signals its done line (release after its loads from the root and
-    //     its stores). Every rank returns when all with a piece have done so (acquire): then nobody reads or
-    //     writes its memory or needs its address, so it may store the next.
+    //     with a piece awaits all (acquire).
+    // (2) When its piece is everywhere, it signals its done line (release, after its loads and stores). Every
+    //     rank returns when all with a piece have (acquire): nobody uses its memory or address any more.
     // (3) A done line is written again only when all have entered the next call.
-    // (4) If a rank's memory cannot be reached, those that see that transfer nothing and say so in their done
-    //     lines; then all read the message from a ring in shared memory.
+    // (4) If some memory is beyond reach, those that see that transfer nothing and say so in their done
+    //     lines; then all read from a ring in shared memory.
     void operator()(Port& port, const Call& call) {
       if (!this->begin(call)) return;
       const Exposed own = handle_if_exposable(port, call.receive, call.count);

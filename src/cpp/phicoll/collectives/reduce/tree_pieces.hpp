@@ -1,8 +1,9 @@
 #pragma once
 
-// What the papers' reductions up a tree have in common: a call goes through in pieces, of which a rank combines its own
-// operand and its children's, in a block of its own of shared memory or, on the root, where the result belongs. Steps
-// (pieces) count from 0 over all calls, alike on all ranks. What differs is the tree, and how a child hands its piece on.
+// What the papers' reductions up a tree have in common: a call goes through in pieces, of which a rank
+// combines its own operand and its children's, in a block of its own of shared memory or, on the root, where
+// the result belongs. Steps (pieces) count from 0 over all calls, alike on all ranks. What differs is the
+// tree, and how a child hands its piece on.
 
 #include <cstdint>
 #include <vector>
@@ -27,7 +28,8 @@ class TreePieces {
   TreePieces(const Setup& setup, std::size_t piece, std::size_t block)
       : memory_(setup.memory), piece_(piece), block_(block), rank_(setup.rank), ranks_(setup.size()) {}
 
-  /// turn_to(root) before the first piece for another root; through(offset in bytes, elements) for each piece.
+  /// turn_to(root) before the first piece for another root; through(offset in bytes, elements) for each
+  /// piece.
   template <class TurnTo, class Through>
   void each_piece(Port& port, const Call& call, TurnTo turn_to, Through through) {
     if (ranks_ == 1) {
@@ -50,8 +52,8 @@ class TreePieces {
   }
   int node() const { return node_of(rank_, root_, ranks_); }
 
-  /// Combines this rank's operand with its children's into `result`: await(child) says where a child's lies, and
-  /// taken(child) that it has been read.
+  /// Combines this rank's operand with its children's into `result`: await(child) says where a child's lies,
+  /// and taken(child) that it has been read.
   template <class Await, class Taken>
   void combine_children(Port& port, const Call& call, std::size_t at, std::size_t count, Data result,
                         Await await, Taken taken) {

@@ -1,8 +1,9 @@
 #pragma once
 
-// What the one-shot exchanges share: words for small calls, a ring of cells a rank for pieces of larger ones, and their
-// parameters. Two cells a rank need no acknowledgements: a rank that opens step t has awaited every rank's piece of step
-// t - 1, published after that rank had read all of step t - 2. Two ranks need only one each (cells.hpp, 5).
+// What the one-shot exchanges share: words for small calls, a ring of cells a rank for pieces of larger ones,
+// and their parameters. Two cells a rank need no acknowledgements: a rank that opens step t has awaited every
+// rank's piece of step t - 1, published after that rank had read all of step t - 2. Two ranks need only one
+// each (cells.hpp, 5).
 
 #include <cstdint>
 
@@ -59,12 +60,12 @@ class OneShotRank {
   int ranks_;
 };
 
-/// An exchange of blocks: in every step each rank publishes a piece for the others and takes one of each other. Exchange
-/// says what a piece is:
+/// An exchange of blocks: in every step each rank publishes a piece for the others and takes one of each
+/// other. Exchange says what a piece is:
 ///
 ///     bool uneven(call), std::size_t most(call), bool in_words(bytes)   // of the call's blocks
 ///     void publish_word(port, call), take_words(port, call)             // a call in words
-///     std::size_t piece_bytes(), piece(call, r, at)                     // at most, and rank r's at byte `at`
+///     std::size_t piece_bytes(), piece(call, r, at)            // at most, and rank r's at `at`
 ///     Data block_for(call, r)                                           // in `send`
 ///     Stores stores(bytes)                                              // of results
 ///     bool direct(port, call), Exposed room(port, call)

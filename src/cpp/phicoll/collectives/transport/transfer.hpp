@@ -136,7 +136,8 @@ void load_store_folded(Port& port, Shown<Port>& shown, int slot, const PieceArra
   if (!a.receive_direct) move_some(port, a.receive, buffer, a.bytes);
 }
 
-/// What a rank has for either way: boxes of these capacities, or buffers of so many bytes and slots that show places.
+/// What a rank has for either way: boxes of these capacities, or buffers of so many bytes and slots that show
+/// places.
 struct TransferMemory {
   TransferWay way;
   std::vector<std::size_t> capacities;
