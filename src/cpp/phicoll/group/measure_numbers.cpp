@@ -3,8 +3,8 @@
 //
 // 1. A number leaves its default only where another way is faster in nearly every round.
 // 2. At the end the rules' choices with and without the numbers found are compared, by all operations whose
-//    choice differs, again in other pages. What makes one of them slower is undone.
-// 3. Numbers measured amid disturbance would mislead for long, so there is no result then. Ranks that share
+//    choice differs, again in other pages. What makes one slower is undone.
+// 3. Numbers measured amid disturbance would mislead for long, so they are dropped. Ranks that share
 //    CPUs measure only if two of them, with a CPU each, have just found the machine quiet.
 
 #include <algorithm>

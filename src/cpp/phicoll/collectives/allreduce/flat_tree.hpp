@@ -68,8 +68,8 @@ struct FlatAllreduce : AlgorithmDefaults {
     }
 
     // (1) A rank puts its operand into its own box, where all get it, or rank 0 alone, which then puts the
-    //     result into the rank's second box. The publishing store (release) makes what precedes it visible to
-    //     the rank that awaits it (acquire).
+    //     result into the rank's second box. The publishing store (release) makes what precedes visible to
+    //     who awaits it (acquire).
     // (2) Two cells a box are enough without acknowledgements. If all combine, no rank ends a piece before
     //     all have begun it (PutBoxes). Otherwise rank 0 reads all boxes of a piece before it writes any
     //     result of it, and a rank continues with its result, so it refills a cell two pieces later, long

@@ -47,7 +47,7 @@ struct PiecePerRankBroadcast : OwnMemoryBroadcast {
     //     with a piece awaits all (acquire).
     // (2) When its piece is everywhere, it signals its done line (release, after its loads and stores). Every
     //     rank returns when all with a piece have (acquire): nobody uses its memory or address any more.
-    // (3) A done line is written again only when all have entered the next call.
+    // (3) A done line is rewritten only when all are in the next call.
     // (4) If some memory is beyond reach, those that see that transfer nothing and say so in their done
     //     lines; then all read from a ring in shared memory.
     void operator()(Port& port, const Call& call) {
