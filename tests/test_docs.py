@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 USE = """
 #include "phicoll/collectives/registry/entries.hpp"
 #include "phicoll/collectives/registry/make_from.hpp"
-#include "phicoll/memory/native_port.hpp"
+#include "phicoll/ports/native_port.hpp"
 #include "example.hpp"
 
 namespace phicoll {

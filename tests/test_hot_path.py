@@ -17,7 +17,7 @@ FUNCTIONS = {
     "two ranks": "phicoll_hot_path",
     "more": rf"{RANK}::all_rounds\(phicoll::NativePort&, unsigned long\)",
 }
-COLD = ("NativePort::wait_slow", "NativePort::wake_slow", "NativePort::store_whole")
+COLD = ("WaitingRoom::wait", "parking::wake_sleepers", "NativePort::store_whole")
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_the_barrier_returns_without_a_call(without_calls):
 def test_only_what_leaves_the_fast_path_is_called(code, disassembly):
     called = [target or operands for m, operands, target in code.values() if m.startswith("call")]
     # Here, or in the cold part of the function that the compiler splits off.
-    assert "NativePort::wait_slow" in disassembly
+    assert "WaitingRoom::wait" in disassembly
     assert [name for name in called if not any(cold in name for cold in COLD)] == []
 
 

@@ -20,6 +20,8 @@ LAYERS = [
     "support",
     "os",
     "memory",
+    "waiting",
+    "ports",
     "collectives",
     "messages",
     "group",

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "phicoll/memory/native_port.hpp"
+#include "phicoll/ports/native_port.hpp"
 
 namespace phicoll {
 
@@ -45,6 +45,12 @@ class DelayPort : public NativePort {
     const T seen = NativePort::wait_for_more(word, condition, from, more, bytes);
     delay();
     return seen;
+  }
+  template <class T>
+  bool comes_soon(const Word<T>& word, Condition<T> condition, int from) const {
+    const bool came = NativePort::comes_soon(word, condition, from);
+    delay();
+    return came;
   }
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     delay();

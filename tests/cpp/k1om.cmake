@@ -39,7 +39,8 @@ function(phicoll_link_k1om_tests)
   phicoll_options(k1om_audit)
   set_target_properties(k1om_audit PROPERTIES CXX_STANDARD 17)
 
-  file(GLOB memory CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpp/phicoll/memory/*.cpp)
+  set(core ${PROJECT_SOURCE_DIR}/src/cpp/phicoll)
+  file(GLOB memory CONFIGURE_DEPENDS ${core}/memory/*.cpp ${core}/waiting/*.cpp ${core}/ports/*.cpp)
   # The choice of trees and partners by a model: every rank on the card chooses as the host does.
   set(optima collectives/structure/level_tree.cpp collectives/structure/level_optimum.cpp collectives/barrier/acknowledged_model.cpp)
   list(TRANSFORM optima PREPEND ${PROJECT_SOURCE_DIR}/src/cpp/phicoll/)

@@ -3,7 +3,7 @@
 
 #include "phicoll/collectives/barrier/registry.hpp"
 #include "phicoll/collectives/registry/make_from.hpp"
-#include "phicoll/memory/native_port.hpp"
+#include "phicoll/ports/native_port.hpp"
 
 namespace phicoll {
 

@@ -1,7 +1,7 @@
 // The read-latency kernel on NativePort as the compiler makes it: test_kernel_path.py reads the disassembly
 // of this unit.
 #include "phicoll/kernels/read_latency.hpp"
-#include "phicoll/memory/native_port.hpp"
+#include "phicoll/ports/native_port.hpp"
 
 extern "C" void phicoll_read_path(phicoll::NativePort& port,
                                   const phicoll::kernels::ReadLatency::Parameters& parameters,

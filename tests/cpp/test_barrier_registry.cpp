@@ -14,7 +14,7 @@
 #include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
-#include "phicoll/memory/native_port.hpp"
+#include "phicoll/ports/native_port.hpp"
 #include "phicoll/sim/counting/count_port.hpp"
 
 namespace phicoll {

@@ -1173,6 +1173,19 @@ TEST(MessagesOfTheDead, AreNotAwaited) {
     expect_within(second_ns * 19 / 10, [&] { return round(moment); });
 }
 
+class Signalled final : public Interpreter {
+ public:
+  explicit Signalled(bool (*throws)()) : throws_(throws) {}
+  void look_for_signals() override {
+    if (throws_()) throw std::domain_error("by a handler");
+  }
+  void tell_of_a_wait() override {}
+  int threads() override { return 1; }
+
+ private:
+  bool (*throws_)();
+};
+
 // A signal's handler throws while the receiver waits for what the sender had claimed when it was stopped: nothing else waits when a
 // receive begins, or within a test. The message is half taken, so the group is broken before the receiver makes another call.
 std::atomic<bool> throws{false};
@@ -1181,9 +1194,8 @@ TEST(MessagesOfABrokenGroup, AreHalfTakenWhereAHandlerThrows) {
     Bytes large(32 << 20);
     if (communicator.rank() == 0)
       for (;;) communicator.send(large.data(), large.size(), 1);
-    set_interrupt_hook([] {
-      if (throws.load()) throw std::domain_error("by a handler");
-    });
+    Signalled interpreter([] { return throws.load(); });
+    communicator.set_interpreter(&interpreter);
     std::atomic<bool> thrown{false};
     const auto sender = static_cast<pid_t>(communicator.control().pid(0));
     std::thread stopper([&] {
@@ -1207,7 +1219,7 @@ TEST(MessagesOfABrokenGroup, AreHalfTakenWhereAHandlerThrows) {
       }
     }
     stopper.join();
-    set_interrupt_hook(nullptr);
+    communicator.set_interpreter(nullptr);
     const Bytes mine(large.size(), 77);
     large = mine;
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
@@ -1221,11 +1233,12 @@ TEST(MessagesOfABrokenGroup, AreNotSentWhereAHandlerThrowsInAWaitForAll) {
   const std::string told = end_of(true, 2, [](Communicator& communicator) {
     Bytes large(32 << 20);
     if (communicator.rank() == 0) communicator.receive(large.data(), large.size(), 1, 4);
-    set_interrupt_hook([] { throw std::domain_error("by a handler"); });
+    Signalled interpreter([] { return true; });
+    communicator.set_interpreter(&interpreter);
     communicator.begin_send(large.data(), large.size(), 0, 3);
     EXPECT_THROW(communicator.wait_for_all(), std::domain_error);
     EXPECT_TRUE(communicator.control().broken());
-    set_interrupt_hook(nullptr);
+    communicator.set_interpreter(nullptr);
     communicator.barrier();
   });
   EXPECT_NE(told.find("group broken by rank 1: raised by a handler"), std::string::npos) << told;

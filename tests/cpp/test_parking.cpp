@@ -19,28 +19,14 @@
 #include <vector>
 
 #include "phicoll/group/thread_group.hpp"
-#include "phicoll/memory/native_port.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/fallbacks.hpp"
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/membarrier.hpp"
+#include "phicoll/ports/native_port.hpp"
 
 namespace phicoll {
-
-struct ParkingProbe {
-  template <class T>
-  static bool sleep(const NativePort& port, const Word<T>& word, T value) {
-    std::uint64_t seen = 0;
-    return port.sleep_once(
-        NativePort::Awaited{
-            &word, value, 0, {any_rank, sizeof(T), ConditionKind::at_least, false, Meanwhile::little}},
-        seen);
-  }
-  static void look_around(const NativePort& port) { port.spread_out(); }
-  static bool meets(const NativePort& port, int from) { return port.meets(from); }
-  static bool met_before(const NativePort& port, int from) { return port.met_before(from); }
-};
 
 namespace {
 
@@ -69,7 +55,7 @@ struct Shared {
   Strided<Word<std::uint64_t>> dirt[dirty_lines];
 };
 
-/// sleep_once() as it would be without its membarrier: the order of the mark and the look is the sleeper's
+/// parking::sleep() as it would be without its membarrier: the order of the mark and the look is the sleeper's
 /// own business only.
 bool sleep_without_membarrier(Control& control, const Word<std::uint64_t>& word, std::uint64_t value) {
   const std::uint64_t line = control.line_of(&word);
@@ -134,7 +120,8 @@ Outcome race(std::int64_t lasts_ns, Sleep sleep) {
   });
   std::thread sleeper([&] {
     if (cpus.size() > 1) os::pin_this_thread(cpus[0]);
-    NativePort port(shared.control, 0, WaitPolicy{});
+    const NativePort port(shared.control, 0, WaitPolicy{});
+    Roaming roaming(shared.control, 0, WaitPolicy{});
     const ParkingSlot& slot = shared.control.slot_of(shared.control.line_of(&shared.flag.value));
     std::uint64_t delay = 32;
     const std::int64_t start = os::now_ns();
@@ -146,7 +133,7 @@ Outcome race(std::int64_t lasts_ns, Sleep sleep) {
         const std::uint32_t sequence = slot.sequence.atomic().load(std::memory_order_acquire);
         const long before = times_slept();
         const std::int64_t asleep_ns = os::now_ns();
-        holds = sleep(port, shared, round);
+        holds = sleep(roaming, shared, round);
         const std::int64_t awake_ns = os::now_ns();
         const bool slept = times_slept() != before;
         const bool touched = slot.sequence.atomic().load(std::memory_order_acquire) != sequence;
@@ -178,8 +165,11 @@ void report(const char* what, const Outcome& outcome) {
 TEST(Parking, NoWakeIsLostWithAMembarrier) {
   const bool counts = os::membarrier_available();
   const Outcome outcome =
-      race(run_ns(counts && !sanitized, 4), [](NativePort& port, Shared& shared, std::uint64_t round) {
-        return ParkingProbe::sleep(port, shared.flag.value, round);
+      race(run_ns(counts && !sanitized, 4), [](Roaming& roaming, Shared& shared, std::uint64_t round) {
+        std::uint64_t seen = 0;
+        return parking::sleep(shared.control,
+                              Awaited::word(shared.flag.value, at_least(round), any_rank, Meanwhile::little),
+                              roaming, &seen);
       });
   report("as built", outcome);
   EXPECT_GT(outcome.rounds, 0);
@@ -190,7 +180,7 @@ TEST(Parking, NoWakeIsLostWithAMembarrier) {
 
 // Every round ends all the same: the bound of the sleep ends it. How many come late is for the reader.
 TEST(Parking, WithoutItTheBoundOfASleepEndsIt) {
-  const Outcome outcome = race(run_ns(false, 3), [](NativePort&, Shared& shared, std::uint64_t round) {
+  const Outcome outcome = race(run_ns(false, 3), [](Roaming&, Shared& shared, std::uint64_t round) {
     return sleep_without_membarrier(shared.control, shared.flag.value, round);
   });
   report("without membarrier", outcome);
@@ -324,10 +314,10 @@ TEST(NotedCpus, ARankThatWaitsOftenMovesToTheCpuWithFewerRanks) {
     os::set_thread_cpus(allowed);
     for (int r = 0; r < 3; ++r) control.note_cpu(r, allowed[0]);
     control.note_cpu(3, allowed[1]);
-    const NativePort port(control, 4, WaitPolicy{});
+    Roaming roaming(control, 4, WaitPolicy{});
     int moved = 0;
     for (int wait = 0; wait < 4000; ++wait) {  // the system may move it, too
-      ParkingProbe::look_around(port);
+      roaming.spread_out();
       moved += os::current_cpu() == allowed[0] ? 0 : 1;
     }
     EXPECT_GT(moved, 2000);
@@ -341,31 +331,31 @@ TEST(NotedCpus, ARankLooksInPlaceAgainOnceTheOtherIsElsewhere) {
   control.configure(3, false, 0, 0);
   std::thread([&] {
     os::pin_this_thread(allowed[0]);
-    NativePort port(control, 0, WaitPolicy{});
-    const unsigned looks = port.looks_in_place();
+    Roaming roaming(control, 0, WaitPolicy{});
+    const unsigned looks = roaming.looks_in_place();
     EXPECT_GT(looks, 0u);
-    EXPECT_FALSE(ParkingProbe::met_before(port, 1)) << "none was met yet";
+    EXPECT_FALSE(roaming.met_before(1)) << "none was met yet";
     control.note_cpu(1, allowed[0]);
-    EXPECT_FALSE(ParkingProbe::met_before(port, 1)) << "no wait has found that yet";
-    EXPECT_TRUE(ParkingProbe::meets(port, 1));
-    EXPECT_EQ(port.looks_in_place(), 0u);
-    EXPECT_TRUE(ParkingProbe::met_before(port, 1));
-    EXPECT_TRUE(ParkingProbe::met_before(port, any_rank));
-    EXPECT_FALSE(ParkingProbe::met_before(port, 2)) << "that one is not here";
-    EXPECT_EQ(port.looks_in_place(), 0u) << "but another is";
+    EXPECT_FALSE(roaming.met_before(1)) << "no wait has found that yet";
+    EXPECT_TRUE(roaming.meets(1));
+    EXPECT_EQ(roaming.looks_in_place(), 0u);
+    EXPECT_TRUE(roaming.met_before(1));
+    EXPECT_TRUE(roaming.met_before(any_rank));
+    EXPECT_FALSE(roaming.met_before(2)) << "that one is not here";
+    EXPECT_EQ(roaming.looks_in_place(), 0u) << "but another is";
     control.note_cpu(1, allowed[0] + 1);
-    EXPECT_FALSE(ParkingProbe::met_before(port, 1));
-    EXPECT_EQ(port.looks_in_place(), looks);
+    EXPECT_FALSE(roaming.met_before(1));
+    EXPECT_EQ(roaming.looks_in_place(), looks);
 
     control.note_cpu(1, allowed[0]);
-    EXPECT_TRUE(ParkingProbe::meets(port, 1));
+    EXPECT_TRUE(roaming.meets(1));
     int waits = 0;
-    while (ParkingProbe::met_before(port, 1)) ++waits;
+    while (roaming.met_before(1)) ++waits;
     EXPECT_EQ(waits, 62) << "a note may be old";
-    EXPECT_EQ(port.looks_in_place(), looks);
+    EXPECT_EQ(roaming.looks_in_place(), looks);
 
-    NativePort spins(control, 0, parse_wait_policy("spin"));
-    EXPECT_TRUE(ParkingProbe::meets(spins, 1));
+    Roaming spins(control, 0, parse_wait_policy("spin"));
+    EXPECT_TRUE(spins.meets(1));
     EXPECT_EQ(spins.looks_in_place(), looks) << "as it was told to";
   }).join();
 }

@@ -13,7 +13,7 @@
 
 #include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/group/thread_group.hpp"
-#include "phicoll/memory/native_port.hpp"
+#include "phicoll/ports/native_port.hpp"
 #include "phicoll/sim/counting/count_machine.hpp"
 #include "phicoll/sim/counting/count_port.hpp"
 #include "phicoll/sim/counting/counts.hpp"

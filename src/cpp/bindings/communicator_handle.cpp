@@ -142,7 +142,7 @@ Waiting::~Waiting() {
   current = before_;
 }
 
-int python_threads() {
+int Python::threads() {
   if (Py_IsInitialized() == 0) return 0;
   const py::gil_scoped_acquire locked;
 #ifdef Py_GIL_DISABLED
@@ -157,12 +157,12 @@ int python_threads() {
 #endif
 }
 
-void give_up_interpreter() {
+void Python::tell_of_a_wait() {
   if (current != nullptr && current->state_ == nullptr && PyGILState_Check())
     current->state_ = PyEval_SaveThread();
 }
 
-void look_for_signals() {
+void Python::look_for_signals() {
   if (current == nullptr || PyThread_get_thread_ident() != main_thread)
     return;  // other threads have no signals
   py::gil_scoped_acquire locked;
@@ -173,6 +173,8 @@ std::shared_ptr<CommunicatorHandle> CommunicatorHandle::world(Communicator& comm
                                                               std::shared_ptr<ProcessGroup> membership,
                                                               std::shared_ptr<void> memory) {
   std::shared_ptr<CommunicatorHandle> handle(new CommunicatorHandle());
+  static Python python;
+  communicator.set_interpreter(&python);
   handle->communicator_ = &communicator;
   handle->rank_ = communicator.rank();
   handle->size_ = communicator.size();

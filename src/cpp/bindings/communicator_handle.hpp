@@ -20,6 +20,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/process_group.hpp"
+#include "phicoll/waiting/background.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -28,15 +29,16 @@ namespace py = pybind11;
 
 /// Called at import, by the thread that Python takes for the main one.
 void remember_main_thread();
-/// The interrupt hook: raises what Python's signal handlers raise, in the main thread's waits without the
-/// interpreter's lock.
-void look_for_signals();
-
-/// The threads hook: how many threads of Python there are.
-int python_threads();
-
-/// The wait hook: gives up the interpreter's lock if a call of this thread holds it.
-void give_up_interpreter();
+/// Python, as ranks see it whose calls it makes.
+class Python final : public Interpreter {
+ public:
+  /// Raises what Python's signal handlers raise, in the main thread's waits without the interpreter's lock.
+  void look_for_signals() override;
+  /// Gives up the interpreter's lock if a call of this thread holds it.
+  void tell_of_a_wait() override;
+  /// How many threads of Python there are.
+  int threads() override;
+};
 
 /// A call of the core by Python: it runs without the interpreter's lock, and looks for signals on the main thread.
 class Waiting {
@@ -50,8 +52,7 @@ class Waiting {
   Waiting& operator=(const Waiting&) = delete;
 
  private:
-  friend void give_up_interpreter();
-  friend void look_for_signals();
+  friend class Python;
   PyThreadState* state_ = nullptr;  // null while the lock is held
   Waiting* before_;                 // the call whose operator made this one
 };

@@ -23,8 +23,6 @@
 #include "phicoll/group/outside_view.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
-#include "phicoll/memory/native_port.hpp"
-#include "phicoll/memory/own_threads.hpp"
 #include "phicoll/os/shared_memory.hpp"
 
 namespace phicoll {
@@ -165,9 +163,6 @@ void die_with_parent(int parent) {
 }  // namespace
 
 void register_group(py::module_& module) {
-  set_interrupt_hook(&look_for_signals);
-  set_wait_hook(&give_up_interpreter);
-  set_threads_hook(&python_threads);
   remember_main_thread();
 
   py::class_<LaunchedGroup>(module, "LaunchedGroup")

@@ -158,7 +158,7 @@ void Collectives::leave_half_done(std::uint64_t call) {
     wait_for_readers(call);
     throw;
   } catch (const std::exception& error) {
-    // From the operator or the interrupt hook: this rank leaves in the middle of the call.
+    // From the operator or a signal's handler: this rank leaves in the middle of the call.
     owner_->fail(error);
     wait_for_readers(call);
     throw;

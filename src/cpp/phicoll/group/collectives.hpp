@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "phicoll/collectives/choosing/collective_set.hpp"
-#include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/region.hpp"
+#include "phicoll/ports/native_port.hpp"
 
 namespace phicoll {
 

@@ -92,7 +92,6 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
   equip(port_);
   equip(barrier_port_);
   CallBoard::set_describe(&call_signature::in_words);
-  set_root_hook(&call_signature::root_of);
   if (memory_.nonblocking != nullptr) return;
   begun_ = &memory_.work->begun();
   memory_.work->begin_communicator(mailbox_);
@@ -153,6 +152,10 @@ void Communicator::look() {
   const bool moved = memory_.work->look(nullptr);
   const WaitNote anything = {WaitNote::Kind::receive, any_source, any_tag, 0};
   memory_.work->end_look(moved, [&] { return RankWork::Looked{*memory_.control, rank_, anything}; });
+}
+
+void Communicator::set_interpreter(Interpreter* interpreter) {
+  memory_.work->set_interpreter(interpreter);
 }
 
 void Communicator::set_progress(void (*progress)()) {

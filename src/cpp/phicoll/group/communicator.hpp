@@ -20,11 +20,11 @@
 #include "phicoll/group/rank_work.hpp"
 #include "phicoll/group/split_slot.hpp"
 #include "phicoll/memory/host_numbers.hpp"
-#include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/region.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/messages/transfer.hpp"
 #include "phicoll/os/home_process.hpp"
+#include "phicoll/ports/native_port.hpp"
 
 namespace phicoll {
 
@@ -369,6 +369,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// example for another library's messages, which the awaited rank may need first. It must not call phicoll. The rank
   /// then does not sleep in waits. Null: none.
   void set_progress(void (*progress)());
+  /// Sets the interpreter that makes this rank's calls, on all communicators of its group; before any of them. Null: none.
+  void set_interpreter(Interpreter* interpreter);
 
   /// The number of collective calls that this rank has begun.
   std::uint64_t calls() const { return calls_.begun(); }

@@ -189,7 +189,8 @@ void Messages::take_back(const Transfer& transfer) {
 }
 
 Messages::Messages(Communicator& owner)
-    : port(*owner.memory_.control, owner.rank_, owner.wait_, nullptr, nullptr, &stuck),
+    : lock(*owner.memory_.work),
+      port(*owner.memory_.control, owner.rank_, owner.wait_, nullptr, nullptr, &stuck),
       channels(*owner.memory_.control, owner.heap_),
       endpoint(Setup{owner.rank_, owner.shape_, nullptr}, channels, stuck),
       owner_(owner),

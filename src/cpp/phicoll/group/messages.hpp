@@ -11,10 +11,10 @@
 
 #include "phicoll/group/heap.hpp"
 #include "phicoll/group/rank_work.hpp"
-#include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/endpoint.hpp"
 #include "phicoll/os/home_process.hpp"
+#include "phicoll/ports/native_port.hpp"
 
 namespace phicoll {
 
@@ -91,6 +91,7 @@ class Messages final : public Ongoing {
     bool go_on() override { return own_.work_->go_on(); }
     bool take_in() override;
     bool has_several_communicators() const override { return own_.work_->has_several_communicators(); }
+    Interpreter* interpreter() const override { return own_.work_->interpreter(); }
 
    private:
     Messages& own_;

@@ -24,9 +24,9 @@
 #include "phicoll/group/rank_work.hpp"
 #include "phicoll/memory/call_board.hpp"
 #include "phicoll/memory/call_history.hpp"
-#include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/os/fiber.hpp"
+#include "phicoll/ports/native_port.hpp"
 
 // A call advances in two ways:
 //
@@ -188,7 +188,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   CallBoard* board_;    // likewise
   StuckSearch stuck_;
   NativePort port_;
-  ThreadLock lock_;  // what follows is used under it (Hold)
+  ThreadLock lock_{work_};  // what follows is used under it (Hold)
   bool held_by_call_ = false;
   bool starts_here_ = false;
   Stage stage_ = Stage::none;

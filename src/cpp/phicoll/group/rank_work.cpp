@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <mutex>
 
-#include "phicoll/memory/own_threads.hpp"
-
 namespace phicoll {
 
 namespace {
@@ -18,7 +16,7 @@ thread_local char this_thread;  // its address is no other thread's
 
 void ThreadLock::lock() {
   if (try_lock()) return;
-  tell_of_a_wait();
+  of_.tell_of_a_wait();
   while (!try_lock()) sched_yield();
 }
 

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <vector>
 
-#include "phicoll/memory/look_search.hpp"
-#include "phicoll/memory/native_port.hpp"
 #include "phicoll/messages/transfer.hpp"
 #include "phicoll/os/home_process.hpp"
+#include "phicoll/waiting/background.hpp"
+#include "phicoll/waiting/look_search.hpp"
 
 namespace phicoll {
 
@@ -14,6 +14,8 @@ namespace phicoll {
 /// because the thread that holds this one may need the interpreter to go on.
 class ThreadLock {
  public:
+  /// `of` knows the interpreter.
+  explicit ThreadLock(const Background& of) : of_(of) {}
   bool try_lock() {
     return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire);
   }
@@ -21,6 +23,7 @@ class ThreadLock {
   void unlock() { taken_.store(false, std::memory_order_release); }
 
  private:
+  const Background& of_;
   std::atomic<bool> taken_{false};
 };
 
@@ -107,6 +110,11 @@ class RankWork final : public Background {
   bool has_several_communicators() const override {
     return communicators_.load(std::memory_order_relaxed) > 1;
   }
+  /// Sets the interpreter that makes the rank's calls, which outlives them; before any of them.
+  void set_interpreter(Interpreter* interpreter) {
+    interpreter_.store(interpreter, std::memory_order_release);
+  }
+  Interpreter* interpreter() const override { return interpreter_.load(std::memory_order_acquire); }
   /// How many communicators' work is listed.
   const std::atomic<int>& begun() const { return begun_; }
   /// Whether there may be other threads, or a mark that the next call must end: then calls do not take their
@@ -151,7 +159,7 @@ class RankWork final : public Background {
 
   static constexpr unsigned looks_before_taking_in = 256;
   static constexpr unsigned calls_before_a_look = 16;  // a look takes longer than a small call
-  mutable ThreadLock list_;                            // taken before the lock of one of them
+  mutable ThreadLock list_{*this};                     // taken before the lock of one of them
   // The thread that holds list_ by a Hold, by an address of its own: calls by operators and signal handlers
   // on its stack may make and destroy communicators. Only that thread ever finds its own address here, so a
   // relaxed load tells it.
@@ -163,7 +171,8 @@ class RankWork final : public Background {
   bool lost_ = false;                            // whether there are nulls in them
   std::atomic<Ongoing*> newly_listed_{nullptr};  // the last of those that are not in listed_ yet
   std::atomic<int> begun_{0};                    // how many are in either, and one for a mark
-  LookSearch looks_;
+  std::atomic<Interpreter*> interpreter_{nullptr};
+  LookSearch looks_{*this};
   std::atomic<bool> has_mark_{false};  // counted in begun_ and care_
   std::atomic<int> care_{-1};          // communicators beside one, and one for a mark
   std::atomic<Progress> progress_{nullptr};

@@ -3,11 +3,8 @@
 // Ranks pass one word from each to the next. This measures the one-way time of a cache line between two CPUs,
 // and the time of a switch between ranks on one CPU.
 
-#include <sched.h>
-
 #include <cstdint>
 
-#include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
@@ -23,11 +20,7 @@ struct BareLook {
 struct YieldLook {
   template <class Port>
   static void turn(Port& port) {
-    port.pause();
-  }
-  static void turn(NativePort& port) {
-    sched_yield();
-    if (__builtin_expect(port.control().broken(), 0)) port.control().check_broken(port.rank());
+    port.yield();
   }
 };
 

@@ -10,7 +10,7 @@
 #include "phicoll/kernels/chase.hpp"
 #include "phicoll/kernels/hand_over.hpp"
 #include "phicoll/measure/timing.hpp"
-#include "phicoll/memory/native_port.hpp"
+#include "phicoll/ports/native_port.hpp"
 
 namespace phicoll {
 namespace measure {

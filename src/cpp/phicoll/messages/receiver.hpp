@@ -15,7 +15,6 @@
 #include "phicoll/collectives/transport/copy_ways.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/host_numbers.hpp"
-#include "phicoll/memory/own_threads.hpp"
 #include "phicoll/messages/channel.hpp"
 #include "phicoll/messages/division.hpp"
 #include "phicoll/messages/matching.hpp"
@@ -193,13 +192,13 @@ class Receiver {
 
   static void make_room(Port& port, Transfer& t, std::size_t bytes) {
     if (!t.frame || bytes <= t.bytes) return;
-    if (bytes >= long_copy) tell_of_a_wait();
+    if (bytes >= long_copy) port.tell_of_a_wait();
     t.frame->resize(bytes);
     t.data = port.bind(t.frame->data(), bytes);
     t.bytes = bytes;
   }
   void deliver(Port& port, Waiting& message, const SharedTransfer& t) {
-    if (message.envelope.bytes >= long_copy) tell_of_a_wait();
+    if (message.envelope.bytes >= long_copy) port.tell_of_a_wait();
     if (message.exposed)
       copy_exposed(port, message.where, *t, message.envelope, message.ticket, message.number);
     else if (!message.bytes.empty())
@@ -382,7 +381,7 @@ class Receiver {
   void take_matched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope,
                     const SharedTransfer& t) {
     if (note.kind == CellKind::first) {
-      if (envelope.bytes >= long_copy) tell_of_a_wait();
+      if (envelope.bytes >= long_copy) port.tell_of_a_wait();
       expect(port, *t, envelope, note.ticket, in.cells + 1, offered(port, cell, envelope));
       in.stream = t;
       take_piece(port, envelope.source, in, cell);
@@ -395,7 +394,7 @@ class Receiver {
     complete(port, *t, envelope, note.ticket, in.cells + 1);
   }
   void take_unmatched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope) {
-    if (envelope.bytes >= long_copy) tell_of_a_wait();
+    if (envelope.bytes >= long_copy) port.tell_of_a_wait();
     // With its memory, before it is one: there may be none.
     waiting_.push_back(Waiting(note.kind == CellKind::exposed ? 0
                                : division_.in_two_parts(envelope.bytes, envelope.source)

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "phicoll/memory/native_port.hpp"
+#include "phicoll/ports/native_port.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll_preload {

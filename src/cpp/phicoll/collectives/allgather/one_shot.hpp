@@ -42,7 +42,7 @@ struct OneShotAllgather : OneShotAlgorithm<16384> {
     static bool in_words(std::size_t bytes) { return bytes <= sizeof(std::uint64_t); }
     void publish_word(Port& port, const Call& call) {
       const std::uint64_t own = this->words_.publish(port, call.send, call.count, call.tag);
-      write_value(port, call.receive + call.block_at(rank_), own, call.count);
+      port.write_value(call.receive + call.block_at(rank_), own, call.count);
     }
     // With two ranks, do every lookup before the peer's word arrives.
     void take_words(Port& port, const Call& call) {
@@ -52,12 +52,12 @@ struct OneShotAllgather : OneShotAlgorithm<16384> {
       const std::size_t bytes = call.block_count(other);
       const Word<std::uint64_t>& theirs = this->words_.place(other);
       if (__builtin_expect(!this->words_.comes_soon(port, other), 0)) return take_all(port, call);
-      write_value(port, to, port.load_relaxed(theirs), bytes);
+      port.write_value(to, port.load_relaxed(theirs), bytes);
     }
     [[gnu::noinline]] void take_all(Port& port, const Call& call) {
       for (const int r : this->order_) {
         const std::uint64_t theirs = this->words_.take(port, r);
-        write_value(port, call.receive + call.block_at(r), theirs, call.block_count(r));
+        port.write_value(call.receive + call.block_at(r), theirs, call.block_count(r));
       }
     }
 

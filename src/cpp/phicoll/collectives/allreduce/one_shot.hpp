@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/transport/one_shot.hpp"
+#include "phicoll/ports/values.hpp"
 
 namespace phicoll {
 
@@ -61,7 +62,7 @@ struct OneShotAllreduce : OneShotAlgorithm<8192> {
     }
     void complete(Port& port, const Call& call) {
       if (call.bytes() != sizeof(std::uint64_t) || ranks_ != 2) return complete_other(port, call);
-      take_other(port, call, read_value(port, call.send, sizeof(std::uint64_t)));
+      take_other(port, call, port.read_value(call.send, sizeof(std::uint64_t)));
     }
 
    private:
@@ -76,19 +77,22 @@ struct OneShotAllreduce : OneShotAlgorithm<8192> {
     // Between two ranks. Whatever follows the arrival of the other's word delays the result, so it is kept
     // short.
     void take_other(Port& port, const Call& call, std::uint64_t own) {
-      const WordPair pair(call, rank_, words_.place(1 - rank_));
+      const WordPair pair = pair_of(call, words_.place(1 - rank_));
       if (__builtin_expect(!words_.comes_soon(port, 1 - rank_), 0)) return take_late(port, call, own);
-      combine_pair(port, pair, own);
+      port.combine_pair(pair, own);
+    }
+    [[gnu::always_inline]] WordPair pair_of(const Call& call, const Word<std::uint64_t>& theirs) const {
+      return WordPair(call.op, call.receive, call.send, call.count, rank_, theirs);
     }
     [[gnu::noinline]] void take_late(Port& port, const Call& call, std::uint64_t own) {
-      combine_pair(port, WordPair(call, rank_, words_.await(port, 1 - rank_)), own);
+      port.combine_pair(pair_of(call, words_.await(port, 1 - rank_)), own);
     }
     // Calls of their own, so that an exchange of two words saves few registers.
     [[gnu::noinline]] void take_many(Port& port, const Call& call, std::uint64_t own) {
       const auto word_of = [&, own](int r) { return r == rank_ ? own : words_.take(port, r); };
       if (order_.sharing())
         for (const int r : order_) words_.take(port, r);
-      write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
+      port.write_value(call.receive, combined_words(call, ranks_, word_of), call.bytes());
     }
 
     [[gnu::noinline]] Started start_other(Port& port, const Call& call) {
@@ -105,7 +109,7 @@ struct OneShotAllreduce : OneShotAlgorithm<8192> {
     }
     [[gnu::noinline]] void complete_other(Port& port, const Call& call) {
       if (call.bytes() <= sizeof(std::uint64_t))
-        return take_words(port, call, read_value(port, call.send, call.bytes()));
+        return take_words(port, call, port.read_value(call.send, call.bytes()));
       take_piece(port, call, 0, call.count, steps_++);
       cells_.settle(port, steps_);
     }

@@ -46,19 +46,19 @@ struct OneShotAlltoall : OneShotAlgorithm<16384> {
     void publish_word(Port& port, const Call& call) {
       const int other = 1 - rank_;
       this->words_.publish(port, call.send + call.send_block_at(other), call.count, call.tag);
-      const std::uint64_t own = read_value(port, call.send + call.send_block_at(rank_), call.count);
-      write_value(port, call.receive + call.block_at(rank_), own, call.count);
+      const std::uint64_t own = port.read_value(call.send + call.send_block_at(rank_), call.count);
+      port.write_value(call.receive + call.block_at(rank_), own, call.count);
     }
     void take_words(Port& port, const Call& call) {
       const int other = 1 - rank_;
       const Data to = call.receive + call.block_at(other);
       const Word<std::uint64_t>& theirs = this->words_.place(other);
       if (__builtin_expect(!this->words_.comes_soon(port, other), 0)) return take_late(port, call);
-      write_value(port, to, port.load_relaxed(theirs), call.count);
+      port.write_value(to, port.load_relaxed(theirs), call.count);
     }
     [[gnu::noinline]] void take_late(Port& port, const Call& call) {
       const int other = 1 - rank_;
-      write_value(port, call.receive + call.block_at(other), this->words_.take(port, other), call.count);
+      port.write_value(call.receive + call.block_at(other), this->words_.take(port, other), call.count);
     }
 
     std::size_t piece_bytes() const { return part_; }

@@ -153,7 +153,7 @@ struct HybridDissemination : AlgorithmDefaults {
     /// The rank that acts for this group; any_rank: the last arriver.
     int acting_here(Port& port) const {
       if (group_of_.empty()) return any_rank;
-      const RootOfCall root = root_before(port, 0);
+      const RootOfCall root = root_before(port);
       const auto group = [&](int rank) { return group_of_[static_cast<std::size_t>(rank)]; };
       if (root.rank == any_rank || group(root.rank) != group(self_)) return any_rank;
       return root.gives ? root.rank : root.rank != leader_ ? leader_ : second_;

@@ -2,19 +2,17 @@
 
 // What a barrier knows of the call just before it, which most likely comes again after it.
 
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/memory/call_history.hpp"
 
 namespace phicoll {
 
-/// The root of the call just before this barrier, the same on all ranks; none on ports that know no calls,
-/// and in calls that do not block.
+/// The root of the call just before this barrier, the same on all ranks; none where the port knows of no
+/// call.
 template <class Port>
-inline RootOfCall root_before(Port&, long) {
-  return RootOfCall();
-}
-template <class Port>
-inline auto root_before(Port& port, int) -> decltype(port.root_before()) {
-  return port.root_before();
+inline RootOfCall root_before(const Port& port) {
+  const SignatureWord before = port.call_before();
+  return before != 0 ? call_signature::root_of(before) : RootOfCall();
 }
 
 }  // namespace phicoll

@@ -82,14 +82,14 @@ struct SenseReversing : AlgorithmDefaults {
    private:
     bool monotone() const { return reset_ == Reset::episode; }
     bool gave_before(Port& port) const {
-      const RootOfCall root = root_before(port, 0);
+      const RootOfCall root = root_before(port);
       return root.gives && root.rank == self_;
     }
     std::uint64_t arrive(Port& port) const {
       CounterLine& count = shared_->count.value;
       const std::uint64_t before = port.fetch_add(count.word, std::uint64_t{1});
       // The only one that is missing may be a root that sleeps on the counter: adding nothing wakes it.
-      if (releases_ == Releases::root && before + 1 == last() && root_before(port, 0).gives)
+      if (releases_ == Releases::root && before + 1 == last() && root_before(port).gives)
         port.signal_add(count.word, std::uint64_t{0});
       return before;
     }

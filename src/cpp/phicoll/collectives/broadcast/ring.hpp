@@ -13,7 +13,6 @@
 #include "phicoll/collectives/transport/result_stores.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
 #include "phicoll/collectives/transport/spread_copy.hpp"
-#include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/collectives/transport/words.hpp"
 
 namespace phicoll {
@@ -151,7 +150,7 @@ struct RingBroadcast : AlgorithmDefaults {
     [[gnu::always_inline]] void give_small(Port& port, const Call& call, std::size_t bytes) {
       const std::uint64_t message = messages_++;
       NumberedWord& slot = slots_[turns_.cell(message)];
-      port.store_relaxed(slot.value, read_value(port, call.receive, bytes));
+      port.store_relaxed(slot.value, port.read_value(call.receive, bytes));
       const std::uint64_t number = ((message + 1) << 16) | call.tag;
       if (__builtin_expect(half_.cell(message + 1) == 0, 0)) return give_last(port, slot, number);
       port.signal(slot.sequence, number);
@@ -168,7 +167,7 @@ struct RingBroadcast : AlgorithmDefaults {
     }
     [[gnu::noinline]] void take_small(Port& port, const Call& call) {
       const NumberedWord& slot = slots_[turns_.cell(messages_)];
-      if (__builtin_expect(!comes_soon(port, slot.sequence, awaited(call), hint_(call.root)), 0))
+      if (__builtin_expect(!port.comes_soon(slot.sequence, awaited(call), hint_(call.root)), 0))
         return take_late(port, call, slot);
       take_out(port, call, slot);
     }
@@ -181,7 +180,7 @@ struct RingBroadcast : AlgorithmDefaults {
     }
     void take_out(Port& port, const Call& call, const NumberedWord& slot) {
       ++messages_;
-      write_value(port, call.receive, port.load_relaxed(slot.value), call.count);
+      port.write_value(call.receive, port.load_relaxed(slot.value), call.count);
       if (__builtin_expect(half_.cell(messages_) == 0, 0)) tell_half(port);
     }
     [[gnu::noinline]] void tell_half(Port& port) { port.signal(finished_[rank_].value.word, messages_); }

@@ -90,9 +90,9 @@ struct MailboxGather : AlgorithmDefaults {
       if (call.count == 0) return;
       if (rank_ != call.root) return mailbox_.post(port, 0, call.send, call.count, call.tag);
       const Data own = call.receive + call.block_at(rank_);
-      if (own != call.send) write_value(port, own, read_value(port, call.send, call.count), call.count);
+      if (own != call.send) port.write_value(own, port.read_value(call.send, call.count), call.count);
       for (const int r : order_) {
-        write_value(port, call.receive + call.block_at(r), mailbox_.take(port, r, 0, call.tag), call.count);
+        port.write_value(call.receive + call.block_at(r), mailbox_.take(port, r, 0, call.tag), call.count);
         mailbox_.finish(port, r, 0);
       }
     }

@@ -14,6 +14,7 @@
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/exposure.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
+#include "phicoll/ports/values.hpp"
 
 namespace phicoll {
 
@@ -104,25 +105,25 @@ struct MailboxReduce : AlgorithmDefaults {
     [[gnu::noinline]] void take_word(Port& port, const Call& call) {
       if (call.count == 0) return take_words(port, call);
       const int other = 1 - rank_;
-      const WordPair pair(call, rank_, mailbox_.place(other, 0));
+      const WordPair pair(call.op, call.receive, call.send, call.count, rank_, mailbox_.place(other, 0));
       Word<std::uint64_t>& acknowledgement = mailbox_.acknowledgement(other, 0);
       const std::uint64_t number = mailbox_.number(0);
-      const std::uint64_t own = read_value(port, call.send, call.bytes());
+      const std::uint64_t own = port.read_value(call.send, call.bytes());
       if (__builtin_expect(!mailbox_.comes_soon(port, other, 0, call.tag), 0)) return take_words(port, call);
-      combine_pair(port, pair, own);
+      port.combine_pair(pair, own);
       port.signal(acknowledgement, number);
       mailbox_.next_call(1);
     }
     [[gnu::noinline]] void complete_other(Port& port, const Call& call) { (*this)(port, call); }
     [[gnu::noinline]] void take_words(Port& port, const Call& call) {
       const auto word_of = [&](int r) {
-        if (r == rank_) return read_value(port, call.send, call.bytes());
+        if (r == rank_) return port.read_value(call.send, call.bytes());
         const std::uint64_t theirs = mailbox_.take(port, r, 0, call.tag);
         mailbox_.finish(port, r, 0);
         return theirs;
       };
       if (call.count != 0)
-        write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
+        port.write_value(call.receive, combined_words(call, ranks_, word_of), call.bytes());
       mailbox_.next_call(1);
     }
     [[gnu::noinline]] Started start_other(Port& port, const Call& call) {

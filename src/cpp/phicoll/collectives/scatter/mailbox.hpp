@@ -95,8 +95,8 @@ struct MailboxScatter : AlgorithmDefaults {
     void words(Port& port, const Call& call) {
       if (rank_ != call.root) {
         const std::uint64_t m = message(0, (rank_ - call.root + ranks_) % ranks_);
-        write_value(port, call.receive, mailbox_.take(port, call.root, m, call.tag, Meanwhile::as_much),
-                    call.count);
+        port.write_value(call.receive, mailbox_.take(port, call.root, m, call.tag, Meanwhile::as_much),
+                         call.count);
         mailbox_.finish(port, call.root, m);
         return mailbox_.passed(message(1, 1));
       }
@@ -106,7 +106,7 @@ struct MailboxScatter : AlgorithmDefaults {
                       call.tag);
       // In place nothing is written: the root's blocks may be memory that is read-only.
       const Data own = call.send + call.block_at(rank_);
-      if (own != call.receive) write_value(port, call.receive, read_value(port, own, call.count), call.count);
+      if (own != call.receive) port.write_value(call.receive, port.read_value(own, call.count), call.count);
     }
     // Piece number `piece` of rank root + `step`, whether or not others have as many.
     std::uint64_t message(std::uint64_t piece, int step) const {
@@ -199,7 +199,7 @@ struct MailboxScatter : AlgorithmDefaults {
       if (unknown(call) && in_slot(call.count)) {
         const std::uint64_t m = message(0, step);
         const std::uint64_t value = mailbox_.take_counted(port, call.root, m, tag, Meanwhile::as_much);
-        if (call.count != 0) write_value(port, call.receive, value, call.count);
+        if (call.count != 0) port.write_value(call.receive, value, call.count);
         mailbox_.finish(port, call.root, m);
         return 1;
       }

@@ -30,34 +30,10 @@ constexpr std::size_t rings_bytes = std::size_t{4} << 20;
 /// rings_bytes and room for the heads of the cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
 
-/// Whether rank `rank` is on this rank's CPU for now, which the shape does not know; false on ports whose
-/// ranks stay.
-template <class Port>
-inline bool beside(const Port&, int /*rank*/, long) {
-  return false;
-}
-template <class Port>
-inline auto beside(const Port& port, int rank, int) -> decltype(port.beside(rank)) {
-  return port.beside(rank);
-}
-/// Waits for a cell's number, and for the lines behind its first where the port can ask for them
-/// (wait_for_more).
-template <class Port>
-inline void wait_for_cell(Port& port, const Word<std::uint64_t>& sequence, std::uint64_t least, int from,
-                          const unsigned char* /*more*/, std::size_t /*bytes*/, long) {
-  port.wait(sequence, at_least(least), from);
-}
-template <class Port>
-[[gnu::always_inline]] inline auto wait_for_cell(Port& port, const Word<std::uint64_t>& sequence,
-                                                 std::uint64_t least, int from, const unsigned char* more,
-                                                 std::size_t bytes, int)
-    -> decltype(port.wait_for_more(sequence, at_least(least), from, more, bytes), void()) {
-  port.wait_for_more(sequence, at_least(least), from, more, bytes);
-}
 /// How a piece for rank `to` is stored now, if the shape says `usual`.
 template <class Port>
 inline Stores stores_now(const Port& port, Stores usual, int to) {
-  return usual == Stores::handed_over && beside(port, to, 0) ? Stores::cached : usual;
+  return usual == Stores::handed_over && port.beside(to) ? Stores::cached : usual;
 }
 
 /// How a piece for one reader is stored into a cell: a reader on the same CPU finds it in the cache.
@@ -256,9 +232,9 @@ class Cells {
     CellHead* const head = head_of(writer, step);
     // Only on x86, where there is a gap between looks.
     if (arch::hand_over_bytes != SIZE_MAX && ranks_ == 2 && piece >= behind_head && piece <= together_bytes)
-      wait_for_cell(port, head->sequence, step + 1, hint_(writer),
-                    reinterpret_cast<const unsigned char*>(head) + arch::line_bytes, piece - behind_head + 1,
-                    0);
+      port.wait_for_more(head->sequence, at_least(step + 1), hint_(writer),
+                         reinterpret_cast<const unsigned char*>(head) + arch::line_bytes,
+                         piece - behind_head + 1);
     else
       port.wait(head->sequence, at_least(step + 1), hint_(writer));
     const std::uint64_t theirs = port.load_relaxed(head->tag);

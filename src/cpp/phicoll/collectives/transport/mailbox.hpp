@@ -19,7 +19,6 @@
 #include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/collectives/transport/direct.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
-#include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/collectives/transport/words.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
@@ -299,10 +298,10 @@ class Mailbox {
     if (__builtin_expect(theirs != slot_number(m, counted_in_slot(tag)), 0)) await(port, from, m, tag, 0);
     return port.load_relaxed(slot.value);
   }
-  /// The place of that message, and whether it comes soon (values.hpp).
+  /// The place of that message, and whether it comes soon.
   const Word<std::uint64_t>& place(int from, std::uint64_t m) const { return slot_of(from, m)->value; }
   bool comes_soon(Port& port, int from, std::uint64_t m, std::uint64_t tag) const {
-    return phicoll::comes_soon(port, slot_of(from, m)->sequence, equal(slot_number(m, tag)), hint_(from));
+    return port.comes_soon(slot_of(from, m)->sequence, equal(slot_number(m, tag)), hint_(from));
   }
   /// Acknowledges message m of `from`, which this rank has read. (2)
   void finish(Port& port, int from, std::uint64_t m) { port.signal(acknowledgement(from, m), number(m)); }
@@ -394,7 +393,7 @@ class Mailbox {
   void fill_slot(Port& port, NumberedWord& slot, std::uint64_t i, std::uint64_t m, Data from,
                  std::size_t bytes, std::uint64_t tag) {
     last_[static_cast<std::size_t>(i)] = number(m);
-    port.store_relaxed(slot.value, bytes != 0 ? read_value(port, from, bytes) : 0);
+    port.store_relaxed(slot.value, bytes != 0 ? port.read_value(from, bytes) : 0);
     port.signal(slot.sequence, slot_number(m, tag));
   }
   // Waits until the last reader of the message's cell has finished.

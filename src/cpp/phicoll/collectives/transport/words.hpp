@@ -11,7 +11,6 @@
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/call.hpp"
-#include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
@@ -68,7 +67,7 @@ class Words {
   /// that stores there. Where the word goes was worked out before: peers wait for it.
   std::uint64_t publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
     NumberedWord& own = *next_;
-    const std::uint64_t value = read_value(port, from, bytes);
+    const std::uint64_t value = port.read_value(from, bytes);
     const std::uint64_t number = next_number_ | tag;
     port.store_relaxed(own.value, value);
     port.signal(own.sequence, number);
@@ -85,10 +84,10 @@ class Words {
     return theirs.value;
   }
   std::uint64_t take(Port& port, int rank) { return port.load_relaxed(await(port, rank)); }
-  /// The place of that word, and whether it comes soon (values.hpp).
+  /// The place of that word, and whether it comes soon.
   const Word<std::uint64_t>& place(int rank) const { return word(rank).value; }
   bool comes_soon(Port& port, int rank) const {
-    return phicoll::comes_soon(port, word(rank).sequence, equal(number_), hint_(rank));
+    return port.comes_soon(word(rank).sequence, equal(number_), hint_(rank));
   }
 
  private:

@@ -15,7 +15,7 @@
 #include "phicoll/memory/word.hpp"
 #include "phicoll/os/fiber.hpp"
 #include "phicoll/sim/counting/counts.hpp"
-#include "phicoll/sim/engine/awaited.hpp"
+#include "phicoll/waiting/awaited.hpp"
 
 namespace phicoll {
 

@@ -1,21 +1,20 @@
 #pragma once
 
-// CountPort: one rank's way into a CountMachine, by the same contract as NativePort. Nothing happens at the
-// same time, so memory orders have no effect; fences, prefetches, evictions and the store policy change
-// nothing that is counted.
+// CountPort: one rank's way into a CountMachine, by the contract of port.hpp. Nothing happens at the same time,
+// so memory orders have no effect; fences, prefetches, evictions and the store policy change nothing that is
+// counted.
 
 #include <cstdint>
 #include <cstring>
 
-#include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/ports/port.hpp"
 #include "phicoll/sim/counting/count_machine.hpp"
-#include "phicoll/sim/engine/pointer_exposure.hpp"
 
 namespace phicoll {
 
@@ -37,7 +36,7 @@ class CountedResult {
   T value_;
 };
 
-class CountPort : public PointerExposure<CountPort> {
+class CountPort : public PortDefaults<CountPort> {
  public:
   CountPort(CountMachine& machine, int rank) : machine_(&machine), rank_(rank) {}
 
@@ -120,13 +119,12 @@ class CountPort : public PointerExposure<CountPort> {
 
   template <class T>
   T wait(const Word<T>& word, Condition<T> condition, int from = any_rank,
-         Meanwhile = Meanwhile::little) const {
-    machine_->wait(rank_,
-                   Awaited{&word, condition.value, condition.mask, from, sizeof(T), condition.kind, false});
+         Meanwhile meanwhile = Meanwhile::little) const {
+    machine_->wait(rank_, Awaited::word(word, condition, from, meanwhile));
     return value_of(word);
   }
   void wait_line(const ByteLine& line, std::uint64_t mask, std::uint8_t value, int from = any_rank) const {
-    machine_->wait(rank_, Awaited{&line, value, mask, from, 1, ConditionKind::equal, true});
+    machine_->wait(rank_, Awaited::line(line, mask, value, from));
   }
 
   void load_line(const void* line, void* destination) const {
@@ -137,18 +135,8 @@ class CountPort : public PointerExposure<CountPort> {
     std::memcpy(line, source, arch::line_bytes);
     machine_->wrote_line(rank_, line, CountMachine::Write::store);
   }
-  void prefetch(const void*) const {}
-  void evict(const void*) const {}
   void fence() const {}
   void pause() const { machine_->pause(rank_); }
-  struct Patience {
-    void end_mark() {}
-  };
-  void take_turn(Patience&) const { pause(); }
-  std::int64_t now() const { return 0; }
-  // Counting has no time: every stamp has been reached.
-  std::int64_t ticks() const { return 0; }
-  void wait_until(std::int64_t) const {}
   void copy(void* destination, const void* source, std::size_t bytes) const {
     auto* to = static_cast<unsigned char*>(destination);
     const auto* from = static_cast<const unsigned char*>(source);
@@ -158,12 +146,6 @@ class CountPort : public PointerExposure<CountPort> {
       store_line(to + at, line, StorePolicy::plain);
     }
   }
-  void software(Software) const {}
-
-  Data bind(const void* pointer, std::size_t) const {
-    return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
-  }
-  Data shared(void* pointer) const { return Data{static_cast<unsigned char*>(pointer)}; }
   void move(Data to, Data from, std::size_t bytes, Stores = Stores::cached) const {
     if (bytes == 0) return;
     machine_->moved(rank_, to.at, from.at, bytes);
@@ -173,6 +155,10 @@ class CountPort : public PointerExposure<CountPort> {
     if (count == 0) return;
     machine_->combined(rank_, to.at, left.at, right.at, count * op.element_bytes, count);
     op.kernel(op.context, to.at, left.at, right.at, count);
+  }
+  void combine_pair(const WordPair& pair, std::uint64_t own) const {
+    load_relaxed(pair.theirs);
+    PortDefaults<CountPort>::combine_pair(pair, own);
   }
 
  private:
@@ -196,11 +182,5 @@ class CountPort : public PointerExposure<CountPort> {
   CountMachine* machine_;
   int rank_;
 };
-
-/// As phicoll/collectives/transport/values.hpp has it for ports that count nothing.
-inline void combine_pair(CountPort& port, const WordPair& pair, std::uint64_t own) {
-  port.load_relaxed(pair.theirs);
-  combine_pair<CountPort>(port, pair, own);
-}
 
 }  // namespace phicoll

@@ -1,6 +1,6 @@
 #pragma once
 
-// SimPort: one rank's way into a simulated machine, by the same contract as NativePort. Every call is one
+// SimPort: one rank's way into a simulated machine, by the contract of port.hpp. Every call is one
 // operation of the rank's context: it takes the simulated time that the machine needs for it, and the rank's
 // fiber stands still meanwhile. Total store order as on the Xeon Phi (ramos-hoefler-2013 section 3.1): stores
 // become visible in program order, later than the rank goes on; loads see the rank's own stores at once. So
@@ -11,20 +11,19 @@
 #include <cstring>
 
 #include "phicoll/arch/line_words.hpp"
-#include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
-#include "phicoll/sim/engine/pointer_exposure.hpp"
+#include "phicoll/ports/port.hpp"
 #include "phicoll/sim/engine/simulation.hpp"
 
 namespace phicoll {
 namespace sim {
 
-class SimPort : public PointerExposure<SimPort> {
+class SimPort : public PortDefaults<SimPort> {
  public:
   SimPort(Simulation& simulation, int rank) : simulation_(&simulation), rank_(rank) {}
 
@@ -101,12 +100,11 @@ class SimPort : public PointerExposure<SimPort> {
 
   template <class T>
   T wait(const Word<T>& word, Condition<T> condition, int from = any_rank,
-         Meanwhile = Meanwhile::little) const {
-    return static_cast<T>(simulation_->wait(
-        rank_, Awaited{&word, condition.value, condition.mask, from, sizeof(T), condition.kind, false}));
+         Meanwhile meanwhile = Meanwhile::little) const {
+    return static_cast<T>(simulation_->wait(rank_, Awaited::word(word, condition, from, meanwhile)));
   }
   void wait_line(const ByteLine& line, std::uint64_t mask, std::uint8_t value, int from = any_rank) const {
-    simulation_->wait(rank_, Awaited{&line, value, mask, from, 1, ConditionKind::equal, true});
+    simulation_->wait(rank_, Awaited::line(line, mask, value, from));
   }
 
   void load_line(const void* line, void* destination) const {
@@ -122,26 +120,14 @@ class SimPort : public PointerExposure<SimPort> {
   void evict(const void* line) const { simulation_->evict(rank_, line); }
   void fence() const { simulation_->fence(rank_); }
   void pause() const { simulation_->pause(rank_); }
-  struct Patience {
-    void end_mark() {}
-  };
-  void take_turn(Patience&) const { pause(); }
   void software(Software what) const { simulation_->software(rank_, what); }
 
   Data bind(const void* pointer, std::size_t bytes) const {
     simulation_->check_bound(rank_, pointer, bytes);
     return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
   }
-  Data shared(void* pointer) const { return Data{static_cast<unsigned char*>(pointer)}; }
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     simulation_->copy(rank_, to.at, from.at, bytes, stores);
-  }
-  /// Nothing: a machine's description has the distances.
-  struct Distance {
-    void set_host(const HostNumbers&) {}
-  };
-  void hand(Data to, Data from, std::size_t bytes, Distance&, const Word<std::uint64_t>&) const {
-    move(to, from, bytes);
   }
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
     simulation_->combine(rank_, op, to.at, left.at, right.at, count);
@@ -151,6 +137,14 @@ class SimPort : public PointerExposure<SimPort> {
   }
   void write_value(Data to, std::uint64_t value, std::size_t bytes) const {
     simulation_->write(rank_, to.at, &value, bytes);
+  }
+  void combine_pair(const WordPair& pair, std::uint64_t own) const {
+    std::uint64_t values[2];
+    values[pair.rank] = own;
+    values[1 - pair.rank] = load_relaxed(pair.theirs);
+    std::uint64_t result = 0;
+    pair.kernel(pair.context, &result, values, values + 1, pair.count);
+    write_value(pair.to, result, pair.bytes);
   }
 
   /// The machine's cycle counter; the same on every core.
@@ -167,22 +161,6 @@ class SimPort : public PointerExposure<SimPort> {
   Simulation* simulation_;
   int rank_;
 };
-
-/// As phicoll/collectives/transport/values.hpp has them for ports on the host's memory.
-inline std::uint64_t read_value(SimPort& port, Data from, std::size_t bytes) {
-  return port.read_value(from, bytes);
-}
-inline void write_value(SimPort& port, Data to, std::uint64_t value, std::size_t bytes) {
-  port.write_value(to, value, bytes);
-}
-inline void combine_pair(SimPort& port, const WordPair& pair, std::uint64_t own) {
-  std::uint64_t values[2];
-  values[pair.rank] = own;
-  values[1 - pair.rank] = port.load_relaxed(pair.theirs);
-  std::uint64_t result = 0;
-  pair.kernel(pair.context, &result, values, values + 1, pair.count);
-  port.write_value(pair.call.receive, result, pair.call.bytes());
-}
 
 }  // namespace sim
 }  // namespace phicoll

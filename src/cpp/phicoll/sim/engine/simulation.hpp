@@ -24,11 +24,11 @@
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/software.hpp"
 #include "phicoll/os/fiber.hpp"
-#include "phicoll/sim/engine/awaited.hpp"
 #include "phicoll/sim/engine/coherence.hpp"
 #include "phicoll/sim/engine/counters.hpp"
 #include "phicoll/sim/engine/log.hpp"
 #include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/waiting/awaited.hpp"
 
 namespace phicoll {
 namespace sim {

@@ -1,4 +1,4 @@
-#include "phicoll/memory/look_search.hpp"
+#include "phicoll/waiting/look_search.hpp"
 
 #include <sys/stat.h>
 
@@ -6,7 +6,6 @@
 
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/memory/control.hpp"
-#include "phicoll/memory/own_threads.hpp"
 #include "phicoll/os/clock.hpp"
 
 namespace phicoll {
@@ -34,15 +33,15 @@ std::int64_t clock_ns() {
   return least;
 }
 
-bool is_long(std::int64_t gap_ns) {
+bool is_long(std::int64_t gap_ns, const Interpreter* interpreter) {
   static const std::int64_t least = clock_ns();
-  return gap_ns > least + (has_interpreter() ? long_gap_of_interpreter_ns : long_gap_ns);
+  return gap_ns > least + (interpreter != nullptr ? long_gap_of_interpreter_ns : long_gap_ns);
 }
 
 /// Whether this process has threads that the library cannot know. Beside the ranks' there are the main thread
 /// and a watcher.
-bool has_unknown_threads(const Control& group) {
-  if (has_interpreter()) return has_further_threads(group);
+bool has_unknown_threads(const Control& group, Interpreter* interpreter) {
+  if (interpreter != nullptr) return has_further_threads(group, interpreter);
   struct stat found;
   if (stat("/proc/self/task", &found) != 0) return false;
   const auto threads = static_cast<long>(found.st_nlink) - 2;
@@ -72,7 +71,7 @@ void LookSearch::end_gap() {
   const std::int64_t now = os::now_ns();
   const std::int64_t began = gap_began_ns_.exchange(0, std::memory_order_relaxed);
   const Hold own(*this);
-  if (own && began != 0 && is_long(now - began)) ++long_gaps_;
+  if (own && began != 0 && is_long(now - began, of_.interpreter())) ++long_gaps_;
 }
 
 void LookSearch::end_mark() {
@@ -113,7 +112,8 @@ void LookSearch::count_look(Control& control, int rank, const WaitNote& note, st
 void LookSearch::in_vain(Control& control, int rank, const WaitNote& note) {
   Control& group = control.root();
   // Before the hold: it takes the interpreter's lock, whose owner may be waiting for the hold.
-  const bool alone = is_long_.load(std::memory_order_relaxed) && !has_unknown_threads(group);
+  const bool alone =
+      is_long_.load(std::memory_order_relaxed) && !has_unknown_threads(group, of_.interpreter());
   const Hold own(*this);
   if (!own) return;
   const std::int64_t now = os::now_ns();

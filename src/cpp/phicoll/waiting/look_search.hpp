@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "phicoll/memory/wait_board.hpp"
+#include "phicoll/waiting/background.hpp"
 
 namespace phicoll {
 
@@ -26,6 +27,8 @@ class Control;
 /// Used by any thread of the rank.
 class LookSearch {
  public:
+  /// `of` knows the interpreter.
+  explicit LookSearch(const Background& of) : of_(of) {}
   /// A gap between looks is measured after so many: a prime, so that no loop's rounds keep in step with it.
   static constexpr unsigned looks_a_gap = 61;
 
@@ -56,6 +59,7 @@ class LookSearch {
   // would then give up by itself.
   void count_look(Control& control, int rank, const WaitNote& note, std::int64_t looked_ns);
 
+  const Background& of_;
   std::atomic<std::int64_t> gap_began_ns_{0};  // 0: none is being measured
   std::atomic<bool> has_series_{false};
   std::atomic<bool> is_long_{false};

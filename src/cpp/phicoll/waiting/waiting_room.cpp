@@ -1,0 +1,282 @@
+#include "phicoll/waiting/waiting_room.hpp"
+
+#include <sched.h>
+
+#include <string>
+
+#include "phicoll/arch/arch.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/nap.hpp"
+
+namespace phicoll {
+
+namespace {
+
+// Looks between two checks whether the group is broken: some microseconds of spinning.
+constexpr unsigned turns_a_check = 4096;
+// The adaptive policy. Bare looks come first (an answer that is on its way takes one line transfer), then
+// polite ones: many where the rank has its CPU to itself, few where other ranks wait for the CPU.
+constexpr unsigned bare_looks = 512;
+constexpr unsigned polite_looks_alone = 8192;
+constexpr unsigned polite_looks_sharing = 256;
+// Fewer where those ranks may have what this one waits for (Meanwhile::as_much): 8 ranks on 2 CPUs then scatter 8 B and 4 KB
+// in 0.8 and 0.9 of the time, and 32 to 128 KB between far CPUs in 0.8. If it were 64, a scatter of 8 B from a common start
+// would take up to 1.8.
+constexpr unsigned polite_looks_let_run = 128;
+// Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
+constexpr std::int64_t yielding_ns = 300 * 1000;
+// A rank that roams rests once it has yielded for so long: others that roam look before they yield. Messages of 32 KB between
+// two of four processes on 2 CPUs, while the others wait in a barrier, then take 0.7 of the time. No rank of 8 on 2 CPUs
+// counts: when they did, after 50 us, broadcasts of 256 KB took 1.05 to 1.3 of the time.
+constexpr std::int64_t resting_ns = 200 * 1000;
+constexpr unsigned yields_a_check = 16;
+// A wait for any of several words cannot sleep on one. After this time it naps at every turn (os::nap_of_wait).
+constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
+// A rank that has waited this long takes in what others have sent to it.
+constexpr std::int64_t taking_in_ns = 5 * 1000 * 1000;
+// A rank that has waited this long checks whether the others make the same calls, and again after each such
+// interval.
+constexpr std::int64_t compare_calls_ns = 30 * 1000 * 1000;
+// How long others wait for a rank that left by an exception to break the group with its reason. Its program
+// may catch the exception instead.
+constexpr std::int64_t exception_ns = 200 * 1000 * 1000;
+// How long a wait must last before it asks whether another thread may end it. Shorter than StuckSearch's patience.
+constexpr std::int64_t threads_counted_ns = 100 * 1000 * 1000;
+
+}  // namespace
+
+// If ranks are threads, two more threads wait for them: the group's creator and the main thread.
+bool has_further_threads(const Control& group, Interpreter* interpreter) {
+  if (interpreter == nullptr) return false;
+  if (group.shared() || group.ranks() == 1) return interpreter->threads() > 1;
+  int present = 2;
+  for (int rank = 0; rank < group.ranks(); ++rank) present += group.has_left(rank) ? 0 : 1;
+  return interpreter->threads() > present;
+}
+
+class WaitingRoom::Rest {
+ public:
+  explicit Rest(Control& control) : control_(control) {}
+  ~Rest() {
+    if (begun_) control_.resting().atomic().fetch_sub(1, std::memory_order_relaxed);
+  }
+  Rest(const Rest&) = delete;
+  Rest& operator=(const Rest&) = delete;
+  void begin() {
+    if (!begun_) control_.resting().atomic().fetch_add(1, std::memory_order_relaxed);
+    begun_ = true;
+  }
+
+ private:
+  Control& control_;
+  bool begun_ = false;
+};
+
+void WaitingRoom::yield_if_needed() {
+  if (roaming_.shares_cpu() || roaming_.roams_now()) sched_yield();
+}
+
+void WaitingRoom::take_turn(Patience& patience) {
+  if (background_ != nullptr && background_->pending() && background_->go_on()) return patience.end_mark();
+  const std::uint64_t turn = ++patience.turns_;
+  const bool alone = !roaming_.shares_cpu() && !control_->crowded();
+  if (!roaming_.shares_cpu() && !roaming_.roams_now()) {
+    if (turn == (patience.meets_ ? 1 : bare_looks)) {
+      tell_of_a_wait();
+      patience.meets_ = roaming_.meets(any_rank);
+    }
+    if (turn < (patience.meets_ ? 1 : alone ? polite_looks_alone : bare_looks)) return arch::pause();
+  } else if (turn == 1) {
+    tell_of_a_wait();
+  }
+  if (patience.naps_ || turn % yields_a_check == 0) {
+    check_alive(patience, true);
+    const std::int64_t waited = os::now_ns() - patience.started_ns_;
+    if (waited > yielding_turns_ns) {
+      patience.naps_ = true;
+      return os::nap(os::nap_of_wait(waited));
+    }
+  }
+  sched_yield();
+}
+
+bool WaitingRoom::look_yielding(const Awaited& a, std::uint64_t* seen, unsigned turns) {
+  for (unsigned turn = 0; turn < turns; ++turn) {
+    sched_yield();
+    if (a.look(1, 0, seen)) return true;
+    // A yield takes no time, or a time slice of each program that computes on this CPU.
+    if (control_->broken()) return false;
+  }
+  return false;
+}
+
+// A rank on the same CPU is helped only by that CPU itself: spinning for it cost ten times the barrier (8
+// ranks on 2 CPUs). Where ranks roam over too few CPUs, the awaited rank most likely has none, and every look
+// before the yield keeps it waiting. 16 threads on 2 CPUs took 250 us per barrier with the looks of a rank
+// that has its CPU to itself, 50 to 100 with 16 looks, and 26 with none. But where the others rest, it has one.
+inline bool WaitingRoom::needs_this_cpu(const Awaited& a) const {
+  return roaming_.roams_now() ||
+         (a.from == any_rank ? roaming_.shares_cpu() : control_->same_cpu(a.from, rank_));
+}
+
+bool WaitingRoom::look_before_yields(const Awaited& a, std::uint64_t* seen) {
+  if (needs_this_cpu(a)) return false;
+  if (a.look(bare_looks, 0, seen)) return true;
+  tell_of_a_wait();
+  const bool polite_only = !roaming_.shares_cpu() && !control_->crowded();
+  const unsigned turns = polite_only                         ? polite_looks_alone
+                         : a.meanwhile == Meanwhile::as_much ? polite_looks_let_run
+                                                             : polite_looks_sharing;
+  return !roaming_.meets(a.from) && a.look(turns, 1, seen);
+}
+
+bool WaitingRoom::spin_then_yield(const Awaited& a, std::uint64_t* seen, Rest& rest) {
+  if (look_before_yields(a, seen)) return true;
+  const std::int64_t start = os::now_ns();
+  for (;;) {
+    if (look_yielding(a, seen, yields_a_check)) return true;
+    const std::int64_t waited = os::now_ns() - start;
+    if (roaming_.roams() && waited >= resting_ns && control_->counts_resting()) rest.begin();
+    if (waited >= yielding_ns || control_->broken()) return false;
+  }
+}
+
+/// Breaks the group if the others have left, or make other calls.
+void WaitingRoom::check_peers(Patience& patience, bool in_call, std::int64_t now) {
+  const bool long_ago = now - patience.started_ns_ > exception_ns;
+  control_->check_left(calls_->begun(), long_ago);
+  // The others' stores came before they left, so a look after seeing that they left sees everything there will ever
+  // be.
+  if (patience.alone_) {
+    // Breaks the group with the calls' names, if they are still known. The first reason stays.
+    control_->check_calls(rank_, *calls_, true);
+    const std::string reason = "waits in call " + std::to_string(calls_->begun()) +
+                               " for ranks that have left: their calls did not fit";
+    control_->break_group(rank_, reason.c_str());
+  }
+  patience.alone_ = in_call && long_ago && control_->others_have_left();
+  // Reading what the others note takes their lines from them, so a rank does it only after a long wait, and
+  // seldom. It first notes a barrier, so that ranks which wait in the same barrier are counted as many when
+  // calls are compared.
+  if (in_call && now - patience.compared_ns_ > compare_calls_ns) {
+    control_->check_calls(rank_, *calls_, patience.compared_ns_ != patience.started_ns_);
+    patience.compared_ns_ = now;
+  }
+}
+
+/// Marks the wait on the board, and breaks the group if all ranks have such marks and none can go on. No mark while another
+/// thread may end the wait: that is asked last, and only in a long wait, as counting threads takes the interpreter's lock.
+void WaitingRoom::mark_wait(Patience& patience, std::int64_t waited) {
+  const auto others_may_end_it = [this] {
+    return background_ != nullptr && background_->has_several_communicators() &&
+           has_further_threads(control_->root(), background_->interpreter());
+  };
+  if (waited < threads_counted_ns || others_may_end_it()) return patience.end_mark();
+  if (patience.mark_ == nullptr) {
+    patience.mark_ = &control_->root().wait_mark(control_->root_rank(rank_));
+    patience.mark_->end();  // that of looks before, or of a wait whose operator makes this one
+  }
+  WaitNote note;
+  static const WaitedRequests none;
+  if (stuck_ != nullptr) {
+    note = stuck_->note;
+    note.peer = control_->root_rank(note.peer);
+  } else if (calls_ != nullptr) {
+    note.call = calls_->begun();
+  }
+  patience.mark_->look(note, stuck_ != nullptr ? stuck_->requests : none);
+  if (stuck_ != nullptr) stuck_->check(*control_, rank_, waited);
+}
+
+/// Throws if the group is broken, which it is if this wait cannot end. Returns whether it took in what others have sent.
+bool WaitingRoom::check_alive(Patience& patience, bool in_call) {
+  const std::int64_t now = os::now_ns();
+  if (patience.started_ns_ == 0) patience.started_ns_ = patience.compared_ns_ = now;
+  if (calls_ != nullptr) check_peers(patience, in_call, now);
+  const std::int64_t waited = now - patience.started_ns_;
+  // What moves proves that the group is not stuck.
+  const bool took = in_call && background_ != nullptr && waited > taking_in_ns && background_->take_in();
+  if (took) patience.end_mark();
+  if (in_call) mark_wait(patience, waited);
+  control_->check_broken(rank_);
+  if (background_ != nullptr)
+    if (Interpreter* const by = background_->interpreter()) by->look_for_signals();
+  const std::int64_t limit = control_->timeout_ns();
+  if (limit <= 0 || waited <= limit) return took;
+  const std::string reason =
+      "waited longer than the group's timeout of " + std::to_string(limit / 1000000) + " ms";
+  control_->break_group(rank_, reason.c_str(), true);
+  control_->check_broken(rank_);
+  return took;
+}
+
+// The other rank may wait for something that this one has begun, such as a large send, so a rank with such work does
+// not sleep.
+std::uint64_t WaitingRoom::wait_going_on(const Awaited& a) {
+  std::uint64_t seen = 0;
+  // A rank that shares its CPU, but waits for one on another CPU, would only yield to ranks that wait too: a barrier of 4 ranks
+  // on 2 CPUs took 4.4 us, and takes 2.2. Ranks that share no CPU have already looked before they come here.
+  if (roaming_.shares_cpu() && look_before_yields(a, &seen)) return seen;
+  Patience patience;
+  // Turns take some ten times as long as looks: those before the first yield would last 50 us a wait.
+  patience.meets_ = !roaming_.shares_cpu() && !roaming_.roams() &&
+                    (roaming_.has_met() ? roaming_.met_before(a.from) : roaming_.meets(a.from));
+  while (!a.look(1, 0, &seen)) take_turn(patience);
+  return seen;
+}
+
+std::uint64_t WaitingRoom::wait_elsewhere(const Awaited& a) {
+  std::uint64_t seen = 0;
+  while (!a.look(1, 0, &seen)) {
+    elsewhere_->wait([](const void* awaited) { return static_cast<const Awaited*>(awaited)->holds(); }, &a);
+    control_->check_broken(rank_);
+  }
+  return seen;
+}
+
+std::uint64_t WaitingRoom::wait(const Awaited& a) {
+  roaming_.spread_out();
+  if (elsewhere_ != nullptr) return wait_elsewhere(a);
+  if (background_ != nullptr && background_->pending()) return wait_going_on(a);
+  std::uint64_t seen = 0;
+  Patience patience;
+  Rest rest(*control_);
+  if (policy_.kind == WaitPolicy::Kind::adaptive) {
+    // Where ranks share a CPU, most waits end within a few yields: here, without a clock and with the fewest calls.
+    if (needs_this_cpu(a) || roaming_.met_before(a.from)) {
+      tell_of_a_wait();
+      for (unsigned turn = 0; turn < yields_a_check; ++turn) {
+        sched_yield();
+        if (a.look(1, 0, &seen)) return seen;
+      }
+    }
+    if (spin_then_yield(a, &seen, rest)) return seen;
+  } else {
+    tell_of_a_wait();
+  }
+  for (;;) {
+    const bool took = check_alive(patience, true);
+    // It may have begun while this rank waited: what was taken in has further pieces, or another thread has sent something.
+    if (background_ != nullptr && background_->pending()) return wait_going_on(a);
+    bool holds = false;
+    switch (policy_.kind) {
+      case WaitPolicy::Kind::spin:
+        holds = a.look(turns_a_check, 0, &seen);
+        break;
+      case WaitPolicy::Kind::pause:
+        holds = a.look(turns_a_check / (policy_.pauses + 1) + 1, policy_.pauses, &seen);
+        break;
+      case WaitPolicy::Kind::yield:
+        holds = look_yielding(a, &seen, 64);
+        break;
+      case WaitPolicy::Kind::adaptive:
+        // Whoever found room sends more.
+        holds =
+            took ? look_yielding(a, &seen, yields_a_check) : parking::sleep(*control_, a, roaming_, &seen);
+        break;
+    }
+    if (holds) return seen;
+  }
+}
+
+}  // namespace phicoll
