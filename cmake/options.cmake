@@ -1,4 +1,10 @@
-# phicoll_options(target): warnings, sanitizer and optimisation of every target of phicoll.
+# Whether the library's own code has its asserts (support/assert.hpp): never in what is installed or measured.
+set(PHICOLL_CHECKED OFF)
+if(PHICOLL_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(PHICOLL_CHECKED ON)
+endif()
+
+# phicoll_options(target): warnings, asserts, sanitizer and optimisation of every target of phicoll.
 function(phicoll_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
   if(PHICOLL_WARNINGS_AS_ERRORS)
@@ -6,6 +12,9 @@ function(phicoll_options target)
   endif()
   if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
     target_compile_options(${target} PRIVATE -O2 -g1)
+  endif()
+  if(PHICOLL_CHECKED)
+    target_compile_definitions(${target} PRIVATE PHICOLL_CHECKED=1)
   endif()
   if(PHICOLL_SANITIZE)
     # -O0 takes half of -O2's time to compile, and a fifth longer to run than -O1. What a sanitizer finds ends the

@@ -15,6 +15,7 @@ namespace phicoll {
 
 class DelayPort : public NativePort {
  public:
+  static constexpr bool checked = true;
   DelayPort(Control& control, int rank, std::uint32_t seed, bool exposable,
             const CallHistory* calls = nullptr)
       : NativePort(control, rank, WaitPolicy(), calls), state_(seed), exposable_(exposable) {

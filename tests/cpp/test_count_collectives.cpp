@@ -6,6 +6,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/counting/count_port.hpp"
 #include "phicoll/sim/running/sim_program.hpp"
+#include "phicoll/support/assert.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -79,7 +80,7 @@ TEST_F(Books, StepsFollowTheDataThroughCombinations) {
 
 TEST_F(Books, OutsideIsAnError) {
   EXPECT_THROW(run([&](CountPort& port) { port.move(shared(4000), own(0, 0), 200); }, [](CountPort&) {}),
-               Error);
+               AssertionFailed);
 }
 
 // --- algorithms

@@ -374,7 +374,7 @@ std::string error_of(int ranks, Body body) {
   for (int r = 0; r < ranks; ++r) ports.emplace_back(machine, r);
   try {
     machine.run_call([&](int r) { body(ports[static_cast<std::size_t>(r)], machine.memory()); }, {});
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     return error.what();
   }
   return "";

@@ -1,5 +1,6 @@
-// A port written from the contract alone: what ports/port.hpp demands, and nothing more. Every algorithm of every operation runs
-// on it, so what algorithms use is in the contract, and what a port may leave out has a default that serves.
+// A port written from the contract alone: what ports/port.hpp demands, and nothing more. Every algorithm of
+// every operation runs on it, so what algorithms use is in the contract, and what a port may leave out has a
+// default that serves.
 
 #include <gtest/gtest.h>
 

@@ -40,11 +40,12 @@ class Python final : public Interpreter {
   int threads() override;
 };
 
-/// A call of the core by Python: it runs without the interpreter's lock, and looks for signals on the main thread.
+/// A call of the core by Python: it runs without the interpreter's lock, and looks for signals on the main
+/// thread.
 class Waiting {
  public:
-  /// When the lock is given up. Short calls of processes keep it until they have to wait: letting go of it and taking it
-  /// back takes as long as such a call. Threads need it to begin their part.
+  /// When the lock is given up. Short calls of processes keep it until they have to wait: letting go of it
+  /// and taking it back takes as long as such a call. Threads need it to begin their part.
   enum class GiveUp { at_once, to_wait };
   explicit Waiting(GiveUp when);
   ~Waiting();
@@ -115,12 +116,14 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   int size() const { return size_; }
   /// The group whose world this is, if its ranks are processes; else null.
   std::shared_ptr<ProcessGroup> process_group() const { return own_ ? nullptr : state_->membership; }
-  /// Whether the calling process has no part in the group: it has ended here, or this is a fork of the rank's.
+  /// Whether the calling process has no part in the group: it has ended here, or this is a fork of the
+  /// rank's.
   bool closed() const { return communicator_ == nullptr || !communicator_->in_own_process(); }
   /// (rank, reason), or None while the group is whole.
   py::object broken();
 
-  /// A call with its arguments, which may be made on another communicator of the same ranks. What `op` refers to must live.
+  /// A call with its arguments, which may be made on another communicator of the same ranks. What `op` refers
+  /// to must live.
   struct Prepared {
     std::size_t bytes;  ///< about as many are moved
     std::function<void(Communicator&)> call;
@@ -176,19 +179,21 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// Bytes of the group's heap, given back with the array.
   py::array_t<std::uint8_t> allocate(std::size_t bytes);
 
-  /// Bytes of the group's heap that several ranks use, by their place there: no rank's arrays keep them or give them back.
+  /// Bytes of the group's heap that several ranks use, by their place there: no rank's arrays keep them or
+  /// give them back.
   std::uint64_t allocate_shared(std::size_t bytes);
   void release_shared(std::uint64_t offset);
   /// This rank's view of them.
   py::array_t<std::uint8_t> view_shared(std::uint64_t offset, std::size_t bytes);
   /// Releases what this rank's dropped arrays have left, as an allocation does first.
   void give_back();
-  /// Memory of `bytes` that every rank has a view of, and its place. The rank that drops the last view gives it back.
+  /// Memory of `bytes` that every rank has a view of, and its place. The rank that drops the last view gives
+  /// it back.
   std::uint64_t allocate_counted(std::size_t bytes);
   py::array_t<std::uint8_t> view_counted(std::uint64_t offset, std::size_t bytes);
-  /// A window lock in one word of such memory, held by one rank or shared. Never waits. If it is not free, and never will be
-  /// because a rank has left that holds it, or the caller has waited for it since `since_ns`, longer than the group's timeout, the
-  /// group breaks, which check() tells.
+  /// A window lock in one word of such memory, held by one rank or shared. Never waits. If it is not free,
+  /// and never will be because a rank has left that holds it, or the caller has waited for it since
+  /// `since_ns`, longer than the group's timeout, the group breaks, which check() tells.
   bool try_lock(std::uintptr_t word, bool shared, std::int64_t since_ns);
   void unlock(std::uintptr_t word);
   /// Throws if the group is broken; goes on with what is under way.
@@ -200,14 +205,15 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   }
   /// Breaks the group for all, from any thread.
   void fail(const std::string& reason);
-  /// Leaves the group (a world) with all communicators made from it. Throws while a thread is in a call of one.
+  /// Leaves the group (a world) with all communicators made from it. Throws while a thread is in a call of
+  /// one.
   void close();
-  /// The same at the rank's end. If other threads are in calls, the group breaks, which ends them: waits for that, and returns
-  /// false. Throws if one of them goes on for longer than `patience`.
+  /// The same at the rank's end. If other threads are in calls, the group breaks, which ends them: waits for
+  /// that, and returns false. Throws if one of them goes on for longer than `patience`.
   bool leave(std::chrono::nanoseconds patience);
 
-  /// Makes function(communicator) as a call of at most `bytes` bytes. An exception that leaves a call half done breaks
-  /// the group.
+  /// Makes function(communicator) as a call of at most `bytes` bytes. An exception that leaves a call half
+  /// done breaks the group.
   template <class Function>
   auto call(std::size_t bytes, Function&& function) -> decltype(function(std::declval<Communicator&>())) {
     const Busy busy(busy_);
@@ -225,8 +231,9 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   }
 
  private:
-  /// One call at a time: a communicator is its rank's alone. It begins and ends with the interpreter's lock, if there is one,
-  /// so that an exchange is not needed, which takes as long as a third of a barrier of one rank.
+  /// One call at a time: a communicator is its rank's alone. It begins and ends with the interpreter's lock,
+  /// if there is one, so that an exchange is not needed, which takes as long as a third of a barrier of one
+  /// rank.
   class Busy {
    public:
     explicit Busy(std::atomic<bool>& flag) : flag_(flag) {

@@ -8,6 +8,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/os/futex.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -26,6 +27,8 @@ void set(T& place, T value) {
 }  // namespace
 
 void Control::configure(int ranks, bool shared, int cpus, std::int64_t timeout_ns) {
+  PHICOLL_ASSERT(ThisBuild, ranks >= 1 && ranks <= max_ranks,
+                 "a group of " + std::to_string(ranks) + " ranks");
   set(ranks_, decltype(ranks_)(ranks));
   set(shared_, decltype(shared_)(shared ? 1 : 0));
   set(usable_cpus_, decltype(usable_cpus_)(cpus == 0 ? ranks : cpus));
@@ -45,6 +48,8 @@ void Control::configure_child(Control& parent, const std::vector<int>& members) 
   memory_bytes_ = parent.memory_bytes_;
   cross_copies_ = parent.cross_copies_;
   for (std::size_t r = 0; r < members.size(); ++r) {
+    PHICOLL_ASSERT(ThisBuild, members[r] >= 0 && members[r] < parent.ranks_,
+                   "a child of rank " + std::to_string(members[r]) + ", which its parent does not have");
     const Member& of_parent = parent.members_[members[r]];
     members_[r].root_rank = static_cast<std::int16_t>(parent.root_rank(members[r]));
     members_[r].pid = of_parent.pid;
@@ -55,6 +60,7 @@ void Control::configure_child(Control& parent, const std::vector<int>& members) 
 }
 
 void Control::set_cpu(int rank, int cpu) {
+  PHICOLL_ASSERT(ThisBuild, rank >= 0 && rank < ranks_, "a CPU for rank " + std::to_string(rank));
   members_[rank].cpu = static_cast<std::int16_t>(cpu > INT16_MAX ? -1 : cpu);
   for (int other = 0; other < ranks_; ++other)
     if (other != rank && same_cpu(rank, other)) members_[rank].shares = members_[other].shares = 1;

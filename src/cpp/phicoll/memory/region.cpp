@@ -4,6 +4,7 @@
 
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -72,6 +73,8 @@ void Region::give_back(const Block& block) {
   auto next = free_.lower_bound(block.offset);
   std::size_t start = block.offset;
   std::size_t end = block.offset + block.bytes;
+  PHICOLL_ASSERT(ThisBuild, block.bytes != 0 && end <= bytes_ && (next == free_.end() || next->first >= end),
+                 "a block that is not taken is given back, at byte " + std::to_string(start));
   if (next != free_.end() && next->first == end) {
     end += next->second;
     next = free_.erase(next);

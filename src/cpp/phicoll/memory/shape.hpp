@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "phicoll/memory/line_costs.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -44,7 +45,10 @@ class Shape {
   }
 
   int size() const { return static_cast<int>(places_.size()); }
-  const Place& operator[](int rank) const { return places_[static_cast<std::size_t>(rank)]; }
+  const Place& operator[](int rank) const {
+    PHICOLL_ASSERT(ThisBuild, rank >= 0 && rank < size(), "the place of rank " + std::to_string(rank));
+    return places_[static_cast<std::size_t>(rank)];
+  }
   const std::vector<Place>& places() const { return places_; }
 
   /// Whether two ranks are known to run on one CPU.

@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/messages/channel.hpp"
 #include "phicoll/messages/division.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -74,6 +76,7 @@ class Stretches {
 
  private:
   Stretch take(std::size_t which, std::size_t most) {
+    PHICOLL_ASSERT(ThisBuild, which < all_.size(), "a stretch of a pool that there is not");
     Stretch& from = all_[which];
     Stretch taken = from;
     taken.bytes = std::min(most, from.bytes);
@@ -141,6 +144,9 @@ class Pools {
   /// does.
   unsigned char* take(Port& port, std::uint64_t word) {
     const Stretch stretch = Stretch::from_peer(word);
+    PHICOLL_ASSERT(Port, stretch.bytes != 0 && stretch.end() <= division_.pool(),
+                   "a piece outside the pool: bytes " + std::to_string(stretch.at) + " to " +
+                       std::to_string(stretch.end()));
     read_.add(stretch);
     return at(port, stretch);
   }

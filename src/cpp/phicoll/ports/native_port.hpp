@@ -1,8 +1,8 @@
 #pragma once
 
-// NativePort: one rank's way into real shared memory, between threads or between processes, by the contract of port.hpp.
-// Everything an algorithm does inlines to the bare instruction; waiting and waking have one inline check each, the rest is
-// out of line, in the waiting room.
+// NativePort: one rank's way into real shared memory, between threads or between processes, by the contract
+// of port.hpp. Everything an algorithm does inlines to the bare instruction; waiting and waking have one
+// inline check each, the rest is out of line, in the waiting room.
 
 #include <cstdint>
 #include <string>
@@ -23,10 +23,15 @@ namespace phicoll {
 
 class NativePort : public PortDefaults<NativePort> {
  public:
+  static constexpr bool checked = ThisBuild::checked;
+
   /// See WaitingRoom. Without `hand_over`, which needs `calls`, all data is stored by ordinary stores.
   NativePort(Control& control, int rank, WaitPolicy policy, const CallHistory* calls = nullptr,
              HandOver* hand_over = nullptr, StuckSearch* stuck = nullptr)
-      : room_(control, rank, policy, calls, stuck), hand_over_(hand_over) {}
+      : room_(control, rank, policy, calls, stuck), hand_over_(hand_over) {
+    PHICOLL_ASSERT(ThisBuild, hand_over == nullptr || calls != nullptr,
+                   "a port hands data over and knows no calls");
+  }
 
   void set_background(Background* background) { room_.set_background(background); }
   void set_elsewhere(Elsewhere* elsewhere) { room_.set_elsewhere(elsewhere); }
@@ -126,7 +131,7 @@ class NativePort : public PortDefaults<NativePort> {
     if (__builtin_expect(condition(seen), 1)) return seen;
     // An answer that is on its way is awaited right here. Two ranks whose flags share a line hand the line
     // over once per barrier if each stores its next flag before the line is taken away again, and twice
-    // otherwise: a call and a return here turned 28 ns into 50 to 70.
+    // otherwise: a call and a return would take too long.
     for (unsigned left = looks_in_place(); left != 0; --left) {
       for (std::size_t at = 0; at < bytes; at += arch::line_bytes) arch::prefetch_line(more + at);
       arch::look_gap();
@@ -174,7 +179,8 @@ class NativePort : public PortDefaults<NativePort> {
     room_.tell_of_a_wait();
   }
 
-  /// A nonblocking call advances only when its rank calls in, so it tells of none: no other rank may wait for it to act.
+  /// A nonblocking call advances only when its rank calls in, so it tells of none: no other rank may wait for
+  /// it to act.
   SignatureWord call_before() const {
     const CallHistory* const calls = room_.calls();
     return calls != nullptr && room_.stays() ? calls->before_barrier() : 0;
@@ -199,19 +205,21 @@ class NativePort : public PortDefaults<NativePort> {
   /// ordinary stores, which become visible in program order; on aarch64, one STLR per line; on the card, one
   /// store of 64 bytes per line. `bytes` is a multiple of 64, and both addresses are aligned to 64.
   void copy(void* destination, const void* source, std::size_t bytes) const {
+    assert_copy(destination, source, bytes);
     auto* to = static_cast<unsigned char*>(destination);
     const auto* from = static_cast<const unsigned char*>(source);
     for (std::size_t at = 0; at < bytes; at += arch::line_bytes)
       arch::store_line_ascending(to + at, from + at);
   }
-  // `to` and `from` may be null if there are no bytes. memcpy then does nothing, and a branch would slow down every
-  // call.
+  // `to` and `from` may be null if there are no bytes. memcpy then does nothing, and a branch would slow down
+  // every call.
   // clang-format off
 #if __has_cpp_attribute(gnu::no_sanitize)
   [[gnu::no_sanitize("nonnull-attribute")]]
 #endif
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     // clang-format on
+    assert_move(to, from, bytes);
     if (bytes >= arch::hand_over_bytes || __builtin_expect(stores == Stores::streaming, 0))
       return move_many(to.at, from.at, bytes, stores);
     __builtin_memcpy(to.at, from.at, bytes);
@@ -223,6 +231,7 @@ class NativePort : public PortDefaults<NativePort> {
     arch::copy_by(distance.way(bytes, word), to.at, from.at, bytes);
   }
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
+    assert_combine(op, to, left, right, count);
     op.kernel(op.context, to.at, left.at, right.at, count);
   }
   bool reachable(Data data, std::size_t bytes) const {
@@ -253,12 +262,14 @@ class NativePort : public PortDefaults<NativePort> {
   }
   /// Throws BrokenGroupError if the other process has no such memory.
   void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
+    assert_exposed(from);
     if (direct(from))
       move(to, view(from, offset), bytes, Stores::taken);
     else
       cross_copy(to, from, offset, bytes, false);
   }
   void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
+    assert_exposed(to);
     if (direct(to))
       move(view(to, offset), from, bytes);
     else

@@ -1,6 +1,7 @@
 #pragma once
 
-// Message data of a few bytes as one value, which algorithms pass on in a word, in memory that the host's loads and stores reach.
+// Message data of a few bytes as one value, which algorithms pass on in a word, in memory that the host's
+// loads and stores reach.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace phicoll {
 
-// A call of memcpy takes as long as all that a small collective does besides waiting, and its caller needs more registers
-// and a value in memory.
+// A call of memcpy takes as long as all that a small collective does besides waiting, and its caller needs
+// more registers and a value in memory.
 [[gnu::noinline, gnu::pure]] inline std::uint64_t read_odd_bytes(const void* from, std::size_t bytes) {
   std::uint64_t value = 0;
   std::memcpy(&value, from, bytes);
@@ -46,8 +47,8 @@ inline void set_value(void* to, std::uint64_t value, std::size_t bytes) {
     write_odd_bytes(to, value, bytes);
 }
 
-/// The operands of two ranks, of which the other's comes in `theirs`, and all that combining them takes: looked up before
-/// it has come, since what follows delays the result.
+/// The operands of two ranks, of which the other's comes in `theirs`, and all that combining them takes:
+/// looked up before it has come, since what follows delays the result.
 struct WordPair {
   // Always inline, so that its members are registers.
   [[gnu::always_inline]] WordPair(const Operator& op, Data result, Data own, std::size_t elements,

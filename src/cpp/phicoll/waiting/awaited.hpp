@@ -38,8 +38,8 @@ struct Awaited {
     if (bytes == 8) return Condition<std::uint64_t>{kind, value, mask}(load<std::uint64_t>());
     return smaller_holds();
   }
-  /// Looks up to `turns` times, with `pauses` polite turns after each look in vain. Returns whether the wait is over, and the word
-  /// in `*seen`.
+  /// Looks up to `turns` times, with `pauses` polite turns after each look in vain. Returns whether the wait
+  /// is over, and the word in `*seen`.
   bool look(unsigned turns, unsigned pauses, std::uint64_t* seen) const;
   /// For a report of ranks that wait for ever: ", which is 2, to reach 3".
   std::string text() const;
@@ -53,7 +53,8 @@ struct Awaited {
   bool smaller_holds() const;
 };
 
-/// Whether every byte that `mask` selects equals `value`; acquire. Compares the whole line in a few vector operations.
+/// Whether every byte that `mask` selects equals `value`; acquire. Compares the whole line in a few vector
+/// operations.
 inline bool line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value) {
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer pairs a release only with an acquire of the same address, hence byte by byte here.

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a wait goes on with: the rank's other work, the stack that a nonblocking call leaves, and the interpreter that makes the
-// rank's calls.
+// What a wait goes on with: the rank's other work, the stack that a nonblocking call leaves, and the
+// interpreter that makes the rank's calls.
 
 namespace phicoll {
 
@@ -12,8 +12,8 @@ class Interpreter {
  public:
   /// A waiting thread calls it now and then. May throw (Python's Ctrl-C).
   virtual void look_for_signals() = 0;
-  /// A thread calls it before it gives its CPU away, before a long copy, and when a wait is not over after the first looks (some
-  /// hundred nanoseconds). Must not throw.
+  /// A thread calls it before it gives its CPU away, before a long copy, and when a wait is not over after
+  /// the first looks (some hundred nanoseconds). Must not throw.
   virtual void tell_of_a_wait() = 0;
   /// How many threads of this process may make calls of the library.
   virtual int threads() = 0;
@@ -28,9 +28,11 @@ class Background {
   virtual bool pending() const = 0;
   /// Goes on without waiting. Returns whether anything was done.
   virtual bool go_on() = 0;
-  /// Takes in what others have sent to a rank that waits for long, since they may wait for room. Returns whether there was any.
+  /// Takes in what others have sent to a rank that waits for long, since they may wait for room. Returns
+  /// whether there was any.
   virtual bool take_in() { return false; }
-  /// Whether another thread of the rank may make a call meanwhile: each communicator takes one call at a time.
+  /// Whether another thread of the rank may make a call meanwhile: each communicator takes one call at a
+  /// time.
   virtual bool has_several_communicators() const { return false; }
   /// Null if no interpreter makes the rank's calls.
   virtual Interpreter* interpreter() const { return nullptr; }
@@ -53,8 +55,8 @@ class Elsewhere {
   ~Elsewhere() = default;
 };
 
-/// Whether a thread beside the ranks' own may make calls of the library: it may end a rank's wait by a call on another
-/// communicator. False without an interpreter, which alone knows its threads.
+/// Whether a thread beside the ranks' own may make calls of the library: it may end a rank's wait by a call
+/// on another communicator. False without an interpreter, which alone knows its threads.
 bool has_further_threads(const Control& group, Interpreter* interpreter);
 
 }  // namespace phicoll

@@ -6,15 +6,17 @@
 // 2. runs a membarrier,
 // 3. looks at the flag a last time,
 // 4. calls futex_wait, which compares `sequence` with the value read before the last look.
-//
+
 // A signaller
 //
 // A. stores the flag (release),
-// B. then looks at the marks, in an order that binds only its compiler: its processor may still look before the store is visible.
-//
-// Either A is visible to 3, or B had not been executed when 2 ran on the signaller's CPU. In the second case B sees the marks,
-// bumps `sequence` and wakes. So no wake is lost. Where membarrier is missing a wake can be lost; the bound on a sleep ends it.
-// (With a fence on every signal instead of 2, a signal takes half a line's transfer longer.)
+// B. then looks at the marks, in an order that binds only its compiler: its processor may still look before
+//    the store is visible.
+
+// Either A is visible to 3, or B had not been executed when 2 ran on the signaller's CPU. In the second case
+// B sees the marks, bumps `sequence` and wakes. So no wake is lost. Where membarrier is missing a wake can be
+// lost; the bound on a sleep ends it. (A fence on every signal, in place of 2, would take as long as half a
+// line's transfer.)
 
 #include <atomic>
 #include <cstdint>
@@ -26,8 +28,8 @@
 namespace phicoll {
 namespace parking {
 
-/// Sleeps for at most 10 ms: until a signal in the awaited line, or the group breaks. Returns whether the wait is over, and the
-/// word in `*seen`. `roaming` tells the others of a rank that sleeps.
+/// Sleeps for at most 10 ms: until a signal in the awaited line, or the group breaks. Returns whether the
+/// wait is over, and the word in `*seen`. `roaming` tells the others of a rank that sleeps.
 bool sleep(Control& control, const Awaited& awaited, Roaming& roaming, std::uint64_t* seen);
 
 [[gnu::noinline, gnu::cold]] void wake_sleepers(Control& control, const void* place);

@@ -11,8 +11,9 @@ namespace phicoll {
 
 namespace {
 
-// A rank that roams sees whether it had better move at every 16th wait. It moves when it had better four times in a row; if it
-// moved in the last second, 8, 16, 32, then 64 times, as the system may have put it there because of other programs.
+// A rank that roams sees whether it had better move at every 16th wait. It moves when it had better four
+// times in a row; if it moved in the last second, 8, 16, 32, then 64 times, as the system may have put it
+// there because of other programs.
 constexpr unsigned waits_a_look_around = 16, times_before_a_move = 4, most_doublings = 4;
 // A rank that yields to one on its CPU looks in place again, for some microseconds, at every 64th wait.
 constexpr unsigned waits_a_look_in_place = 64;
@@ -24,8 +25,8 @@ void Roaming::note_cpu() {
   control_->note_cpu(rank_, os::current_cpu());
 }
 
-// The kernel may leave three of four ranks, or both that are awake, on one of two CPUs for seconds, as no CPU has been idle for long.
-// An alltoall of 64 KB then takes 1.3 to 1.6 of the time, a barrier 1.4.
+// The kernel may leave three of four ranks, or both that are awake, on one of two CPUs for seconds, as no CPU
+// has been idle for long.
 void Roaming::spread_out() {
   if (!roams_) return;
   note_cpu();
@@ -45,9 +46,9 @@ void Roaming::spread_out() {
   note_cpu();
 }
 
-// The kernel puts ranks that are not pinned on one CPU where another program keeps the other busy, and leaves them there for
-// long, as each wakes the other. Looks would then last as long as some ten yields, polite ones as some hundred: a barrier of two
-// processes took 5 us there, and 0.7 in an MPI that yields at once. So later waits do not look in place.
+// The kernel puts ranks that are not pinned on one CPU where another program keeps the other busy, and leaves
+// them there for long, as each wakes the other. Looks would then last as long as some ten yields, polite ones
+// as some hundred. So later waits do not look in place.
 bool Roaming::meets(int from) {
   const bool here = control_->cpu(rank_) < 0 && control_->meets(rank_, from, os::current_cpu());
   if (here && looks_in_place_ != 0 && kind_ == WaitPolicy::Kind::adaptive) {
@@ -57,8 +58,8 @@ bool Roaming::meets(int from) {
   return here;
 }
 
-// A note may be old: its rank moved, and has not waited for long since. So every 64th wait looks again, and finds an answer only
-// where that rank has another CPU.
+// A note may be old: its rank moved, and has not waited for long since. So every 64th wait looks again, and
+// finds an answer only where that rank has another CPU.
 bool Roaming::met_before(int from) {
   if (waits_met_ == 0) return false;
   const bool again = ++waits_met_ % waits_a_look_in_place == 0;

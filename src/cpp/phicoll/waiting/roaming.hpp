@@ -1,7 +1,7 @@
 #pragma once
 
-// Which ranks are on this rank's CPU, and what follows for its waits: how often a wait looks before it does anything else, whether
-// it yields first, and whether a rank that is not pinned moves to another CPU.
+// Which ranks are on this rank's CPU, and what follows for its waits: how often a wait looks before it does
+// anything else, whether it yields first, and whether a rank that is not pinned moves to another CPU.
 
 #include <cstdint>
 
@@ -41,10 +41,12 @@ class Roaming {
   void note_awake() {
     if (roams_) note_cpu();
   }
-  /// To be called in each wait that is not over at once: notes the CPU, and now and then moves to one that has fewer ranks.
+  /// To be called in each wait that is not over at once: notes the CPU, and now and then moves to one that
+  /// has fewer ranks.
   void spread_out();
 
-  /// Whether the rank `from`, or any if that is any_rank, was last noted on this CPU. If so, later waits do not look in place.
+  /// Whether the rank `from`, or any if that is any_rank, was last noted on this CPU. If so, later waits do
+  /// not look in place.
   bool meets(int from);
   /// Whether that rank is still here after an earlier wait has met one.
   bool met_before(int from);

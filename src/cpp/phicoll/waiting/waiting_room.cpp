@@ -1,4 +1,5 @@
 #include "phicoll/waiting/waiting_room.hpp"
+#include "phicoll/support/assert.hpp"
 
 #include <sched.h>
 
@@ -19,18 +20,16 @@ constexpr unsigned turns_a_check = 4096;
 constexpr unsigned bare_looks = 512;
 constexpr unsigned polite_looks_alone = 8192;
 constexpr unsigned polite_looks_sharing = 256;
-// Fewer where those ranks may have what this one waits for (Meanwhile::as_much): 8 ranks on 2 CPUs then scatter 8 B and 4 KB
-// in 0.8 and 0.9 of the time, and 32 to 128 KB between far CPUs in 0.8. If it were 64, a scatter of 8 B from a common start
-// would take up to 1.8.
+// Fewer where those ranks may have what this one waits for (Meanwhile::as_much). Figures for this and what
+// follows: docs/bench/behind-the-code.md.
 constexpr unsigned polite_looks_let_run = 128;
 // Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
 constexpr std::int64_t yielding_ns = 300 * 1000;
-// A rank that roams rests once it has yielded for so long: others that roam look before they yield. Messages of 32 KB between
-// two of four processes on 2 CPUs, while the others wait in a barrier, then take 0.7 of the time. No rank of 8 on 2 CPUs
-// counts: when they did, after 50 us, broadcasts of 256 KB took 1.05 to 1.3 of the time.
+// A rank that roams rests once it has yielded for so long: others that roam look before they yield.
 constexpr std::int64_t resting_ns = 200 * 1000;
 constexpr unsigned yields_a_check = 16;
-// A wait for any of several words cannot sleep on one. After this time it naps at every turn (os::nap_of_wait).
+// A wait for any of several words cannot sleep on one. After this time it naps at every turn
+// (os::nap_of_wait).
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
 // A rank that has waited this long takes in what others have sent to it.
 constexpr std::int64_t taking_in_ns = 5 * 1000 * 1000;
@@ -40,7 +39,8 @@ constexpr std::int64_t compare_calls_ns = 30 * 1000 * 1000;
 // How long others wait for a rank that left by an exception to break the group with its reason. Its program
 // may catch the exception instead.
 constexpr std::int64_t exception_ns = 200 * 1000 * 1000;
-// How long a wait must last before it asks whether another thread may end it. Shorter than StuckSearch's patience.
+// How long a wait must last before it asks whether another thread may end it. Shorter than StuckSearch's
+// patience.
 constexpr std::int64_t threads_counted_ns = 100 * 1000 * 1000;
 
 }  // namespace
@@ -110,10 +110,9 @@ bool WaitingRoom::look_yielding(const Awaited& a, std::uint64_t* seen, unsigned 
   return false;
 }
 
-// A rank on the same CPU is helped only by that CPU itself: spinning for it cost ten times the barrier (8
-// ranks on 2 CPUs). Where ranks roam over too few CPUs, the awaited rank most likely has none, and every look
-// before the yield keeps it waiting. 16 threads on 2 CPUs took 250 us per barrier with the looks of a rank
-// that has its CPU to itself, 50 to 100 with 16 looks, and 26 with none. But where the others rest, it has one.
+// A rank on the same CPU is helped only by that CPU itself: spinning for it keeps it waiting. Where ranks
+// roam over too few CPUs, the awaited rank most likely has none, and every look before the yield delays it.
+// But where the others rest, it has one.
 inline bool WaitingRoom::needs_this_cpu(const Awaited& a) const {
   return roaming_.roams_now() ||
          (a.from == any_rank ? roaming_.shares_cpu() : control_->same_cpu(a.from, rank_));
@@ -145,8 +144,8 @@ bool WaitingRoom::spin_then_yield(const Awaited& a, std::uint64_t* seen, Rest& r
 void WaitingRoom::check_peers(Patience& patience, bool in_call, std::int64_t now) {
   const bool long_ago = now - patience.started_ns_ > exception_ns;
   control_->check_left(calls_->begun(), long_ago);
-  // The others' stores came before they left, so a look after seeing that they left sees everything there will ever
-  // be.
+  // The others' stores came before they left, so a look after seeing that they left sees everything there
+  // will ever be.
   if (patience.alone_) {
     // Breaks the group with the calls' names, if they are still known. The first reason stays.
     control_->check_calls(rank_, *calls_, true);
@@ -164,8 +163,9 @@ void WaitingRoom::check_peers(Patience& patience, bool in_call, std::int64_t now
   }
 }
 
-/// Marks the wait on the board, and breaks the group if all ranks have such marks and none can go on. No mark while another
-/// thread may end the wait: that is asked last, and only in a long wait, as counting threads takes the interpreter's lock.
+/// Marks the wait on the board, and breaks the group if all ranks have such marks and none can go on. No mark
+/// while another thread may end the wait: that is asked last, and only in a long wait, as counting threads
+/// takes the interpreter's lock.
 void WaitingRoom::mark_wait(Patience& patience, std::int64_t waited) {
   const auto others_may_end_it = [this] {
     return background_ != nullptr && background_->has_several_communicators() &&
@@ -188,7 +188,8 @@ void WaitingRoom::mark_wait(Patience& patience, std::int64_t waited) {
   if (stuck_ != nullptr) stuck_->check(*control_, rank_, waited);
 }
 
-/// Throws if the group is broken, which it is if this wait cannot end. Returns whether it took in what others have sent.
+/// Throws if the group is broken, which it is if this wait cannot end. Returns whether it took in what others
+/// have sent.
 bool WaitingRoom::check_alive(Patience& patience, bool in_call) {
   const std::int64_t now = os::now_ns();
   if (patience.started_ns_ == 0) patience.started_ns_ = patience.compared_ns_ = now;
@@ -210,12 +211,12 @@ bool WaitingRoom::check_alive(Patience& patience, bool in_call) {
   return took;
 }
 
-// The other rank may wait for something that this one has begun, such as a large send, so a rank with such work does
-// not sleep.
+// The other rank may wait for something that this one has begun, such as a large send, so a rank with such
+// work does not sleep.
 std::uint64_t WaitingRoom::wait_going_on(const Awaited& a) {
   std::uint64_t seen = 0;
-  // A rank that shares its CPU, but waits for one on another CPU, would only yield to ranks that wait too: a barrier of 4 ranks
-  // on 2 CPUs took 4.4 us, and takes 2.2. Ranks that share no CPU have already looked before they come here.
+  // A rank that shares its CPU, but waits for one on another CPU, would only yield to ranks that wait too.
+  // Ranks that share no CPU have already looked before they come here.
   if (roaming_.shares_cpu() && look_before_yields(a, &seen)) return seen;
   Patience patience;
   // Turns take some ten times as long as looks: those before the first yield would last 50 us a wait.
@@ -235,6 +236,12 @@ std::uint64_t WaitingRoom::wait_elsewhere(const Awaited& a) {
 }
 
 std::uint64_t WaitingRoom::wait(const Awaited& a) {
+  PHICOLL_ASSERT(ThisBuild, a.from >= any_rank && a.from < control_->ranks(),
+                 "a wait for rank " + std::to_string(a.from) + ", which the group does not have");
+  PHICOLL_ASSERT(ThisBuild, a.from != rank_ || control_->ranks() == 1,
+                 "rank " + std::to_string(a.from) + " waits for itself");
+  PHICOLL_ASSERT(ThisBuild, !control_->shared() || control_->holds(a.place, a.bytes),
+                 "a wait for a word outside the group's memory");
   roaming_.spread_out();
   if (elsewhere_ != nullptr) return wait_elsewhere(a);
   if (background_ != nullptr && background_->pending()) return wait_going_on(a);
@@ -242,7 +249,8 @@ std::uint64_t WaitingRoom::wait(const Awaited& a) {
   Patience patience;
   Rest rest(*control_);
   if (policy_.kind == WaitPolicy::Kind::adaptive) {
-    // Where ranks share a CPU, most waits end within a few yields: here, without a clock and with the fewest calls.
+    // Where ranks share a CPU, most waits end within a few yields: here, without a clock and with the fewest
+    // calls.
     if (needs_this_cpu(a) || roaming_.met_before(a.from)) {
       tell_of_a_wait();
       for (unsigned turn = 0; turn < yields_a_check; ++turn) {
@@ -256,7 +264,8 @@ std::uint64_t WaitingRoom::wait(const Awaited& a) {
   }
   for (;;) {
     const bool took = check_alive(patience, true);
-    // It may have begun while this rank waited: what was taken in has further pieces, or another thread has sent something.
+    // It may have begun while this rank waited: what was taken in has further pieces, or another thread has
+    // sent something.
     if (background_ != nullptr && background_->pending()) return wait_going_on(a);
     bool holds = false;
     switch (policy_.kind) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// One rank's waits in real memory, from the second look on: it looks on, yields, sleeps, or goes on with the rank's other work, as
-// the policy and the ranks on its CPU demand; and it ends when the group breaks.
+// One rank's waits in real memory, from the second look on: it looks on, yields, sleeps, or goes on with the
+// rank's other work, as the policy and the ranks on its CPU demand; and it ends when the group breaks.
 
 #include <cstdint>
 
@@ -41,7 +41,8 @@ class Patience {
 class WaitingRoom {
  public:
   /// `calls`: the collective calls that this rank has begun. Their number tells a wait that cannot end (a
-  /// peer left before this call) from one that will. `stuck` serves waits for messages, in which `calls` is null.
+  /// peer left before this call) from one that will. `stuck` serves waits for messages, in which `calls` is
+  /// null.
   WaitingRoom(Control& control, int rank, const WaitPolicy& policy, const CallHistory* calls,
               StuckSearch* stuck)
       : control_(&control),
@@ -67,12 +68,14 @@ class WaitingRoom {
   /// Whether the rank's thread stays in a wait until it is over.
   bool stays() const { return elsewhere_ == nullptr; }
 
-  /// Waits, once the first looks were in vain. Returns the word. Out of line and no template: measured to cost nothing, and
-  /// waiting has to be right in one place only.
+  /// Waits, once the first looks were in vain. Returns the word. Out of line and no template: measured to
+  /// cost nothing, and waiting has to be right in one place only.
   [[gnu::noinline, gnu::cold]] std::uint64_t wait(const Awaited& awaited);
-  /// A turn, after a look in vain, of a wait for any of several words; `patience` is the wait's. Ends with the group.
+  /// A turn, after a look in vain, of a wait for any of several words; `patience` is the wait's. Ends with
+  /// the group.
   void take_turn(Patience& patience);
-  /// To be called now and then in a wait that takes no turns. Throws if the group is broken, and what a signal's handler throws.
+  /// To be called now and then in a wait that takes no turns. Throws if the group is broken, and what a
+  /// signal's handler throws.
   void check(Patience& patience) { check_alive(patience, false); }
   /// Gives the CPU to another rank that needs it. Returns at once where none does.
   void yield_if_needed();

@@ -26,6 +26,7 @@
 
 #include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/memory/shape.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -74,6 +75,8 @@ struct Setup {
   /// The object of type T at byte `offset` of the memory.
   template <class T>
   T* at(std::size_t offset) const {
+    PHICOLL_ASSERT(ThisBuild, offset % alignof(T) == 0,
+                   "an object that is not aligned at byte " + std::to_string(offset));
     return reinterpret_cast<T*>(memory + offset);
   }
 };

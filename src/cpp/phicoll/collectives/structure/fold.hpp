@@ -6,6 +6,10 @@
 // stand for ascending ranges of ranks, and the order of operands is kept. Source: namashivayam-2014 section
 // 5.1.2.
 
+#include <string>
+
+#include "phicoll/support/assert.hpp"
+
 namespace phicoll {
 
 class Fold {
@@ -22,8 +26,15 @@ class Fold {
   /// Whether the rank also carries the data of rank - 1.
   bool carries(int rank) const { return rank < 2 * extra_ && rank % 2 == 1; }
   /// The core number of a rank that is not folded.
-  int core(int rank) const { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }
-  int rank(int core) const { return core < extra_ ? 2 * core + 1 : core + extra_; }
+  int core(int rank) const {
+    PHICOLL_ASSERT(ThisBuild, !folded(rank),
+                   "rank " + std::to_string(rank) + " stands aside: it has no core number");
+    return rank < 2 * extra_ ? rank / 2 : rank - extra_;
+  }
+  int rank(int core) const {
+    PHICOLL_ASSERT(ThisBuild, core >= 0 && core < core_size(), "core number " + std::to_string(core));
+    return core < extra_ ? 2 * core + 1 : core + extra_;
+  }
   /// The first rank that core rank `core` stands for; P for core_size().
   int first(int core) const { return core < extra_ ? 2 * core : core + extra_; }
 

@@ -13,6 +13,7 @@
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/shape.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -92,6 +93,7 @@ class Hierarchy {
 
   void add(Parts parts) {
     const std::vector<int>& below = chain_.back();
+    PHICOLL_ASSERT(ThisBuild, !parts.empty() && !parts.front().empty(), "a stage without parts");
     std::vector<int> part_of_member(below.size()), place_of_member(below.size());
     for (std::size_t part = 0; part < parts.size(); ++part)
       for (std::size_t i = 0; i < parts[part].size(); ++i) {

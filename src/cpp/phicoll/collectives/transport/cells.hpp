@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/direct.hpp"
@@ -16,6 +17,7 @@
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/support/aligned_vector.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -126,6 +128,7 @@ inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
 class Turns {
  public:
   explicit Turns(int cells) : cells_(static_cast<std::uint64_t>(cells)) {
+    PHICOLL_ASSERT(ThisBuild, cells >= 0, "a ring of " + std::to_string(cells) + " cells");
     while ((std::uint64_t{1} << shift_) < cells_) ++shift_;
     power_of_two_ = (std::uint64_t{1} << shift_) == cells_;
   }
@@ -165,6 +168,12 @@ class Cells {
         direct_(direct),
         // Swapped cells: their lines are in this rank's cache already.
         stores_(swaps_ ? Stores::cached : piece_stores(setup.shape, setup.rank)) {
+    PHICOLL_ASSERT(Port, rings == 1 || rings == ranks_,
+                   std::to_string(rings) + " rings of cells for " + std::to_string(ranks_) + " ranks");
+    PHICOLL_ASSERT(Port, cells >= 2 || (cells == 1 && (ranks_ <= 2 || rings == 1)),
+                   "too few cells to be written in turns: " + std::to_string(cells));
+    PHICOLL_ASSERT(Port, reinterpret_cast<std::uintptr_t>(finished_) % arch::line_bytes == 0,
+                   "cells that begin inside a line, at byte " + std::to_string(offset));
     for (int r = 0; r < ranks_; ++r)
       stores_to_.push_back(swaps_ ? Stores::cached : piece_stores(setup.shape, rank_, r));
   }
@@ -193,6 +202,7 @@ class Cells {
   /// The payload of this rank's next cell, once it may be written. `piece` is its size in bytes, equal for
   /// all ranks that open or await it.
   Data open(Port& port, std::uint64_t step, std::size_t piece) {
+    PHICOLL_ASSERT(Port, piece <= bytes_, acts("opens a cell that is too small", piece));
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
     return payload(port, rank_, step, piece);
   }
@@ -207,6 +217,7 @@ class Cells {
   /// publish_direct instead of open and publish, and do not overwrite them before `settle`.
   bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes, bytes); }
   [[gnu::noinline]] void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece) {
+    PHICOLL_ASSERT(Port, bool(piece), acts("publishes unbound data", 0));
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
     reinterpret_cast<DirectCell*>(cell(rank_, step))->payload.store(port, port.expose(piece));
     publish(port, step, tag | direct_bit);
@@ -229,6 +240,9 @@ class Cells {
   /// `direct_at` on. If the writer's call has another tag, this waits until the group finds the mismatch.
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
              std::size_t at = 0, std::size_t direct_at = 0) {
+    PHICOLL_ASSERT(Port, writer >= 0 && writer < ranks_, acts("awaits a piece of no rank", 0));
+    PHICOLL_ASSERT(Port, writer != rank_, acts("awaits its own piece", piece));
+    PHICOLL_ASSERT(Port, at <= piece, acts("looks behind the end of a piece", piece));
     CellHead* const head = head_of(writer, step);
     // Only on x86, where there is a gap between looks.
     if (arch::hand_over_bytes != SIZE_MAX && ranks_ == 2 && piece >= behind_head && piece <= together_bytes)
@@ -249,7 +263,11 @@ class Cells {
   /// The last such piece.
   const Exposed& taken_piece() const { return taken_piece_; }
   /// Where its writer has room for pieces of this rank's, if it says so.
-  Exposed taken_room(Port& port) const { return taken_cell_->room.load(port); }
+  Exposed taken_room(Port& port) const {
+    PHICOLL_ASSERT(Port, taken_cell_ != nullptr,
+                   acts("asks for the room of a piece that it has not taken", 0));
+    return taken_cell_->room.load(port);
+  }
   /// Says that nobody reads this rank's piece in place any more, so `settle` need not wait.
   void take_back() { given_ = false; }
   /// Ends a call whose last step is `steps` - 1: this rank reads nothing more of it.
@@ -277,6 +295,10 @@ class Cells {
   Data own(Port& port, std::uint64_t step, std::size_t piece) { return payload(port, rank_, step, piece); }
 
  private:
+  std::string acts(const char* how, std::size_t bytes) const {
+    return "rank " + std::to_string(rank_) + " " + how +
+           (bytes != 0 ? ", " + std::to_string(bytes) + " bytes" : "");
+  }
   [[gnu::noinline]] Data take_direct(Port& port, int writer, std::uint64_t step, std::size_t at) {
     ++taken_;
     taken_cell_ = reinterpret_cast<DirectCell*>(cell(writer, step));

@@ -11,12 +11,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/direct.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -66,6 +68,8 @@ class Exposures {
     tag_ = tag;
   }
   Seen await(Port& port, int rank) {
+    PHICOLL_ASSERT(Port, call_ != 0,
+                   "rank " + std::to_string(rank_) + " awaits buffers before its first call");
     ExposureLine& line = lines_[rank].value;
     port.wait(line.call, at_least(call_), rank);
     // A call that does not match may have another size, so its buffers are not touched.

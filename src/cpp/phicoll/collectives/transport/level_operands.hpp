@@ -15,6 +15,7 @@
 #include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -39,10 +40,13 @@ class LevelOperands {
     Pieces(const Call& call, std::size_t bytes)
         : call_(call),
           most_(call.elements_within(bytes)),
-          count_(call.count <= most_ ? (call.count != 0 ? 1 : 0) : (call.count + most_ - 1) / most_) {}
+          count_(call.count <= most_ ? (call.count != 0 ? 1 : 0) : (call.count + most_ - 1) / most_) {
+      PHICOLL_ASSERT(Port, most_ != 0 || call.count == 0, "a piece that holds no element");
+    }
 
     std::size_t count() const { return count_; }
     Call operator[](std::size_t m) const {
+      PHICOLL_ASSERT(Port, m < count_, "a piece behind the last");
       Call piece = call_;
       const std::size_t at = m * most_;
       piece.count = std::min(most_, call_.count - at);

@@ -26,6 +26,7 @@
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/support/aligned_vector.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -130,6 +131,7 @@ class Mailbox {
         given_(static_cast<std::size_t>(cells), 0),
         own_slots_(slot_of(setup.rank, 0)),
         beside_slots_(reinterpret_cast<NumberedWord*>(left_ + ranks_)) {
+    PHICOLL_ASSERT(Port, cells >= 1, acts("has a mailbox without cells", 0));
     for (int r = 0; r < setup.size(); ++r) stores_.push_back(piece_stores(setup.shape, setup.rank, r));
   }
 
@@ -147,6 +149,7 @@ class Mailbox {
   }
   /// Ends a call. The next one begins `cells` cells further on.
   void next_call(std::uint64_t cells) {
+    PHICOLL_ASSERT(Port, !any_given_, acts("ends a call whose messages may still be read in place", 0));
     ++call_;
     first_ += cells;
   }
@@ -188,6 +191,7 @@ class Mailbox {
   /// The payload of this rank's message m, once it may be written. A call opens its messages in rising order.
   /// `piece` is the message's size in bytes; its reader gives the same.
   Data open(Port& port, std::uint64_t m, std::size_t piece) {
+    PHICOLL_ASSERT(Port, piece <= bytes_, acts("opens a cell that is too small", piece));
     claim(port, m);
     return payload(port, rank_, m, piece);
   }
@@ -202,6 +206,7 @@ class Mailbox {
     return direct_(port, data, bytes, piece);
   }
   [[gnu::noinline]] void send_direct(Port& port, std::uint64_t m, std::uint64_t tag, Data message) {
+    PHICOLL_ASSERT(Port, bool(message), acts("sends unbound data", 0));
     send_stored(port, m, tag, port.expose(message));
     given_[static_cast<std::size_t>(turns_.cell(first_ + m))] = 1;
     any_given_ = true;
@@ -224,6 +229,7 @@ class Mailbox {
   /// Comes before offer() of message m, one of the first 65,535 of its call and of more than 8 bytes, to a
   /// reader that may expect fewer.
   void announce(Port& port, int to, std::uint64_t m, std::uint64_t tag) {
+    assert_peer(to);
     const std::uint64_t i = turns_.cell(first_ + m);
     await_reader(port, i);
     port.signal(counted_slots(to)[i].sequence, slot_number(m, counted_in_slot(tag)));
@@ -240,6 +246,7 @@ class Mailbox {
   /// not match, this waits until the group finds the mismatch.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece,
              Meanwhile meanwhile = Meanwhile::little) {
+    assert_peer(from);
     auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
     port.wait(head->sequence, equal(number(m)), hint_(from), meanwhile);  // (1)
     const std::uint64_t theirs = port.load_relaxed(head->tag);
@@ -284,6 +291,7 @@ class Mailbox {
   /// Message m that `from` posts in a call with the same tag.
   std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag,
                      Meanwhile meanwhile = Meanwhile::little) {
+    assert_peer(from);
     const NumberedWord& slot = *slot_of(from, m);
     port.wait(slot.sequence, equal(slot_number(m, tag)), hint_(from), meanwhile);
     return port.load_relaxed(slot.value);
@@ -313,6 +321,14 @@ class Mailbox {
   std::uint64_t number(std::uint64_t m) const { return (call_ << 32) + m + 1; }
 
  private:
+  std::string acts(const char* how, std::size_t bytes) const {
+    return "rank " + std::to_string(rank_) + " " + how +
+           (bytes != 0 ? ", " + std::to_string(bytes) + " bytes" : "");
+  }
+  void assert_peer(int rank) const {
+    PHICOLL_ASSERT(Port, rank >= 0 && rank < ranks_, acts("has a message for or from no rank", 0));
+    PHICOLL_ASSERT(Port, rank != rank_, acts("awaits its own message", 0));
+  }
   bool is_read(Port& port, std::uint64_t cell) {
     const auto i = static_cast<std::size_t>(cell);
     if (last_[i] != 0) look_at_line(port, i);
@@ -378,6 +394,8 @@ class Mailbox {
   // look: when that one acknowledges the message, it has acquired all of these stores, and the next sender's
   // come after them.
   std::uint64_t slot_number(std::uint64_t m, std::uint64_t tag) const {
+    PHICOLL_ASSERT(Port, m + 1 < std::uint64_t{1} << 16, acts("posts too many messages in a call", 0));
+    PHICOLL_ASSERT(Port, tag >> 16 == 0, acts("numbers a slot by a tag of more than 16 bits", 0));
     return (call_ << 32) | ((m + 1) << 16) | tag;
   }
   void number_cell(Port& port, std::uint64_t i, std::uint64_t m, std::uint64_t tag) {
@@ -392,6 +410,7 @@ class Mailbox {
   }
   void fill_slot(Port& port, NumberedWord& slot, std::uint64_t i, std::uint64_t m, Data from,
                  std::size_t bytes, std::uint64_t tag) {
+    PHICOLL_ASSERT(Port, bytes <= sizeof(std::uint64_t), acts("posts more than a slot holds", bytes));
     last_[static_cast<std::size_t>(i)] = number(m);
     port.store_relaxed(slot.value, bytes != 0 ? port.read_value(from, bytes) : 0);
     port.signal(slot.sequence, slot_number(m, tag));

@@ -8,11 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/support/aligned_vector.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -60,6 +62,8 @@ class PutBoxes {
 
   /// The payload of the next message for `owner`'s box, once this rank may write it.
   Data open(Port& port, int owner, int box, std::uint64_t n) {
+    PHICOLL_ASSERT(Port, static_cast<std::size_t>(box) < boxes_.size(),
+                   "rank " + std::to_string(rank_) + " opens a box that there is not");
     if (credit_ == Credit::acknowledged && n >= cells_)
       port.wait(taken_line(owner, box)->word, at_least(n - cells_ + 1), owner);
     return port.shared(payload(owner, box, n));
@@ -69,6 +73,9 @@ class PutBoxes {
   }
   /// Opens, fills and publishes the next message.
   void put(Port& port, int owner, int box, std::uint64_t n, Data from, std::size_t bytes) {
+    PHICOLL_ASSERT(Port, bytes + sizeof(CellHead) <= boxes_.data()[static_cast<std::size_t>(box)].stride,
+                   "rank " + std::to_string(rank_) + " puts " + std::to_string(bytes) +
+                       " bytes into a box that is too small");
     const Data to = open(port, owner, box, n);
     if (bytes != 0) port.move(to, from, bytes);
     publish(port, owner, box, n);
@@ -79,7 +86,11 @@ class PutBoxes {
     return port.shared(payload(owner, box, n));
   }
   /// With Credit::acknowledged: this rank reads nothing more of the message in its own box.
-  void taken(Port& port, int box, std::uint64_t n) { port.signal(taken_line(rank_, box)->word, n + 1); }
+  void taken(Port& port, int box, std::uint64_t n) {
+    PHICOLL_ASSERT(Port, credit_ == Credit::acknowledged,
+                   "rank " + std::to_string(rank_) + " acknowledges a box without a line for it");
+    port.signal(taken_line(rank_, box)->word, n + 1);
+  }
 
  private:
   struct Box {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/call.hpp"
@@ -14,6 +15,7 @@
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -55,6 +57,8 @@ class Shown {
   /// Begins a call.
   void begin(const Call& call) { tag_ = call.tag; }
   void show(Port& port, int slot, std::uint64_t number, Data read, Data write, std::uint64_t note = 0) {
+    PHICOLL_ASSERT(Port, slot >= 0 && slot < slots_a_rank_,
+                   "rank " + std::to_string(rank_) + " shows a slot that it does not have");
     ShownLine& line = at(rank_, slot).shown.value;
     line.read.store(port, port.expose(read));
     line.write.store(port, port.expose(write));
@@ -62,6 +66,7 @@ class Shown {
     port.signal(line.number, tagged(number));
   }
   ShownPlaces look(Port& port, int owner, int slot, std::uint64_t number) {
+    PHICOLL_ASSERT(Port, number != 0, "rank " + std::to_string(rank_) + " looks for what was never shown");
     ShownLine& line = at(owner, slot).shown.value;
     port.wait(line.number, equal(tagged(number)), owner);
     return ShownPlaces{port.view(line.read.load(port), 0), port.view(line.write.load(port), 0),

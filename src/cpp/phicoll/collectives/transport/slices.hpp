@@ -16,6 +16,7 @@
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/collectives/transport/result_stores.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -69,6 +70,8 @@ class Slices {
   template <class Finish>
   void each_chunk(Port& port, const Call& call, const Finish& finish) {
     const std::size_t most = call.elements_within(cells_.bytes());
+    PHICOLL_ASSERT(Port, ranks_ >= 2, "slices of one rank");
+    PHICOLL_ASSERT(Port, most != 0 || call.count == 0, "a chunk that holds no element");
     if (call.count == 0) return;
     room_ = room_for_results(port, put_, call.bytes(), call.send, call.receive);
     const bool direct = room_ || (call.send != call.receive && cells_.direct(port, call.send, call.bytes()));

@@ -11,6 +11,7 @@
 #include "phicoll/collectives/transport/exposure.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -51,6 +52,8 @@ class SpreadCopy {
   }
   /// On another rank: gets the root's message.
   void take(Port& port, std::uint64_t tag, int root, const Exposed& message, Data to, std::size_t bytes) {
+    PHICOLL_ASSERT(Port, rank_ != root, "the root takes its own message");
+    PHICOLL_ASSERT(Port, piece_of(bytes) * SpreadPieces::most >= bytes, "a message of too many pieces");
     exposures_.publish(port, tag, Data(), 0, to, bytes);
     const std::size_t piece = piece_of(bytes);
     const auto fetch = [&, piece](const Exposed& from, std::size_t p) {

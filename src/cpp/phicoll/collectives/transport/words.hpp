@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
@@ -14,6 +15,7 @@
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -66,6 +68,10 @@ class Words {
   /// Publishes and returns this rank's word. Loading it from the line again would take the line from a peer
   /// that stores there. Where the word goes was worked out before: peers wait for it.
   std::uint64_t publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
+    PHICOLL_ASSERT(
+        Port, bytes <= sizeof(std::uint64_t),
+        "rank " + std::to_string(rank_) + " publishes " + std::to_string(bytes) + " bytes as a word");
+    PHICOLL_ASSERT(Port, tag >> 16 == 0, "a tag of more than 16 bits beside a word's number");
     NumberedWord& own = *next_;
     const std::uint64_t value = port.read_value(from, bytes);
     const std::uint64_t number = next_number_ | tag;
@@ -79,6 +85,9 @@ class Words {
   /// Waits for a rank's word in the exchange that this rank published last, and returns its place. Does not
   /// return if the peer's call has another tag.
   const Word<std::uint64_t>& await(Port& port, int rank) {
+    PHICOLL_ASSERT(Port, rank != rank_, "rank " + std::to_string(rank) + " awaits its own word");
+    PHICOLL_ASSERT(Port, number_ != 0,
+                   "rank " + std::to_string(rank_) + " awaits a word of an exchange that it has not begun");
     const NumberedWord& theirs = word(rank);
     port.wait(theirs.sequence, equal(number_), hint_(rank));
     return theirs.value;

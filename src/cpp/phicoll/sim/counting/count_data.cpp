@@ -4,6 +4,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/counting/count_machine.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -28,9 +29,11 @@ void CountMachine::forget_data() {
 
 std::size_t CountMachine::data_at(const void* place, std::size_t bytes) {
   const auto* const at = static_cast<const unsigned char*>(place);
-  if (at < memory_ || at > memory_ + bytes_ || bytes > bytes_ - static_cast<std::size_t>(at - memory_))
-    throw Error("counting: an algorithm moved " + std::to_string(bytes) + " bytes outside the " +
-                std::to_string(bytes_) + " bytes of its footprint and its ranks' buffers");
+  PHICOLL_ASSERT(
+      EveryBuild,
+      at >= memory_ && at <= memory_ + bytes_ && bytes <= bytes_ - static_cast<std::size_t>(at - memory_),
+      "an algorithm moves " + std::to_string(bytes) + " bytes outside the " + std::to_string(bytes_) +
+          " bytes of its footprint and its ranks' buffers");
   if (data_.empty()) data_.assign(bytes_, Byte{-1, 0});
   return static_cast<std::size_t>(at - memory_);
 }

@@ -7,6 +7,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/support/aligned_vector.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 
@@ -73,9 +74,9 @@ CountMachine::~CountMachine() {
 
 CountMachine::Line& CountMachine::line_of(const void* place) {
   const auto* const byte = static_cast<const unsigned char*>(place);
-  if (byte < memory_ || byte >= memory_ + bytes_)
-    throw Error("counting: an algorithm touched shared memory outside the " + std::to_string(bytes_) +
-                " bytes of its footprint");
+  PHICOLL_ASSERT(
+      EveryBuild, byte >= memory_ && byte < memory_ + bytes_,
+      "an algorithm uses a word outside the " + std::to_string(bytes_) + " bytes of its footprint");
   return lines_[static_cast<std::size_t>(byte - memory_) / arch::line_bytes];
 }
 

@@ -138,6 +138,7 @@ class CountPort : public PortDefaults<CountPort> {
   void fence() const {}
   void pause() const { machine_->pause(rank_); }
   void copy(void* destination, const void* source, std::size_t bytes) const {
+    assert_copy(destination, source, bytes);
     auto* to = static_cast<unsigned char*>(destination);
     const auto* from = static_cast<const unsigned char*>(source);
     unsigned char line[arch::line_bytes];
@@ -147,11 +148,13 @@ class CountPort : public PortDefaults<CountPort> {
     }
   }
   void move(Data to, Data from, std::size_t bytes, Stores = Stores::cached) const {
+    assert_move(to, from, bytes);
     if (bytes == 0) return;
     machine_->moved(rank_, to.at, from.at, bytes);
     std::memcpy(to.at, from.at, bytes);
   }
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
+    assert_combine(op, to, left, right, count);
     if (count == 0) return;
     machine_->combined(rank_, to.at, left.at, right.at, count * op.element_bytes, count);
     op.kernel(op.context, to.at, left.at, right.at, count);

@@ -19,6 +19,7 @@
 #include "phicoll/memory/word.hpp"
 #include "phicoll/ports/port.hpp"
 #include "phicoll/sim/engine/simulation.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -31,6 +32,7 @@ class SimPort : public PortDefaults<SimPort> {
 
   template <class T>
   T load_relaxed(const Word<T>& word) const {
+    assert_word(word);
     return static_cast<T>(simulation_->load(rank_, &word, sizeof(T)));
   }
   template <class T>
@@ -39,6 +41,7 @@ class SimPort : public PortDefaults<SimPort> {
   }
   template <class T>
   void store_relaxed(Word<T>& word, T value) const {
+    assert_word(word);
     simulation_->store(rank_, &word, &value, sizeof(T), StorePolicy::plain);
   }
   template <class T>
@@ -86,6 +89,8 @@ class SimPort : public PortDefaults<SimPort> {
       signal(line.word, value);
       return;
     }
+    PHICOLL_ASSERT(SimPort, simulation_->is_alone(&line.word, sizeof(T)),
+                   acts("stores a line whole in which other words lie", 0));
     software(Software::send);
     unsigned char image[arch::line_bytes] = {};
     std::memcpy(image, &value, sizeof value);
@@ -101,9 +106,13 @@ class SimPort : public PortDefaults<SimPort> {
   template <class T>
   T wait(const Word<T>& word, Condition<T> condition, int from = any_rank,
          Meanwhile meanwhile = Meanwhile::little) const {
+    assert_word(word);
+    assert_from(from);
     return static_cast<T>(simulation_->wait(rank_, Awaited::word(word, condition, from, meanwhile)));
   }
   void wait_line(const ByteLine& line, std::uint64_t mask, std::uint8_t value, int from = any_rank) const {
+    assert_word(line.bytes[0]);
+    assert_from(from);
     simulation_->wait(rank_, Awaited::line(line, mask, value, from));
   }
 
@@ -114,6 +123,7 @@ class SimPort : public PortDefaults<SimPort> {
     simulation_->store(rank_, line, source, arch::line_bytes, policy);
   }
   void copy(void* destination, const void* source, std::size_t bytes) const {
+    assert_copy(destination, source, bytes);
     simulation_->copy(rank_, destination, source, bytes);
   }
   void prefetch(const void* line) const { simulation_->prefetch(rank_, line); }
@@ -123,19 +133,29 @@ class SimPort : public PortDefaults<SimPort> {
   void software(Software what) const { simulation_->software(rank_, what); }
 
   Data bind(const void* pointer, std::size_t bytes) const {
-    simulation_->check_bound(rank_, pointer, bytes);
-    return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
+    const Data data = PortDefaults<SimPort>::bind(pointer, bytes);
+    assert_bound(data, bytes);
+    return data;
   }
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
+    assert_move(to, from, bytes);
+    assert_bound(to, bytes);
+    assert_bound(from, bytes);
     simulation_->copy(rank_, to.at, from.at, bytes, stores);
   }
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
+    assert_combine(op, to, left, right, count);
+    for (const Data data : {to, left, right}) assert_bound(data, count * op.element_bytes);
     simulation_->combine(rank_, op, to.at, left.at, right.at, count);
   }
   std::uint64_t read_value(Data from, std::size_t bytes) const {
+    assert_value(from, bytes);
+    assert_bound(from, bytes);
     return simulation_->read_value(rank_, from.at, bytes);
   }
   void write_value(Data to, std::uint64_t value, std::size_t bytes) const {
+    assert_value(to, bytes);
+    assert_bound(to, bytes);
     simulation_->write(rank_, to.at, &value, bytes);
   }
   void combine_pair(const WordPair& pair, std::uint64_t own) const {
@@ -155,7 +175,23 @@ class SimPort : public PortDefaults<SimPort> {
  private:
   template <class T>
   T update(Word<T>& word, Update how, T value, T expected = T{}) const {
+    assert_word(word);
     return static_cast<T>(simulation_->update(rank_, &word, sizeof(T), how, value, expected));
+  }
+
+  template <class T>
+  void assert_word(const Word<T>& word) const {
+    PHICOLL_ASSERT(SimPort, simulation_->holds_words(&word), acts("uses a word outside its footprint", 0));
+    PHICOLL_ASSERT(SimPort, reinterpret_cast<std::uintptr_t>(&word) % sizeof(T) == 0,
+                   acts("uses a word that is not aligned", sizeof(T)));
+  }
+  void assert_from(int from) const {
+    PHICOLL_ASSERT(SimPort, from >= any_rank && from < simulation_->shape().size(),
+                   acts("waits for a rank that does not exist", 0));
+  }
+  void assert_bound(Data data, std::size_t bytes) const {
+    PHICOLL_ASSERT(SimPort, bytes == 0 || simulation_->holds(data.at, bytes),
+                   acts("uses data that was not bound", bytes));
   }
 
   Simulation* simulation_;

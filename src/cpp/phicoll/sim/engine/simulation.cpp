@@ -9,6 +9,7 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"
 #include "phicoll/support/aligned_vector.hpp"
+#include "phicoll/support/assert.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -87,7 +88,8 @@ Simulation::~Simulation() {
 }
 
 void Simulation::throw_outside() const {
-  throw Error("simulation: an address outside the " + std::to_string(bytes_) + " bytes of shared memory");
+  assertion_failed("an access outside the " + std::to_string(bytes_) + " bytes of simulated memory",
+                   "at < bytes_", __FILE__, __LINE__);
 }
 
 std::uint64_t Simulation::image(const void* place, unsigned bytes) const {

@@ -46,6 +46,8 @@ struct SimOptions {
   int log_call = Log::every_call;  ///< of this call alone, by the number of its marks
   /// Memory from this byte on is *ghost*: its lines have states and take time, but its bytes do not move.
   std::size_t ghost_from = SIZE_MAX;
+  /// Memory from this byte on is ranks' data: a word of an algorithm there is an AssertionFailed.
+  std::size_t words_until = SIZE_MAX;
   /// Once true, run() throws StoppedError.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -116,9 +118,6 @@ class Simulation final : private CoherenceListener {
             Stores stores = Stores::cached);
   void combine(int rank, const Operator& op, void* to, const void* left, const void* right,
                std::size_t count);
-  /// Moves and combinations; a rank's own data lies in the simulated memory too. Throws Error naming the rank
-  /// for a range outside.
-  void check_bound(int rank, const void* pointer, std::size_t bytes) const;
   /// Stores `bytes` line by line, as a program writes its data.
   void write(int rank, void* to, const void* from, std::size_t bytes);
   /// At most 8 bytes, at any alignment.
@@ -126,10 +125,17 @@ class Simulation final : private CoherenceListener {
   /// What the rank would read there now, its own stores included. Takes no simulated time and changes no
   /// line.
   void peek(int rank, const void* from, void* into, std::size_t bytes);
-  bool ghost(const void* place) const {
-    return static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) >=
-           options_.ghost_from;
+  /// Whether the range lies in the simulated memory, and whether words do in the part of it that is for them.
+  bool holds(const void* from, std::size_t bytes) const {
+    const std::size_t at = offset_in_memory(from);
+    return at <= bytes_ && bytes <= bytes_ - at;
   }
+  bool holds_words(const void* word) const {
+    return offset_in_memory(word) < std::min(bytes_, options_.words_until);
+  }
+  /// Whether the rest of a word's line is zero: what a store of the whole line would destroy.
+  bool is_alone(const void* word, std::size_t bytes) const;
+  bool ghost(const void* place) const { return offset_in_memory(place) >= options_.ghost_from; }
   void prefetch(int rank, const void* line);
   void evict(int rank, const void* line);
   void fence(int rank);
@@ -140,6 +146,9 @@ class Simulation final : private CoherenceListener {
   std::int64_t nanoseconds(int rank);
 
  private:
+  std::size_t offset_in_memory(const void* place) const {
+    return static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_);
+  }
   static constexpr int full_weight = 256;  // of a context that issues all the time
 
   // A rank that waits for a word whose line its core holds is parked until the line is taken away or written

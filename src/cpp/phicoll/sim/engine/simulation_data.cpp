@@ -9,13 +9,9 @@
 namespace phicoll {
 namespace sim {
 
-void Simulation::check_bound(int rank, const void* pointer, std::size_t bytes) const {
-  const auto* const at = static_cast<const unsigned char*>(pointer);
-  if (bytes == 0 ||
-      (at >= memory_ && at <= memory_ + bytes_ && bytes <= bytes_ - static_cast<std::size_t>(at - memory_)))
-    return;
-  throw Error("simulation: rank " + std::to_string(rank) + " uses " + std::to_string(bytes) +
-              " bytes that were not bound; allowed: memory of the simulation");
+bool Simulation::is_alone(const void* word, std::size_t bytes) const {
+  const auto* const rest = static_cast<const unsigned char*>(word);
+  return std::all_of(rest + bytes, rest + arch::line_bytes, [](unsigned char byte) { return byte == 0; });
 }
 
 void Simulation::peek(int rank, const void* from, void* into, std::size_t bytes) {

@@ -326,6 +326,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   SimOptions settings = options.simulation;
   if (run.effective.has_wait) settings.wait = run.effective.wait;
   if (run.timing_only) settings.ghost_from = footprint;
+  settings.words_until = footprint;
   SimulatedCalls(machine, shape, options, checked, footprint, settings, &run).make();
   if (!work.moves_data() && !run.cut) {
     check_barriers(run);

@@ -34,7 +34,9 @@ ProgramRun run_program_simulated(const Program& program, const Machine& machine,
   const ProgramLayout layout(program);
   const auto ranks = static_cast<std::size_t>(program.ranks);
   std::vector<ProgramRank<SimPort>> made;
-  Simulation simulation(machine, shape, plan.bytes() + ranks * layout.bytes(), options);
+  SimOptions settings = options;
+  settings.words_until = plan.bytes();
+  Simulation simulation(machine, shape, plan.bytes() + ranks * layout.bytes(), settings);
   const auto memory_of = [&](int rank) {
     return simulation.memory() + plan.bytes() + static_cast<std::size_t>(rank) * layout.bytes();
   };
