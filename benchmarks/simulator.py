@@ -21,7 +21,7 @@ from typing import Any
 import phicoll
 from phicoll import bench
 from phicoll.measuring import plan
-from phicoll.measuring.simulating import SimulatedPlan, Task, simulate_point
+from phicoll.measuring.simulating import SimulatedPlan, simulate_point
 
 MACHINE, RANKS, PLACEMENT = "xeon-phi-5110p", 240, "balanced"
 LARGEST = ("xeon-phi-se10p", 244)
@@ -31,16 +31,18 @@ MESSAGE_EVENTS_PER_S = 1.6e6
 TARGETS = {"call_ms": 1.0, "sweep_s": 5.0, "memory_mb": 200.0}
 
 
-def tasks(**options: Any) -> list[Task]:
+def tasks(**options: Any) -> list[tuple[str, str, str]]:
+    """The points of a sweep: the text of its run, a point's text and title."""
     planned = plan("barrier", machine=options.pop("machine", MACHINE), placement=PLACEMENT, **options)
     assert isinstance(planned, SimulatedPlan)
-    return planned.tasks
+    run = planned.planned
+    return [(run.text, point, title) for point, title in run.tasks]
 
 
-def simulate(task: str) -> tuple[float, dict[str, Any]]:
+def simulate(task: tuple[str, str, str]) -> tuple[float, dict[str, Any]]:
     """Seconds of CPU time, and the counters of the point's one sample."""
     start = time.thread_time()
-    lines, _, error = simulate_point(task)
+    lines, _, error = simulate_point(*task[:2])
     seconds = time.thread_time() - start
     if error:
         raise phicoll.Error(error)
@@ -52,7 +54,7 @@ def per_call(algorithm: str, few: int = 20, many: int = 120, times: int = 5) -> 
     found = {}
     for calls in (few, many):
         [task] = tasks(algorithm=algorithm, ranks=RANKS, calls=calls)
-        runs = [simulate(task.text) for _ in range(times)]
+        runs = [simulate(task) for _ in range(times)]
         found[calls] = (min(seconds for seconds, _ in runs), runs[0][1]["events"])
     seconds = (found[many][0] - found[few][0]) / (many - few)
     events = (found[many][1] - found[few][1]) / (many - few)
@@ -84,9 +86,9 @@ def sweep(ranks: str, jobs: int) -> dict[str, Any]:
     points = tasks(ranks=ranks)
     start = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
-        runs = list(pool.map(simulate, [task.text for task in points]))
+        runs = list(pool.map(simulate, points))
     seconds = time.perf_counter() - start
-    slowest = sorted(((cpu, task.title) for (cpu, _), task in zip(runs, points, strict=True)), reverse=True)
+    slowest = sorted(((cpu, task[2]) for (cpu, _), task in zip(runs, points, strict=True)), reverse=True)
     return {
         "sweep_s": seconds,
         "cpu_s": sum(cpu for cpu, _ in runs),

@@ -21,8 +21,8 @@ import numpy as np
 import phicoll
 from phicoll.papers.claims.versus import Versus, family_ratio
 from phicoll.results.compare.units import estimate
-from phicoll.results.observations import Observation
-from phicoll.results.subject import Subject
+from phicoll.results.reading.observations import Observation
+from phicoll.results.reading.subject import Subject
 
 Observed = dict[Subject, list[Observation]]
 EIGHT_BYTES = ("allreduce", "allgather", "alltoall", "broadcast", "reduce")  # written by hand for two ranks

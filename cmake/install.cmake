@@ -2,17 +2,24 @@
 # The target `uninstall` removes what was installed.
 include(CMakePackageConfigHelpers)
 
-set(PHICOLL_LIBRARIES phicoll phicoll_measure phicoll_shmem phicoll_shmem_static)
-if(TARGET phicoll_sim)
-  list(APPEND PHICOLL_LIBRARIES phicoll_sim)
+set(PHICOLL_LIBRARIES phicoll phicoll_shmem phicoll_shmem_static)
+foreach(library phicoll_measure phicoll_sim)
+  if(TARGET ${library})
+    list(APPEND PHICOLL_LIBRARIES ${library})
+  endif()
+endforeach()
+set(PHICOLL_WITHOUT_HEADERS machines mpi)   # folders
+if(NOT PHICOLL_LABORATORY)
+  list(APPEND PHICOLL_WITHOUT_HEADERS kernels measure sim)
 endif()
+list(TRANSFORM PHICOLL_WITHOUT_HEADERS REPLACE "(.+)" "PATTERN;\\1;EXCLUDE")
 
 # phicoll_library_install(component libdir includedir configdir TARGETS...): the libraries, the headers and the CMake package.
 function(phicoll_library_install component libdir includedir configdir)
   install(TARGETS ${ARGN} EXPORT phicoll-${component} COMPONENT ${component}
           ARCHIVE DESTINATION ${libdir} LIBRARY DESTINATION ${libdir})
   install(DIRECTORY ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../src/cpp/phicoll DESTINATION ${includedir} COMPONENT ${component}
-          FILES_MATCHING PATTERN "*.hpp" PATTERN machines EXCLUDE PATTERN mpi EXCLUDE)   # folders without headers
+          FILES_MATCHING PATTERN "*.hpp" ${PHICOLL_WITHOUT_HEADERS})
   install(FILES ${PHICOLL_VERSION_HEADER} DESTINATION ${includedir}/phicoll COMPONENT ${component})
   install(EXPORT phicoll-${component} FILE phicoll-targets.cmake NAMESPACE phicoll:: DESTINATION ${configdir} COMPONENT ${component})
   set(written ${CMAKE_CURRENT_BINARY_DIR}/${component})

@@ -1,6 +1,7 @@
 """Layers: a folder of the C++ core includes only folders before it, a package of Python imports only packages before it.
 
-Every header compiles alone, and no modules of Python import each other in a circle.
+Two wings, in C++ and in Python: the library, and the laboratory, which alone depends on the other. No folders, at any
+depth, and no modules of Python depend on each other in a circle. Every header compiles alone.
 """
 
 import ast
@@ -13,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from phicoll.foundations.laboratory import PARTS
+
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 CPP = SOURCE / "cpp"
-LAYERS = [
+#: What a program links.
+LIBRARY = [
     "arch",
     "support",
     "os",
@@ -27,10 +31,13 @@ LAYERS = [
     "group",
     "shmem",
     "preload",
-    "kernels",
-    "measure",
-    "sim",
 ]
+#: What measures and simulates.
+LABORATORY = ["kernels", "measure", "sim"]
+LAYERS = LIBRARY + LABORATORY
+#: The programs and Python's module, by wing; they are no layers of the core.
+LIBRARY_PROGRAMS = ["bindings", "oshrun"]
+LABORATORY_PROGRAMS = ["bench", "bindings/laboratory", "build_info"]
 HEADERS = sorted(CPP.glob("phicoll/**/*.hpp"))
 
 
@@ -53,6 +60,65 @@ def test_a_layer_includes_only_layers_before_it(layer):
             folder = included.split("/")[0] if "/" in included else None
             if folder is not None and folder not in allowed:
                 wrong.append(f"{path.relative_to(CPP)} includes {included}")
+    assert wrong == []
+
+
+def includes_of(folder: Path) -> dict[str, set[str]]:
+    """The folders that each folder in or below ``folder`` includes; the core's are named without ``phicoll/``."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(folder.rglob("*.?pp")):
+        own = found.setdefault(folder_name(path.relative_to(CPP)), set())
+        included = re.findall(
+            r'#include [<"]((?:phicoll|bench|bindings|build_info)/[^>"]+)[>"]', path.read_text()
+        )
+        own |= {folder_name(Path(name)) for name in included}
+    return found
+
+
+def folder_name(path: Path) -> str:
+    """``sim/engine`` for ``phicoll/sim/engine/ring.hpp``; empty for a file of ``phicoll/`` itself."""
+    return path.parent.as_posix().removeprefix("phicoll").lstrip("/")
+
+
+def in_a_circle(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The part of a graph in which each node leads on and is led to: its circles, and what lies between them."""
+    left = {node: edges - {node} for node, edges in graph.items()}
+    while True:
+        reached = set().union(*left.values())
+        kept = {
+            node: edges & left.keys()
+            for node, edges in left.items()
+            if edges & left.keys() and node in reached
+        }
+        if kept == left:
+            return left
+        left = kept
+
+
+def test_no_folders_include_each_other_in_a_circle():
+    circle = {"a/b": {"a/c"}, "a/c": {"a/d"}, "a/d": {"a/b"}}
+    assert in_a_circle({**circle, "e": {"a/b"}, "f": set()}) == circle
+    assert in_a_circle({"a/b": {"a/c"}, "a/c": {"e"}, "e": set()}) == {}
+    graph = includes_of(CPP)
+    assert {"collectives/barrier", "sim/engine", "bindings/laboratory"} <= set(graph)
+    assert in_a_circle(graph) == {}
+
+
+def test_the_library_includes_nothing_of_the_laboratory():
+    wings = {**dict.fromkeys(LIBRARY + LIBRARY_PROGRAMS, "library")}
+    wings |= dict.fromkeys(LABORATORY + LABORATORY_PROGRAMS, "laboratory")
+
+    def wing(folder: str) -> str:
+        while folder not in wings and "/" in folder:
+            folder = folder.rpartition("/")[0]
+        return wings[folder] if folder else "library"  # phicoll/ itself: errors and version
+
+    wrong = [
+        f"{folder} includes {other}"
+        for folder, others in includes_of(CPP).items()
+        for other in others
+        if wing(folder) == "library" and wing(other) == "laboratory"
+    ]
     assert wrong == []
 
 
@@ -221,12 +287,9 @@ def test_every_header_compiles_alone(tmp_path):
 # Python: src/phicoll
 
 #: The packages, lowest first, those inside others included. A package that is not named is part of its parent.
-PACKAGES = [
-    "foundations",
+LIBRARY_PACKAGES = ["foundations", "comm", "shmem", "preload"]
+LABORATORY_PACKAGES = [
     "registry",
-    "comm",
-    "shmem",
-    "preload",
     "results",
     "plots",
     "measuring",
@@ -242,18 +305,19 @@ PACKAGES = [
     "papers.claims",
     "papers.validation",
     "report",
-    "cli",
 ]
+#: On top: the names of phicoll and the commands, which load what they need of either wing.
+PACKAGES = [*LIBRARY_PACKAGES, *LABORATORY_PACKAGES, "cli"]
 
 #: Modules outside the packages, each with the package in whose layer it is. Their names are public.
 LOOSE = {
     "errors": "foundations",  # raised by the core, caught by users
     "_core": "foundations",  # the core: C++
     "_rank": "comm",  # what a rank of phicoll.run runs
+    "scripts": "foundations",  # the programs phicoll-bench, oshcc, oshc++ and oshrun
     "launch": "comm",  # python -m phicoll.launch
     "MPI": "comm",  # mpi4py's names
     "bench": "measuring",  # the program phicoll-bench
-    "openshmem": "measuring",  # the programs oshcc, oshc++ and oshrun
     "": "cli",  # phicoll itself: public names, loaded at first use
     "__main__": "cli",  # python -m phicoll
     "pytest_plugin": "cli",  # loaded by pytest
@@ -341,15 +405,51 @@ def test_a_package_imports_only_packages_before_it(package):
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    left = {module: held(module) for module in MODULES}
-    # A module that imports nothing which is left is in no circle.
-    while free := {module for module, imported in left.items() if not imported & set(left)}:
-        left = {module: imported for module, imported in left.items() if module not in free}
-    assert {module: imported & set(left) for module, imported in left.items()} == {}
+    assert in_a_circle({module: held(module) for module in MODULES}) == {}
+
+
+def test_no_folders_of_modules_import_each_other_in_a_circle():
+    graph: dict[str, set[str]] = {}
+    for module in MODULES:
+        graph.setdefault(folder_of(module), set()).update(map(folder_of, held(module)))
+    assert "papers/validation/predictions" in graph
+    assert in_a_circle(graph) == {}
+
+
+def folder_of(module: str) -> str:
+    """The folder of a module: ``results/compare``; a module outside the packages is one of its package's layer."""
+    if module in LOOSE:
+        return LOOSE[module]
+    return MODULES[module].parent.relative_to(SOURCE / "phicoll").as_posix()
+
+
+def test_the_wheel_of_the_library_is_its_wing():
+    laboratory = {package for package in LABORATORY_PACKAGES if "." not in package}
+    laboratory |= {module for module, package in LOOSE.items() if package in LABORATORY_PACKAGES}
+    assert set(PARTS) == laboratory
+    overrides = (
+        (SOURCE.parent / "pyproject.toml").read_text().partition("wheel.exclude = [")[2].partition("]")[0]
+    )
+    left_out = {Path(path).stem for path in re.findall(r'"phicoll/(.+)"', overrides)}
+    assert left_out == laboratory
+
+
+def test_the_library_calls_nothing_of_the_laboratory_s_bindings():
+    made = "".join(path.read_text() for path in (CPP / "bindings" / "laboratory").glob("*.cpp"))
+    names = set(re.findall(r'(?:module\.def\(\s*|class_<[^>]+>\(module, )"(\w+)"', made))
+    assert {"algorithms", "SimulatedRun", "calibrate"} <= names
+    library = [module for module in MODULES if package_of(module) in LIBRARY_PACKAGES and module != "_core"]
+    used = {
+        (module, name)
+        for module in library
+        for name in re.findall(r"_core\.(\w+)", MODULES[module].read_text())
+        if name in names
+    }
+    assert used == set()
 
 
 def test_late_binding_is_where_it_is_named_and_nowhere_hidden():
     for module, names in LATE.items():
         assert names <= IMPORTS[module][1]
     by_name = {m for m, p in MODULES.items() if re.search(r"import_module|__import__", p.read_text())}
-    assert by_name == {"", "cli", "comm"}  # lazy names, the commands
+    assert by_name == {"", "comm", "foundations.laboratory"}  # lazy names, what either wing has

@@ -75,8 +75,10 @@ def test_the_package_carries_its_licence():
 
 def test_phicoll_bench_is_a_console_script_that_becomes_the_program():
     scripts = importlib.metadata.distribution("phicoll").entry_points.select(group="console_scripts")
-    assert {script.name: script.value for script in scripts}["phicoll-bench"] == "phicoll.bench:main"
-    code = "import sys; from phicoll.bench import main; main()"
+    assert {script.name: script.value for script in scripts}[
+        "phicoll-bench"
+    ] == "phicoll.scripts:phicoll_bench"
+    code = "import sys; from phicoll.scripts import phicoll_bench; phicoll_bench()"
     words = ("run", "barrier", "--ranks", "0")
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -21,11 +21,11 @@ from phicoll.errors import ArgumentError
 from phicoll.plots.live import describe, page as page_of
 from phicoll.report.build import SECTIONS, build
 from phicoll.report.demo import demo, main, rebuild
-from phicoll.report.evidence import Doctor, Evidence, gather
-from phicoll.report.figures import figures
-from phicoll.report.html import duration, number
-from phicoll.report.levels import find_levels
-from phicoll.report.parts import (
+from phicoll.report.material.evidence import Doctor, Evidence, gather
+from phicoll.report.material.figures import figures
+from phicoll.report.material.html import duration, number
+from phicoll.report.material.levels import find_levels
+from phicoll.report.material.parts import (
     DATA,
     MAIN,
     MPI_FILE,
@@ -36,12 +36,12 @@ from phicoll.report.parts import (
     rank_counts,
     split_parts,
 )
+from phicoll.report.material.simulated import FILE, PATH_FILE, Simulated, reload, simulate
 from phicoll.report.sections import simulated as simulated_section
 from phicoll.report.sections.barriers import body as barriers
 from phicoll.report.sections.machine import body as machine
 from phicoll.report.sections.reproduce import body as reproduce
 from phicoll.report.sections.summary import body as summary
-from phicoll.report.simulated import FILE, PATH_FILE, Simulated, reload, simulate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 from as_results import as_results
@@ -589,19 +589,19 @@ def test_ctrl_c_in_the_demo_s_simulation_leaves_a_report_and_a_folder_that_opens
         raise KeyboardInterrupt
 
     folder = tmp_path / "demo"
-    monkeypatch.setattr("phicoll.report.evidence.Evidence.findings", [])
+    monkeypatch.setattr("phicoll.report.material.evidence.Evidence.findings", [])
     monkeypatch.setattr("signal.signal", lambda *_: None)
     measured(phicoll.load(MadeUp(subjects=SUBJECTS).write(tmp_path / "r.jsonl")))
     sweep = cut_off(simulated, 5) if when == "sweep" else simulated.results
-    monkeypatch.setattr("phicoll.report.simulated.sweep", lambda **_: sweep)
-    monkeypatch.setattr("phicoll.report.simulated.explain", interrupted)
+    monkeypatch.setattr("phicoll.report.material.simulated.sweep", lambda **_: sweep)
+    monkeypatch.setattr("phicoll.report.material.simulated.explain", interrupted)
     assert main(["--out", str(folder), "--quick"]) == 130
     assert "Ctrl-C once more ends at once" in capsys.readouterr().err
     page = (folder / "report.html").read_text()
     assert ("simulated-ranks" in page) == (when == "sweep")
     assert "On a simulated Xeon Phi" in page or when == "path"
     monkeypatch.undo()
-    monkeypatch.setattr("phicoll.report.evidence.Evidence.findings", [])
+    monkeypatch.setattr("phicoll.report.material.evidence.Evidence.findings", [])
     again = rebuild(folder / RESULTS, tmp_path / "again")
     assert ("simulated-ranks" in again.read_text()) == (FILE in {path.name for path in folder.iterdir()})
 
@@ -609,7 +609,7 @@ def test_ctrl_c_in_the_demo_s_simulation_leaves_a_report_and_a_folder_that_opens
 def test_a_demo_that_measured_nothing_simulates_nothing_and_leaves_nothing(
     tmp_path, measured, monkeypatch, capsys
 ):
-    monkeypatch.setattr("phicoll.report.simulated.simulate", lambda *_: pytest.fail("simulates"))
+    monkeypatch.setattr("phicoll.report.material.simulated.simulate", lambda *_: pytest.fail("simulates"))
     only_context = phicoll.Results([MadeUp().context()])
     for results in (None, only_context):
         measured(results)

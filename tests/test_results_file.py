@@ -22,8 +22,8 @@ from made_up import MadeUp
 from phicoll import bench
 from phicoll.foundations.files import Appended, check_writable
 from phicoll.measuring import plan
-from phicoll.results import frames
-from phicoll.results.records import verified_calls
+from phicoll.results.reading import frames
+from phicoll.results.reading.records import verified_calls
 
 
 @pytest.fixture

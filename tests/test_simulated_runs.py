@@ -6,7 +6,6 @@ import json
 import multiprocessing
 import os
 import pickle
-import re
 import signal
 import subprocess
 import sys
@@ -121,9 +120,10 @@ def test_dask_gives_the_same(results):
 
 def test_a_point_can_be_sent_anywhere():
     planned = plan(algorithm="tree", machine=f"{MACHINE}:ring.hop=0", ranks=5, calls=2)
-    [task] = planned.tasks
-    function, argument = pickle.loads(pickle.dumps((simulate_point, task.text)))
-    lines, samples, error = function(argument)
+    [(point, title)] = planned.planned.tasks
+    assert title.endswith(" with 5 ranks")
+    function, *arguments = pickle.loads(pickle.dumps((simulate_point, planned.planned.text, point)))
+    lines, samples, error = function(*arguments)
     assert (samples, error) == (1, "")
     assert json.loads(lines[0])["machine"] == f"{MACHINE}:ring.hop=0"
 
@@ -261,8 +261,8 @@ def test_a_cut_file_is_resumed_where_it_was_cut(run_bench, tmp_path):
 
 
 def test_a_barrier_that_fails_is_marked_and_the_others_go_on(monkeypatch, tmp_path):
-    def simulate(task):
-        lines, samples, error = simulate_point(task)
+    def simulate(run, point):
+        lines, samples, error = simulate_point(run, point)
         if '"spec":"tree' in lines[0]:
             point = json.loads(lines[0])
             point["verified"], point["verification"]["error"] = False, "simulation: rank 3 waits for ever"
@@ -271,13 +271,14 @@ def test_a_barrier_that_fails_is_marked_and_the_others_go_on(monkeypatch, tmp_pa
         return lines, samples, error
 
     monkeypatch.setattr("phicoll.measuring.simulating.simulate_point", simulate)
+    few = {**FEW, "executor": ThreadPoolExecutor(1)}
     with pytest.warns(phicoll.PhicollWarning, match="not verified"):
-        found = phicoll.sweep(algorithm="tree,dissemination", save=tmp_path / "r.jsonl", **FEW)
+        found = phicoll.sweep(algorithm="tree,dissemination", save=tmp_path / "r.jsonl", **few)
     assert found.reason == "complete"
     assert {p["algorithm"] for p in found.unverified} == {"tree"}
     assert {row.subject.algorithm for row in found.compare()} == {"dissemination"}
     with pytest.warns(phicoll.PhicollWarning, match="not verified"):
-        again = phicoll.sweep(algorithm="tree,dissemination", save=tmp_path / "r.jsonl", resume=True, **FEW)
+        again = phicoll.sweep(algorithm="tree,dissemination", save=tmp_path / "r.jsonl", resume=True, **few)
     assert len(again.points) == len(found.points)  # a failed point would fail again
 
 
@@ -418,30 +419,16 @@ def test_what_a_budget_left_out_is_simulated_on_resuming(results, run_bench, tmp
     assert [s["cycles"] for s in whole.samples] == [s["cycles"] for s in results.samples]
 
 
-def test_a_default_budget_that_is_too_short_is_told():
-    planned = plan("allreduce", machine=MACHINE, ranks=240)
-    budget = planned.budget
-    assert [budget.estimate(t) for t in (0.5, 30)] == ["", ""]  # nothing is simulated yet
-    budget.done(0)
-    assert re.fullmatch(
-        r"note: all points take about \d+ s; the budget ends the run after 40 s", budget.estimate(30)
-    )
-    assert budget.estimate(35) == ""
-    assert not budget.over(39)
-    assert budget.over(40)
-    assert "; and 9 more" in budget.left_out(range(15))
-    assert plan("allreduce", machine=MACHINE, ranks=240, budget_s=40).budget.estimate(30) == ""
-
-
-def fail(task):
+def fail(run, point):
     raise OSError(28, "No space left on device")
 
 
 def test_an_executor_that_fails_keeps_what_there_was(monkeypatch, tmp_path):
     calls = iter([simulate_point, fail, fail, fail])
-    monkeypatch.setattr("phicoll.measuring.simulating.simulate_point", lambda task: next(calls)(task))
+    monkeypatch.setattr("phicoll.measuring.simulating.simulate_point", lambda *task: next(calls)(*task))
+    few = {**FEW, "executor": ThreadPoolExecutor(1)}
     with pytest.raises(phicoll.ResourceError, match="No space") as caught:
-        phicoll.sweep(algorithm="tree,dissemination", jobs=1, save=tmp_path / "r.jsonl", **FEW)
+        phicoll.sweep(algorithm="tree,dissemination", save=tmp_path / "r.jsonl", **few)
     assert len(caught.value.results) == 1
     assert phicoll.load(tmp_path / "r.jsonl").reason == "failed"
 

@@ -146,7 +146,7 @@ def test_abort_ends_a_rank_whose_output_is_closed(before, tmp_path):
 PROGRAM_STARTERS = {
     "launch": ["-m", "phicoll", "launch", "-n", "1"],
     "omp": ["-m", "phicoll", "omp", "--"],
-    "oshrun": ["-c", "from phicoll.openshmem import oshrun; oshrun()", "-n", "1"],
+    "oshrun": ["-c", "from phicoll.scripts import oshrun; oshrun()", "-n", "1"],
 }
 
 

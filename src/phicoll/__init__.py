@@ -14,6 +14,7 @@ when they are used.
 from __future__ import annotations
 
 from importlib import import_module
+from os.path import exists
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import (
@@ -178,11 +179,21 @@ _MODULES = {
 }
 
 
+# A star import asks for all of __all__.
+if not exists(f"{__path__[0]}/registry"):  # noqa: PTH110
+    from phicoll.foundations.laboratory import of_laboratory
+
+    for _name in [_name for _name in __all__ if of_laboratory(_LAZY.get(_name, ""))]:
+        __all__.remove(_name)
+
+
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(_MODULES[name])
-    if name in _LAZY:
-        value = getattr(import_module(_LAZY[name]), name)
+    if name in _MODULES or name in _LAZY:
+        from phicoll.foundations.laboratory import load
+
+        if name in _MODULES:
+            return load(_MODULES[name], f"phicoll.{name}")
+        value = getattr(load(_LAZY[name], f"phicoll.{name}"), name)
         globals()[name] = value
         return value
     if name == "COMM_WORLD":  # the running rank's own, never kept

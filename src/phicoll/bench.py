@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import os
 import shutil
 import signal
 import subprocess
@@ -20,14 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
-from phicoll.foundations import programs
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
 from phicoll.foundations.files import temporary_folder
-from phicoll.foundations.installed import installed
 from phicoll.foundations.streams import tell
 from phicoll.results import Results, load
+from phicoll.scripts import bench_environment, named_bench
 
-__all__ = ["Progress", "find", "main", "run"]
+__all__ = ["Progress", "find", "run"]
 
 #: Called with (done, total, what is being measured) between rounds.
 Progress = Callable[[int, int, str], None]
@@ -43,48 +41,12 @@ def find() -> Path:
     ResourceError
         There is none.
     """
-    found = named_or_installed() or shutil.which("phicoll-bench")
+    found = named_bench() or shutil.which("phicoll-bench")
     if found:
         return Path(found)
     raise ResourceError(
         "phicoll-bench was not found: install phicoll with pip, or set PHICOLL_BENCH to its path"
     )
-
-
-def named_or_installed() -> Path | None:
-    """``$PHICOLL_BENCH``, or the one installed with the package, or None."""
-    named = os.environ.get("PHICOLL_BENCH")
-    if named:
-        if not os.access(named, os.X_OK):
-            raise ResourceError(
-                f"PHICOLL_BENCH: got {named!r}; allowed: the path of a phicoll-bench that can run"
-            )
-        return Path(named)
-    found = installed("bin", "phicoll-bench")
-    return Path(found) if found else None
-
-
-def main() -> None:
-    """The console script ``phicoll-bench``: becomes the program that lies in the package's ``bin/``."""
-    try:
-        program = named_or_installed()  # never one on the PATH: that may be this script
-        if program is None:
-            raise ResourceError("phicoll-bench is not in this package, which was built without it")
-        if program.resolve() == Path(sys.argv[0]).resolve():
-            raise ResourceError(
-                f"PHICOLL_BENCH: got {str(program)!r}, this script; allowed: the program that it starts"
-            )
-    except ResourceError as error:
-        sys.exit(f"phicoll-bench: {error}")
-    programs.become(str(program), ["phicoll-bench", *sys.argv[1:]], environment())
-
-
-def environment() -> dict[str, str]:
-    """The environment, with Intel's OpenMP library named where it is installed beside this Python."""
-    found = Path(sys.prefix) / "lib" / "libiomp5.so"
-    if "PHICOLL_LIBIOMP5" in os.environ or not found.is_file():
-        return dict(os.environ)
-    return {**os.environ, "PHICOLL_LIBIOMP5": str(found)}
 
 
 @dataclass(frozen=True)
@@ -140,7 +102,7 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
             text=True,
             errors="replace",
             start_new_session=True,
-            env=environment(),
+            env=bench_environment(),
             preexec_fn=functools.partial(end_with_parent, ctypes.CDLL(None)),
         )
     except OSError as error:

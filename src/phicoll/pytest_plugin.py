@@ -74,10 +74,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[KEY] = Session()
         return
     from phicoll.errors import ArgumentError, ResourceError
+    from phicoll.foundations import laboratory
+
+    try:
+        laboratory.load("phicoll.measuring", "--phicoll-sizes and the like")
+    except laboratory.MissingLaboratoryError as error:
+        raise pytest.UsageError(str(error)) from error
     from phicoll.measuring.sweeps import check_rank_list, check_sizes
     from phicoll.results import load
     from phicoll.results.compare.regression import THRESHOLD, check_threshold
-    from phicoll.results.storage import check_savable
+    from phicoll.results.reading.storage import check_savable
 
     ranks, sizes, save, baseline, threshold = options
     try:

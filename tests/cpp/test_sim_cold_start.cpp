@@ -183,8 +183,7 @@ TEST(ColdStart, ATaskKeepsIt) {
   settings.ranks = {2};
   settings.start = "evicted";
   settings.definitions = {"window"};
-  const SimulatedPoint point = plan_points(settings).front();
-  EXPECT_EQ(parse_task(task_text(settings, point, "r")).settings.start, "evicted");
+  EXPECT_EQ(parse_task(task_text(settings, "r")).settings.start, "evicted");
 }
 
 }  // namespace

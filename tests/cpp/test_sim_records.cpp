@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/sim/running/point_budget.hpp"
 #include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_collectives.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
@@ -114,12 +115,14 @@ TEST(SimRecords, ATaskIsAllThatAPointTakes) {
   settings.placement = "0,4,8-13";
   settings.definitions = {"window"};
   const SimulatedPoint point = plan_points(settings).at(0);
-  const SimulatedTask task = parse_task(task_text(settings, point, "r"));
+  const SimulatedTask task = parse_task(task_text(settings, "r"));
+  const SimulatedPoint same = parse_point(task_text(point));
   EXPECT_EQ(task.settings.machine.name, "xeon-phi-5110p:ring.hop=0:directory.responder=memory");
-  EXPECT_EQ(task_text(task.settings, task.point, task.run), task_text(settings, point, "r"));
-  EXPECT_EQ(simulate_point(task.settings, task.point, task.run).lines,
-            simulate_point(settings, point, "r").lines);
+  EXPECT_EQ(task_text(task.settings, task.run), task_text(settings, "r"));
+  EXPECT_EQ(task_text(same), task_text(point));
+  EXPECT_EQ(simulate_point(task.settings, same, task.run).lines, simulate_point(settings, point, "r").lines);
   EXPECT_THROW(parse_task("{"), Error);
+  EXPECT_THROW(parse_point("{"), Error);
 }
 
 TEST(SimRecords, WhatIsThereIsNotSimulatedAgain) {
@@ -196,6 +199,28 @@ TEST(SimRecords, RefusesByName) {
   EXPECT_EQ(refusal_of([&] { plan_points(settings); }).find("ranks: got 3"), 0u);
 }
 
+TEST(SimRecords, ADefaultBudgetThatIsTooShortIsTold) {
+  SimulatedSettings settings = small_settings("dissemination,tree");
+  settings.ranks = {2, 3, 4, 5, 240};
+  settings.budget_s = 40;
+  const std::vector<SimulatedPoint> points = plan_points(settings);
+  PointBudget budget(settings, points);
+  EXPECT_EQ(budget.estimate(0.5) + budget.estimate(30), "");  // nothing is simulated yet
+  budget.done(0);
+  EXPECT_EQ(budget.estimate(3), "");  // too early to say
+  const std::string note = budget.estimate(30);
+  EXPECT_EQ(note.find("note: all points take about "), 0u) << note;
+  EXPECT_NE(note.find(" s; the budget ends the run after 40 s"), std::string::npos) << note;
+  EXPECT_EQ(budget.estimate(35), "");  // once
+  EXPECT_FALSE(budget.over(39));
+  EXPECT_TRUE(budget.over(40));
+  EXPECT_NE(budget.left_out({1, 2, 3, 4, 5, 6, 7, 8, 9}).find("; and 3 more"), std::string::npos);
+  settings.estimate = false;  // a budget that was given
+  PointBudget given(settings, points);
+  given.done(0);
+  EXPECT_EQ(given.estimate(30), "");
+}
+
 TEST(SimRecords, AutoIsStoredAsItsChoiceWouldBe) {
   SimulatedSettings settings = small_settings("auto,hybrid-dissemination");
   settings.ranks = {64};
@@ -240,8 +265,8 @@ TEST(SimRecords, DataOperationsSaySizeBuffersAndWhatWasCompared) {
   EXPECT_EQ(records[0]["verification"]["calls"].number, 10);
   EXPECT_GT(records[2]["value_cycles"].number, 0);
   // A point as text gives the same lines.
-  const SimulatedTask task = parse_task(task_text(settings, points[5], "0123456789abcdef"));
-  EXPECT_EQ(simulate_point(task.settings, task.point, task.run).lines, found.lines);
+  const SimulatedTask task = parse_task(task_text(settings, "0123456789abcdef"));
+  EXPECT_EQ(simulate_point(task.settings, parse_point(task_text(points[5])), task.run).lines, found.lines);
 }
 
 TEST(SimRecords, LargeDataIsTimingOnlyWithATwin) {

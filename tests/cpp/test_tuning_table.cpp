@@ -702,8 +702,8 @@ TEST(Tuning, ChangesWhatAutoDoesOnASimulatedMachine) {
   settings.calls = 3;
   const std::vector<sim::SimulatedPoint> points = sim::plan_points(settings);
   ASSERT_EQ(points.size(), 1u);
-  const sim::SimulatedTask task = sim::parse_task(sim::task_text(settings, points[0], "run"));
-  const sim::PointRecords found = sim::simulate_point(task.settings, task.point, task.run, nullptr);
+  const sim::SimulatedTask task = sim::parse_task(sim::task_text(settings, "run"));
+  const sim::PointRecords found = sim::simulate_point(task.settings, points[0], task.run);
   EXPECT_TRUE(found.verified) << found.error;
   EXPECT_NE(found.lines.at(0).find("tuned: "), std::string::npos) << found.lines.at(0);
   EXPECT_NE(found.lines.at(0).find("tree:"), std::string::npos) << found.lines.at(0);

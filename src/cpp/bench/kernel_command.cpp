@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "bench/arguments.hpp"
-#include "bench/build_info.hpp"
 #include "bench/commands.hpp"
 #include "bench/kernel_records.hpp"
 #include "bench/watchers.hpp"
+#include "build_info/build_info.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/kernels/places.hpp"
@@ -147,6 +147,10 @@ class Runner {
 #endif
 };
 
+bool skipped(const KernelPoint& point) {
+  return !point.skipped.empty();
+}
+
 void print_row(const KernelPoint& point, const kernels::KernelSamples& samples) {
   std::vector<double> ns;
   for (int r = 0; r < point.ranks; ++r) {
@@ -182,16 +186,11 @@ std::string settings_json(const std::vector<KernelPoint>& points, const std::str
       .text();
 }
 
-}  // namespace
-
-int kernel_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line) {
-  const Arguments arguments(words, command_page("kernel"));
-  const Runner runner(arguments);
+// Every kernel with every number of ranks.
+std::vector<KernelPoint> plan_points(const Arguments& arguments, const Runner& runner, std::uint64_t seed) {
+  std::vector<KernelPoint> points;
   const auto samples =
       static_cast<int>(arguments.integer("--samples", runner.simulated() ? 200 : 1000, 1, 10000000));
-  const std::int64_t seed = arguments.integer("--seed", 1, 0, (std::int64_t{1} << 53) - 1);
-  std::vector<KernelPoint> points;
-  std::vector<int> cpus;
   for (const kernels::KernelSpec& spec : parse_specs(arguments))
     for (const int ranks : measure::parse_ranks(arguments.text("-n", "2"))) {
       KernelPoint point;
@@ -199,71 +198,121 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
       point.spec = spec;
       point.ranks = ranks;
       point.samples = samples;
-      point.seed = static_cast<std::uint64_t>(seed);
+      point.seed = seed;
       runner.prepare(point, arguments.has("--oversubscribe"));
-      cpus.insert(cpus.end(), point.contexts.begin(), point.contexts.end());
       points.push_back(point);
     }
-  const auto skipped = [](const KernelPoint& point) { return !point.skipped.empty(); };
   if (std::all_of(points.begin(), points.end(), skipped)) runner.refuse(points.front());
+  return points;
+}
+
+std::vector<int> cpus_of(const std::vector<KernelPoint>& points) {
+  std::vector<int> cpus;
+  for (const KernelPoint& point : points)
+    cpus.insert(cpus.end(), point.contexts.begin(), point.contexts.end());
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  const double patience_s = arguments.number("--lock-wait", std::stod(measure::native_text("lock-wait")), 0);
-  const std::string output = arguments.text("-o", "");
-  std::unique_ptr<measure::RecordWriter> writer;
-  if (!output.empty()) writer.reset(new measure::RecordWriter(output));
-  std::unique_ptr<os::CpuLock> lock;
-  if (!runner.simulated()) lock.reset(new os::CpuLock(os::CpuLock::acquire(cpus, patience_s)));
+  return cpus;
+}
 
-  const std::string run = measure::new_run_id();
-  if (writer)
-    writer->write("context", run,
-                  measure::context_fields(whole_line, build_info(),
-                                          JsonObject()
-                                              .add("source", runner.simulated()             ? "simulated"
-                                                             : os::cycle_counter_is_clock() ? "tsc"
-                                                                                            : "clock_gettime")
-                                              .add("ns_per_tick", runner.ns_per_tick(), 9)
-                                              .text(),
-                                          static_cast<std::uint64_t>(seed),
-                                          settings_json(points, arguments.text("--where", ""))));
-  const bool table = output != "-";
-  if (table)
-    std::printf("%s, ns\n%-52s %5s %8s %12s %12s %10s %12s %12s %9s %6s\n",
-                runner.simulated() ? ("simulated: " + points.front().machine).c_str() : "measured: threads",
-                "kernel", "ranks", "samples", "median", "mean", "sd", "least", "most", "GB/s", "late");
+// The points' results: records, if there is a file, and a table, unless the file is standard output.
+class Output {
+ public:
+  explicit Output(const std::string& path) : table_(path != "-") {
+    if (!path.empty()) writer_.reset(new measure::RecordWriter(path));
+  }
+
+  void begin(const std::vector<std::string>& whole_line, const Runner& runner, std::uint64_t seed,
+             const std::vector<KernelPoint>& points, const std::string& where) {
+    begin_ns_ = os::now_ns();
+    const char* const clock = runner.simulated()             ? "simulated"
+                              : os::cycle_counter_is_clock() ? "tsc"
+                                                             : "clock_gettime";
+    if (writer_)
+      writer_->write("context", run_,
+                     measure::context_fields(
+                         whole_line, build_info(),
+                         JsonObject().add("source", clock).add("ns_per_tick", runner.ns_per_tick(), 9).text(),
+                         seed, settings_json(points, where)));
+    if (table_)
+      std::printf("%s, ns\n%-52s %5s %8s %12s %12s %10s %12s %12s %9s %6s\n",
+                  runner.simulated() ? ("simulated: " + points.front().machine).c_str() : "measured: threads",
+                  "kernel", "ranks", "samples", "median", "mean", "sd", "least", "most", "GB/s", "late");
+  }
+
+  void add(const KernelPoint& point, const Runner& runner) {
+    if (skipped(point)) {
+      say("skipped: " + point.spec.text() + ": " + point.skipped, false);
+      if (writer_) writer_->write("kernel", run_, skipped_fields(point));
+      ++done_;
+      return;
+    }
+    const kernels::KernelSamples found = runner.run(point);
+    if (found.wrong() != 0) {
+      unverified_ = true;
+      say(point.spec.text() + ": the data were wrong after " + std::to_string(found.wrong()) + " samples",
+          false);
+    }
+    if (writer_) {
+      writer_->write("kernel", run_, kernel_fields(point, found));
+      for (int r = 0; r < point.ranks; ++r)
+        if (!found.ranks[static_cast<std::size_t>(r)].ticks.empty()) {
+          writer_->write("kernel-sample", run_, kernel_sample_fields(point, found, r));
+          ++written_;
+        }
+    }
+    // Only verified data is summarised.
+    if (table_ && found.wrong() == 0) print_row(point, found);
+    ++done_;
+  }
+
+  // The command's exit code.
+  int end(std::size_t points, const std::string& error) {
+    const bool complete = done_ == static_cast<int>(points);
+    if (writer_) {
+      JsonObject end;
+      end.add("reason", !error.empty() ? "failed" : complete ? "complete" : "interrupted");
+      if (!error.empty()) end.add("error", error);
+      writer_->write("end", run_,
+                     end.add("elapsed_s", static_cast<double>(os::now_ns() - begin_ns_) * 1e-9)
+                         .add("points", done_)
+                         .add("samples", written_)
+                         .null("width_reached"));
+    }
+    if (!error.empty()) return 3;
+    if (!complete) return 130;
+    return unverified_ ? 3 : 0;
+  }
+
+ private:
+  const std::string run_ = measure::new_run_id();
+  std::int64_t begin_ns_ = 0;
+  const bool table_;
+  std::unique_ptr<measure::RecordWriter> writer_;
+  int done_ = 0;
+  std::int64_t written_ = 0;
+  bool unverified_ = false;
+};
+
+}  // namespace
+
+int kernel_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line) {
+  const Arguments arguments(words, command_page("kernel"));
+  const Runner runner(arguments);
+  const auto seed =
+      static_cast<std::uint64_t>(arguments.integer("--seed", 1, 0, (std::int64_t{1} << 53) - 1));
+  const std::vector<KernelPoint> points = plan_points(arguments, runner, seed);
+  const double patience_s = arguments.number("--lock-wait", std::stod(measure::native_text("lock-wait")), 0);
+  Output output(arguments.text("-o", ""));
+  std::unique_ptr<os::CpuLock> lock;
+  if (!runner.simulated()) lock.reset(new os::CpuLock(os::CpuLock::acquire(cpus_of(points), patience_s)));
+  output.begin(whole_line, runner, seed, points, arguments.text("--where", ""));
   const std::atomic<bool>& interrupted = catch_interrupts();
-  const std::int64_t begin_ns = os::now_ns();
-  int done = 0;
-  std::int64_t written = 0;
-  bool unverified = false;
   std::string error;
   try {
     for (const KernelPoint& point : points) {
       if (interrupted.load(std::memory_order_relaxed)) break;
-      if (skipped(point)) {
-        say("skipped: " + point.spec.text() + ": " + point.skipped, false);
-        if (writer) writer->write("kernel", run, skipped_fields(point));
-        ++done;
-        continue;
-      }
-      const kernels::KernelSamples found = runner.run(point);
-      if (found.wrong() != 0) {
-        unverified = true;
-        say(point.spec.text() + ": the data were wrong after " + std::to_string(found.wrong()) + " samples",
-            false);
-      }
-      if (writer) {
-        writer->write("kernel", run, kernel_fields(point, found));
-        for (int r = 0; r < point.ranks; ++r)
-          if (!found.ranks[static_cast<std::size_t>(r)].ticks.empty()) {
-            writer->write("kernel-sample", run, kernel_sample_fields(point, found, r));
-            ++written;
-          }
-      }
-      // Only verified data is summarised.
-      if (table && found.wrong() == 0) print_row(point, found);
-      ++done;
+      output.add(point, runner);
     }
   } catch (const ResourceError&) {
     throw;  // no memory, or a full disk: the end may not be writable either
@@ -271,20 +320,7 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
     error = failure.what();
     say("failed: " + error, false);
   }
-  const bool complete = done == static_cast<int>(points.size());
-  if (writer) {
-    JsonObject end;
-    end.add("reason", !error.empty() ? "failed" : complete ? "complete" : "interrupted");
-    if (!error.empty()) end.add("error", error);
-    writer->write("end", run,
-                  end.add("elapsed_s", static_cast<double>(os::now_ns() - begin_ns) * 1e-9)
-                      .add("points", done)
-                      .add("samples", written)
-                      .null("width_reached"));
-  }
-  if (!error.empty()) return 3;
-  if (!complete) return 130;
-  return unverified ? 3 : 0;
+  return output.end(points.size(), error);
 }
 
 }  // namespace bench

@@ -112,6 +112,97 @@ const OptionInfo size_option = {
     "--size", "4K", "4K", "bytes of the count argument: the message, or one block; not for barriers", ""};
 const OptionInfo json_option = {"--json", "", "", "print JSON, for programs", ""};
 
+CommandPage count_page() {
+  return {
+      "count",
+      "OPERATION [options]",
+      "count rounds, notifications, lines and transfers exactly, without running",
+      {
+          {"--algorithm", "A,B:ways=3,...", "all",
+           "algorithms with parameters, or sets; if several, those that cannot serve the call are left out",
+           ""},
+          {"--sizes", "8,4K,1M", "4K", size_option.meaning, ""},
+          native_row("type"),
+          native_row("op"),
+          {"--shape", "60x4", "60x4", "cores x contexts of a core, at most 1024 in all", ""},
+          {"-n", "2,4,8..32:8", "all contexts", "numbers of ranks", "--ranks"},
+          {"--placement", "P", "compact", "compact, scatter, balanced", ""},
+          json_option,
+      },
+      "",
+      {0, 1, 2}};
+}
+
+CommandPage explain_page() {
+  return {"explain",
+          "OPERATION [options]",
+          "why a collective takes its time on a simulated machine: counters, critical path, trace "
+          "(docs/explain.md)",
+          {
+              {"--algorithm", "A:ways=3", "barrier: hybrid-dissemination; others: auto",
+               "one algorithm with parameters", ""},
+              size_option,
+              {"--buffers", "B", measure::simulated_text("buffers"),
+               "fresh: written before each call; reused: only once", ""},
+              simulated_row("type"),
+              simulated_row("op"),
+              {"--machine", "M", "xeon-phi-5110p",
+               "a name (phicoll-bench list machines) or a machine file, optionally with changes such as "
+               "xeon-phi-5110p:ring.hop=0",
+               ""},
+              {"-n", "N", "all contexts", "number of ranks", "--ranks"},
+              simulated_row("placement"),
+              {"--definition", "D", "loop", "loop: calls back to back; window: each call from rest", ""},
+              {"--calls", "N", "20", "calls to simulate", ""},
+              simulated_row("warm-up"),
+              {"--call", "K", "", "the call to explain, from 0 [the one of median time]", ""},
+              simulated_row("skew-ns"),
+              {"--wait", "POLICY", measure::simulated_text("wait"), "spin, pause, pause(n)", ""},
+              simulated_row("seed"),
+              {"--links", "N", "60", "links of the path to print", ""},
+              {"--memory-limit", "BYTES", "805306368", "bytes that the record of the explained call may take",
+               ""},
+              {"--trace", "FILE", "", "write the call as a timeline for Perfetto (Chrome trace events)", ""},
+              {"--all-calls", "", "", "trace all calls, including the warm-up", ""},
+              json_option,
+          },
+          "",
+          {0, 1, 2, 3}};
+}
+
+CommandPage kernel_page() {
+  return {
+      "kernel",
+      "NAME[:parameter=value...] ... [options]",
+      "the papers' memory kernels: read latency, ping-pong, contention, bandwidth (docs/kernels.md)",
+      {
+          {"-n", "2,4,8..32:8", "2", "numbers of ranks", "--ranks"},
+          {"--state", "M,E,S,F,I", "", "the parameter `state` of each kernel, each value in turn", ""},
+          {"--receive", "M,E,S,F,I", "", "the parameter `receive`", ""},
+          {"--lines", "N,...", "", "the parameter `lines`", ""},
+          {"--machine", "M", "",
+           "simulate M instead of measuring here: a name (phicoll-bench list machines) or a machine file, "
+           "optionally with changes such as xeon-phi-5110p:ring.hop=0",
+           ""},
+          {"--where", "W", "scatter; switch: same-cpu; pair-bandwidth:pattern=across: across-packages",
+           "compact, scatter, balanced, CPUs such as 0,4-7, or where the second rank is to the first: "
+           "same-cpu, same-core, same-l3, other-l3, other-package, across-packages (half of the ranks on "
+           "each); with --machine: same-core, adjacent, middle, maximum, same-package, other-package, "
+           "across-packages, or a core",
+           ""},
+          {"--samples", "N", "1000; with --machine: 200", "samples of each rank", ""},
+          {"--wait", "POLICY", "spin", "how ranks poll: spin, pause, pause(n), yield, adaptive", ""},
+          {"--seed", "N", "1", "seed of addresses, and of where lines live on a simulated machine", ""},
+          native_row("oversubscribe"),
+          native_row("lock-wait"),
+          {"-o", "FILE", "", "append records here (docs/records.md); - is standard output, without the table",
+           "--output"},
+      },
+      "Kernels: read-latency, ping-pong, multi-line, pair-bandwidth, put, get, p, g, atomic, wait-until,\n"
+      "contention, read-by-all, stream, switch.\n",
+      {0, 1, 2, 3, 130}};
+}
+
 }  // namespace
 
 const std::vector<CommandPage>& command_pages() {
@@ -135,86 +226,9 @@ const std::vector<CommandPage>& command_pages() {
        {json_option},
        "",
        {0, 2}},
-      {"count",
-       "OPERATION [options]",
-       "count rounds, notifications, lines and transfers exactly, without running",
-       {
-           {"--algorithm", "A,B:ways=3,...", "all",
-            "algorithms with parameters, or sets; if several, those that cannot serve the call are left out",
-            ""},
-           {"--sizes", "8,4K,1M", "4K", size_option.meaning, ""},
-           native_row("type"),
-           native_row("op"),
-           {"--shape", "60x4", "60x4", "cores x contexts of a core, at most 1024 in all", ""},
-           {"-n", "2,4,8..32:8", "all contexts", "numbers of ranks", "--ranks"},
-           {"--placement", "P", "compact", "compact, scatter, balanced", ""},
-           json_option,
-       },
-       "",
-       {0, 1, 2}},
-      {"explain",
-       "OPERATION [options]",
-       "why a collective takes its time on a simulated machine: counters, critical path, trace "
-       "(docs/explain.md)",
-       {
-           {"--algorithm", "A:ways=3", "barrier: hybrid-dissemination; others: auto",
-            "one algorithm with parameters", ""},
-           size_option,
-           {"--buffers", "B", measure::simulated_text("buffers"),
-            "fresh: written before each call; reused: only once", ""},
-           simulated_row("type"),
-           simulated_row("op"),
-           {"--machine", "M", "xeon-phi-5110p",
-            "a name (phicoll-bench list machines) or a machine file, optionally with changes such as "
-            "xeon-phi-5110p:ring.hop=0",
-            ""},
-           {"-n", "N", "all contexts", "number of ranks", "--ranks"},
-           simulated_row("placement"),
-           {"--definition", "D", "loop", "loop: calls back to back; window: each call from rest", ""},
-           {"--calls", "N", "20", "calls to simulate", ""},
-           simulated_row("warm-up"),
-           {"--call", "K", "", "the call to explain, from 0 [the one of median time]", ""},
-           simulated_row("skew-ns"),
-           {"--wait", "POLICY", measure::simulated_text("wait"), "spin, pause, pause(n)", ""},
-           simulated_row("seed"),
-           {"--links", "N", "60", "links of the path to print", ""},
-           {"--memory-limit", "BYTES", "805306368", "bytes that the record of the explained call may take",
-            ""},
-           {"--trace", "FILE", "", "write the call as a timeline for Perfetto (Chrome trace events)", ""},
-           {"--all-calls", "", "", "trace all calls, including the warm-up", ""},
-           json_option,
-       },
-       "",
-       {0, 1, 2, 3}},
-      {"kernel",
-       "NAME[:parameter=value...] ... [options]",
-       "the papers' memory kernels: read latency, ping-pong, contention, bandwidth (docs/kernels.md)",
-       {
-           {"-n", "2,4,8..32:8", "2", "numbers of ranks", "--ranks"},
-           {"--state", "M,E,S,F,I", "", "the parameter `state` of each kernel, each value in turn", ""},
-           {"--receive", "M,E,S,F,I", "", "the parameter `receive`", ""},
-           {"--lines", "N,...", "", "the parameter `lines`", ""},
-           {"--machine", "M", "",
-            "simulate M instead of measuring here: a name (phicoll-bench list machines) or a machine file, "
-            "optionally with changes such as xeon-phi-5110p:ring.hop=0",
-            ""},
-           {"--where", "W", "scatter; switch: same-cpu; pair-bandwidth:pattern=across: across-packages",
-            "compact, scatter, balanced, CPUs such as 0,4-7, or where the second rank is to the first: "
-            "same-cpu, same-core, same-l3, other-l3, other-package, across-packages (half of the ranks on "
-            "each); with --machine: same-core, adjacent, middle, maximum, same-package, other-package, "
-            "across-packages, or a core",
-            ""},
-           {"--samples", "N", "1000; with --machine: 200", "samples of each rank", ""},
-           {"--wait", "POLICY", "spin", "how ranks poll: spin, pause, pause(n), yield, adaptive", ""},
-           {"--seed", "N", "1", "seed of addresses, and of where lines live on a simulated machine", ""},
-           native_row("oversubscribe"),
-           native_row("lock-wait"),
-           {"-o", "FILE", "",
-            "append records here (docs/records.md); - is standard output, without the table", "--output"},
-       },
-       "Kernels: read-latency, ping-pong, multi-line, pair-bandwidth, put, get, p, g, atomic, wait-until,\n"
-       "contention, read-by-all, stream, switch.\n",
-       {0, 1, 2, 3, 130}},
+      count_page(),
+      explain_page(),
+      kernel_page(),
       {"doctor", "", "say what on this machine would spoil a measurement", {}, "", {0, 2}},
   };
   return pages;

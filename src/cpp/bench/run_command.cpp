@@ -6,12 +6,12 @@
 #include <ctime>
 
 #include "bench/arguments.hpp"
-#include "bench/build_info.hpp"
 #include "bench/commands.hpp"
 #include "bench/extra_references.hpp"
 #include "bench/openmp_libraries.hpp"
 #include "bench/run_simulated.hpp"
 #include "bench/watchers.hpp"
+#include "build_info/build_info.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/calibration.hpp"
 #include "phicoll/group/options.hpp"

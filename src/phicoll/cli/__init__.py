@@ -7,7 +7,6 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, NoReturn
 
 from phicoll.errors import (
@@ -20,6 +19,7 @@ from phicoll.errors import (
 )
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, FAILED, INTERRUPTED, OK
+from phicoll.foundations.laboratory import load
 from phicoll.foundations.nearest import nearest
 from phicoll.foundations.streams import say
 
@@ -66,7 +66,7 @@ class Command(Parser):
     def load(self) -> None:
         module, self.module = self.module, ""
         if module:
-            import_module(module).add(self)
+            load(module, self.prog).add(self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
         self.load()
@@ -163,8 +163,7 @@ def dispatch(words: list[str]) -> int:
         parser().parse_args(words)  # refuses unknown commands
         words = [*words[1:], "--help"]
     if words[:1] == ["demo"]:
-        from phicoll.report import demo
-
+        demo = load("phicoll.report.demo", "phicoll demo")
         return int(demo.main(words[1:]) or 0)
     if words[:1] == ["launch"]:
         from phicoll import launch
@@ -182,9 +181,8 @@ def refuse_operation(words: list[str]) -> None:
     """Refuse an operation, or almost one, where a command belongs: `phicoll barrier` names `phicoll run barrier`."""
     if not words or words[0].startswith("-") or words[0] in COMMANDS or nearest(words[0], COMMANDS):
         return
-    from phicoll.registry import CALLS
-
-    if found := nearest(words[0], CALLS):
+    registry = load("phicoll.registry", f"phicoll {words[0]}")
+    if found := nearest(words[0], registry.CALLS):
         names = ", ".join(f"run {name}" for name in found)
         raise ArgumentError("command", repr(words[0]), f"nearest: {names}; all: {', '.join(COMMANDS)}")
 

@@ -29,7 +29,7 @@ from phicoll.foundations.extras import extra
 from phicoll.foundations.files import Appended, temporary_folder, writing
 from phicoll.foundations.nearest import near
 from phicoll.results import Results, load
-from phicoll.results.records import Record
+from phicoll.results.reading.records import Record
 
 __all__ = ["Cluster", "ClusterPlan", "check_executor", "opened"]
 

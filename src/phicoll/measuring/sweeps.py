@@ -123,23 +123,16 @@ def plan_simulated(
     values = {"machine": machine, **values}
     output = check_output(save, resume)
 
-    def planned(continued: str) -> dict[str, Any]:
-        with python_names():
-            return _core.plan_simulation(
-                operation=operation,
-                values=values,
-                resume=continued,
-                command=["phicoll-bench", "run", operation, *option_words(values)],
-            )
-
-    made = SimulatedPlan(planned, output, resume, executor, values.get("jobs"))
-    if made.planned["left_out"]:
+    with python_names():
+        run = _core.SimulatedRun(operation, values)
+    command = ["phicoll-bench", "run", operation, *option_words(values)]
+    if run.left_out:
         warnings.warn(
             "references are left out: barriers of other systems have no simulated form",
             PhicollWarning,
             stacklevel=5,
         )
-    return made
+    return SimulatedPlan(run, command, output, resume, executor, values.get("jobs"))
 
 
 def option_words(values: dict[str, str]) -> list[str]:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from phicoll.errors import ArgumentError
 from phicoll.models.equations.checks import check_choice
 from phicoll.models.predict import Prediction
-from phicoll.results.names import short_name
+from phicoll.results.reading.names import short_name
 
 if TYPE_CHECKING:
-    from phicoll.results.subject import Subject
+    from phicoll.results.reading.subject import Subject
 
 __all__ = ["Compared", "Order", "kendall_tau"]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from phicoll.results import Results
-    from phicoll.results.subject import Subject
+    from phicoll.results.reading.subject import Subject
 
 __all__ = ["Compared", "ComparedRuns", "Order", "compare_with_runs", "kendall_tau"]
 

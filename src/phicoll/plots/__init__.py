@@ -17,7 +17,7 @@ from phicoll.plots.sizes import draw_sizes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from phicoll.results.recorded import Recorded
+    from phicoll.results.reading.recorded import Recorded
 
 __all__ = [
     "KINDS",

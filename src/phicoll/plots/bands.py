@@ -12,7 +12,7 @@ from phicoll.errors import ArgumentError
 from phicoll.plots.panels import Panels, size_of
 from phicoll.plots.series import MOST_TICKS
 from phicoll.plots.style import INK, SERIES, plain_log_ticks, tidy
-from phicoll.results.subject import Subject, ranks_text, size_text
+from phicoll.results.reading.subject import Subject, ranks_text, size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,7 +26,7 @@ from phicoll.results.compare.units import Estimate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from phicoll.results.observations import Observations
+    from phicoll.results.reading.observations import Observations
 
 __all__ = ["draw_comparison"]
 

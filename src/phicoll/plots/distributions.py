@@ -13,7 +13,7 @@ from phicoll.results.compare import Row
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from phicoll.results.observations import Observation, Observations
+    from phicoll.results.reading.observations import Observation, Observations
 
 __all__ = ["draw_distribution"]
 

@@ -17,10 +17,10 @@ from phicoll.plots.ranks import draw_ranks
 from phicoll.plots.sizes import draw_sizes
 from phicoll.plots.style import MODE_MARKERS, ORIGIN_COLOURS
 from phicoll.results.compare import Row, compare
-from phicoll.results.subject import ranks_text
+from phicoll.results.reading.subject import ranks_text
 
 if TYPE_CHECKING:
-    from phicoll.results.recorded import Recorded
+    from phicoll.results.reading.recorded import Recorded
 
 __all__ = ["LAYOUTS", "Asked", "check_options"]
 

@@ -12,7 +12,7 @@ from phicoll.plots.style import SERIES, plain_log_ticks, tidy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from phicoll.results.records import Record
+    from phicoll.results.reading.records import Record
 
 __all__ = ["PROBES", "draw_probes"]
 

@@ -12,7 +12,7 @@ from phicoll.plots.comparison import estimate_in
 from phicoll.plots.series import MOST_TICKS, draw_series, name_ends, write_none
 from phicoll.plots.style import INK, fitting_size, interval, plain_log_ticks, tidy
 from phicoll.results.compare import Row
-from phicoll.results.subject import ranks_text
+from phicoll.results.reading.subject import ranks_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from phicoll.plots.series import MOST_TICKS, draw_series, name_ends, write_none
 from phicoll.plots.style import INK, interval, plain_log_ticks, tidy
 from phicoll.results.compare import Row
 from phicoll.results.compare.units import Estimate
-from phicoll.results.subject import size_text
+from phicoll.results.reading.subject import size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -39,13 +39,14 @@ def run(kind: Kind, command: Sequence[str], *, barrier: str | None = None, repor
         There is no command, no such program, or no such barrier.
     """
     if barrier is not None:
+        from phicoll import _core
         from phicoll.foundations.nearest import near
-        from phicoll.registry import algorithms, expand
 
         name = barrier.partition(":")[0]
-        known = [one.name for one in algorithms("barrier") if one.origin != "reference"]
-        if name not in known or len(expand(barrier)) != 1:
+        known = _core.algorithm_names("barrier")
+        if name not in known:
             raise ArgumentError("barrier", repr(barrier), f"one algorithm; {near(name, known)}")
+        _core.check_algorithm("barrier", barrier)
 
     def prepared(environment: dict[str, str]) -> tuple[Sequence[str], dict[str, str]]:
         library = f"{native_folder()}/libphicoll-{kind.name}.so"

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from phicoll.foundations.markup import Html, fill, join
 from phicoll.plots.live import STYLE, head, scripts
-from phicoll.report.evidence import Evidence
+from phicoll.report.material.evidence import Evidence
 from phicoll.report.sections import (
     barriers,
     claims,

@@ -22,8 +22,8 @@ from phicoll.foundations.files import check_writable, write_text, writing
 from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import display
 from phicoll.foundations.streams import put, tell
-from phicoll.report.evidence import examine, gather
-from phicoll.report.parts import BUDGET_S, MPI_FILE, RESULTS, Part, plan_parts
+from phicoll.report.material.evidence import examine, gather
+from phicoll.report.material.parts import BUDGET_S, MPI_FILE, RESULTS, Part, plan_parts
 from phicoll.results import Results, load
 
 __all__ = ["demo", "main", "rebuild"]
@@ -83,7 +83,7 @@ def run_demo(
         raise KeyboardInterrupt
     begin = time.monotonic()
     from phicoll.report.build import build
-    from phicoll.report.simulated import Simulated, simulate
+    from phicoll.report.material.simulated import Simulated, simulate
 
     simulated: Simulated | None = None
     interrupted = results.interrupted
@@ -110,7 +110,7 @@ def run_demo(
 
 def forget(folder: Path) -> None:
     """Remove what an older demo left: a part that an interrupted one lacks would be shown beside the new ones."""
-    from phicoll.report.simulated import FILE, PATH_FILE
+    from phicoll.report.material.simulated import FILE, PATH_FILE
 
     for name in (RESULTS, FILE, PATH_FILE):
         (folder / name).unlink(missing_ok=True)
@@ -157,8 +157,8 @@ def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = Non
     gc.freeze()  # the records stay to the end: the collector need not look at them
     folder = make_folder(out)
     from phicoll.report.build import build
-    from phicoll.report.figures import figures
-    from phicoll.report.simulated import reload
+    from phicoll.report.material.figures import figures
+    from phicoll.report.material.simulated import reload
 
     evidence = gather(results, simulated=reload(Path(file).parent), mpi=beside(Path(file).parent))
     if figure is not None:

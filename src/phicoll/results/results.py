@@ -15,10 +15,10 @@ from phicoll.foundations.checks import argument_names, check_items
 from phicoll.foundations.files import as_path
 from phicoll.foundations.markup import fill
 from phicoll.foundations.streams import printable
-from phicoll.results.identity import Known
-from phicoll.results.observations import Observations, observe
-from phicoll.results.records import Record, parse_lines, read_file
-from phicoll.results.subject import Subject
+from phicoll.results.reading.identity import Known
+from phicoll.results.reading.observations import Observations, observe
+from phicoll.results.reading.records import Record, parse_lines, read_file
+from phicoll.results.reading.subject import Subject
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,7 +202,7 @@ class Results:
             The rows: ``"samples"``, with subject, value and probes; ``"calls"``, each call of window samples and of
             simulated ones; ``"rounds"``, with their probes; or ``"points"``.
         """
-        from phicoll.results.frames import to_dataframe
+        from phicoll.results.reading.frames import to_dataframe
 
         return to_dataframe(self, what)
 
@@ -222,7 +222,7 @@ class Results:
         ArgumentError
             No sample is verified, or the points are too many for an array.
         """
-        from phicoll.results.frames import to_xarray
+        from phicoll.results.reading.frames import to_xarray
 
         return to_xarray(self)
 
@@ -247,7 +247,7 @@ class Results:
         ArgumentError
             The path has another ending, or can't be written.
         """
-        from phicoll.results.storage import write
+        from phicoll.results.reading.storage import write
 
         return write(self, path)
 
@@ -305,7 +305,7 @@ def load(path: str | Path, *more: str | Path) -> Results:
 def load_file(path: str | Path) -> Results:
     """The results in one file."""
     if as_path(path).suffix == ".parquet":
-        from phicoll.results.storage import read_parquet
+        from phicoll.results.reading.storage import read_parquet
 
         found = read_parquet(path)
     else:

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "phicoll/errors.hpp"
-#include "phicoll/group/layout.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/shared_memory.hpp"
 

@@ -15,6 +15,9 @@
 
 namespace phicoll {
 
+/// The unit in which a group's memory is laid out and taken from the machine.
+constexpr std::size_t page_bytes = 4096;
+
 /// One rank's view of the heap. Made by each rank for itself; no memory of its own.
 class Heap {
  public:

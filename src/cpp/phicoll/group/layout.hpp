@@ -6,7 +6,7 @@
 // processes' parts; a sub-communicator has no header, desk or heap.
 
 #include "phicoll/collectives/barrier/sense_reversing.hpp"
-#include "phicoll/group/communicator.hpp"
+#include "phicoll/group/group_memory.hpp"
 #include "phicoll/group/heap.hpp"
 #include "phicoll/group/learned_numbers.hpp"
 #include "phicoll/group/process_header.hpp"
@@ -18,9 +18,6 @@ namespace phicoll {
 constexpr const char* sync_algorithm = "sense-reversing:reset=episode";
 constexpr std::size_t sync_bytes = sizeof(SenseReversing::Shared);
 static_assert(sync_bytes % arch::stride_bytes == 0, "what follows has a place of its own");
-
-/// The unit in which a group's memory is laid out and taken from the machine.
-constexpr std::size_t page_bytes = 4096;
 
 struct GroupLayout {
   static std::size_t round_up(std::size_t bytes) {

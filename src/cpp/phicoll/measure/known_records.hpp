@@ -1,7 +1,7 @@
 #pragma once
 
 // Which records a file has already: lines may be there twice, as in a file that was appended to itself or to
-// a longer copy. phicoll/results/identity.py does the same for the Python package.
+// a longer copy. phicoll/results/reading/identity.py does the same for the Python package.
 
 #include <cstddef>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 
-// The fields that readers of results use, their types and ranges (docs/records.md). phicoll/results/schema.py
+// The fields that readers of results use, their types and ranges (docs/records.md). phicoll/results/reading/schema.py
 // has those of the Python package.
 
 #include <string>

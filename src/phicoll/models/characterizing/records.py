@@ -14,7 +14,7 @@ from typing import Any
 import phicoll._core as _core
 from phicoll.foundations.files import Appended
 from phicoll.models.characterizing.observations import Launch
-from phicoll.results.records import SCHEMA
+from phicoll.results.reading.records import SCHEMA
 
 __all__ = ["Recorder"]
 

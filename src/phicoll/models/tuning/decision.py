@@ -18,8 +18,8 @@ from phicoll.registry import moves_data, short_spec
 from phicoll.results import Results
 from phicoll.results.compare.best import Rounds, by_round, choose_best, split
 from phicoll.results.compare.units import CONFIDENCE, estimate, units_of
-from phicoll.results.observations import Observation, Round, observe
-from phicoll.results.subject import Subject, size_text
+from phicoll.results.reading.observations import Observation, Round, observe
+from phicoll.results.reading.subject import Subject, size_text
 
 if TYPE_CHECKING:
     from phicoll.models.tuning.prediction import ModelChoice

@@ -24,7 +24,7 @@ from phicoll.models.tuning.prediction import Predicted, model_of, predicted
 from phicoll.models.tuning.table import RULES, Table, as_table, tuning_text
 from phicoll.registry import REDUCTIONS, moves_data, short_spec
 from phicoll.registry.machines import Machine
-from phicoll.results.subject import size_text
+from phicoll.results.reading.subject import size_text
 
 if TYPE_CHECKING:
     from phicoll.models import MachineModel

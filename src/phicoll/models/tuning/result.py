@@ -15,7 +15,7 @@ from phicoll.foundations.html_table import preformatted
 from phicoll.models.tuning.decision import Decision, Gain
 from phicoll.models.tuning.table import SMALL, Row, merged, thresholds
 from phicoll.registry import moves_data, short_spec
-from phicoll.results.subject import size_text
+from phicoll.results.reading.subject import size_text
 
 if TYPE_CHECKING:
     import pandas as pd

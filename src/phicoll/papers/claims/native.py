@@ -14,9 +14,9 @@ from phicoll.papers.claims.statement import CANNOT, ELSEWHERE, FAILS, HOLDS, UNR
 from phicoll.papers.claims.statements import claim
 from phicoll.papers.claims.versus import Versus, family_ratio
 from phicoll.results import Results
-from phicoll.results.observations import Observation
-from phicoll.results.records import verified_calls
-from phicoll.results.subject import Subject
+from phicoll.results.reading.observations import Observation
+from phicoll.results.reading.records import verified_calls
+from phicoll.results.reading.subject import Subject
 
 __all__ = ["addresses", "check_native", "correctness", "faster", "order"]
 

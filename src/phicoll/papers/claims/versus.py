@@ -9,9 +9,9 @@ import numpy as np
 
 from phicoll.results.compare.best import by_round, choose_best, split
 from phicoll.results.compare.units import CONFIDENCE, estimate, units_of
-from phicoll.results.names import short_name
-from phicoll.results.observations import Observation
-from phicoll.results.subject import Subject
+from phicoll.results.reading.names import short_name
+from phicoll.results.reading.observations import Observation
+from phicoll.results.reading.subject import Subject
 
 __all__ = ["Versus", "family_ratio"]
 

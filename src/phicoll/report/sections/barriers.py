@@ -5,11 +5,11 @@ from __future__ import annotations
 from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.papers.claims.versus import family_ratio
 from phicoll.registry import short_spec
-from phicoll.report.evidence import Evidence, crowded
-from phicoll.report.figures import figures
-from phicoll.report.html import bullets, details, duration, figure, number, paragraph, span
-from phicoll.report.parts import Part
-from phicoll.report.ratios import Setting, hand_written_of
+from phicoll.report.material.evidence import Evidence, crowded
+from phicoll.report.material.figures import figures
+from phicoll.report.material.html import bullets, details, duration, figure, number, paragraph, span
+from phicoll.report.material.parts import Part
+from phicoll.report.material.ratios import Setting, hand_written_of
 from phicoll.report.sections.common import barrier_table, made, names, raw, times, where
 from phicoll.results.compare.units import MIN_UNITS
 

@@ -14,8 +14,8 @@ from phicoll.papers.claims import (
     in_words,
     tally,
 )
-from phicoll.report.evidence import Evidence
-from phicoll.report.html import details, paragraph
+from phicoll.report.material.evidence import Evidence
+from phicoll.report.material.html import details, paragraph
 
 TITLE = "The papers’ claims, checked"
 ANCHOR = "claims"

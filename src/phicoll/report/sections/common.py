@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.papers.claims.versus import Versus
-from phicoll.report.evidence import Evidence, crowded
-from phicoll.report.html import link, number, span, table
-from phicoll.report.parts import Part
-from phicoll.report.ratios import HandWritten, hand_written_of, is_hand_written
+from phicoll.report.material.evidence import Evidence, crowded
+from phicoll.report.material.html import link, number, span, table
+from phicoll.report.material.parts import Part
+from phicoll.report.material.ratios import HandWritten, hand_written_of, is_hand_written
 from phicoll.results.compare import Row
 from phicoll.results.compare.best import Ratio
-from phicoll.results.subject import ranks_text
+from phicoll.results.reading.subject import ranks_text
 
 __all__ = ["barrier_table", "made", "names", "raw", "times", "where"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from phicoll.foundations.markup import Html, code, fill, join
-from phicoll.report.evidence import Evidence
-from phicoll.report.figures import figures
-from phicoll.report.html import figure, paragraph
+from phicoll.report.material.evidence import Evidence
+from phicoll.report.material.figures import figures
+from phicoll.report.material.html import figure, paragraph
 from phicoll.report.sections.common import made
 
 TITLE = "At the papers’ scale, counted"

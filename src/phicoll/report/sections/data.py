@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.papers.claims.versus import family_ratio
-from phicoll.report.evidence import Evidence
-from phicoll.report.figures import figures
-from phicoll.report.html import duration, figure, link, number, paragraph, span, table
-from phicoll.report.parts import MPI_FILE, Part
-from phicoll.report.ratios import Group
+from phicoll.report.material.evidence import Evidence
+from phicoll.report.material.figures import figures
+from phicoll.report.material.html import duration, figure, link, number, paragraph, span, table
+from phicoll.report.material.parts import MPI_FILE, Part
+from phicoll.report.material.ratios import Group
 from phicoll.report.sections.common import made, raw
 from phicoll.results import Results
-from phicoll.results.subject import size_text
+from phicoll.results.reading.subject import size_text
 
 TITLE = "Broadcast and allreduce"
 ANCHOR = "data"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from phicoll.foundations.markup import Html
-from phicoll.report.evidence import Evidence
-from phicoll.report.html import bullets, facts as listed, paragraph
+from phicoll.report.material.evidence import Evidence
+from phicoll.report.material.html import bullets, facts as listed, paragraph
 
 TITLE = "This machine"
 ANCHOR = "machine"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from phicoll.foundations.markup import Html
-from phicoll.report.evidence import Evidence
-from phicoll.report.html import facts, number
+from phicoll.report.material.evidence import Evidence
+from phicoll.report.material.html import facts, number
 
 TITLE = "How it was measured"
 ANCHOR = "method"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from phicoll.foundations.markup import Html, fill
-from phicoll.report.evidence import Evidence
-from phicoll.report.figures import figures
-from phicoll.report.html import figure, number, paragraph
-from phicoll.report.levels import find_levels
+from phicoll.report.material.evidence import Evidence
+from phicoll.report.material.figures import figures
+from phicoll.report.material.html import figure, number, paragraph
+from phicoll.report.material.levels import find_levels
 from phicoll.report.sections.common import made, raw
 
 TITLE = "What varied"

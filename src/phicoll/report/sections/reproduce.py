@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from phicoll.foundations.markup import Html, code, fill, join
-from phicoll.report.evidence import Evidence
-from phicoll.report.html import details, link, number, paragraph, table
-from phicoll.report.simulated import FILE
+from phicoll.report.material.evidence import Evidence
+from phicoll.report.material.html import details, link, number, paragraph, table
+from phicoll.report.material.simulated import FILE
 
 TITLE = "Files and commands"
 ANCHOR = "files"

@@ -6,11 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phicoll.foundations.markup import Html, code, fill, join
-from phicoll.report.evidence import Evidence
-from phicoll.report.figures import figures
-from phicoll.report.html import duration, figure, link, number, paragraph
+from phicoll.report.material.evidence import Evidence
+from phicoll.report.material.figures import figures
+from phicoll.report.material.html import duration, figure, link, number, paragraph
+from phicoll.report.material.simulated import (
+    FILE,
+    PATH_FILE,
+    Simulated,
+    explain_command,
+    sweep_command,
+    times_of,
+)
 from phicoll.report.sections.common import made
-from phicoll.report.simulated import FILE, PATH_FILE, Simulated, explain_command, sweep_command, times_of
 
 TITLE = "On a simulated Xeon Phi"
 ANCHOR = "simulated"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from phicoll.foundations.markup import Html, code, fill, join
 from phicoll.papers.claims import in_words, tally
-from phicoll.report.evidence import Evidence
-from phicoll.report.figures import figures
-from phicoll.report.html import bullets, duration, figure, number
-from phicoll.report.parts import Part
-from phicoll.report.ratios import hand_written_of
+from phicoll.report.material.evidence import Evidence
+from phicoll.report.material.figures import figures
+from phicoll.report.material.html import bullets, duration, figure, number
+from phicoll.report.material.parts import Part
+from phicoll.report.material.ratios import hand_written_of
 from phicoll.report.sections.common import made, times, where
 from phicoll.results.compare import Row
-from phicoll.results.subject import size_text
+from phicoll.results.reading.subject import size_text
 
 TITLE = "In short"
 ANCHOR = "short"

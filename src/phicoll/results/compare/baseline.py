@@ -9,7 +9,7 @@ from phicoll.results.compare.regression import Regression
 from phicoll.results.compare.shown import MOST_ROWS
 from phicoll.results.compare.summary import geomean
 from phicoll.results.compare.text import aligned, number
-from phicoll.results.names import short_name
+from phicoll.results.reading.names import short_name
 
 __all__ = ["baseline_text"]
 

@@ -14,8 +14,8 @@ import numpy as np
 
 import phicoll._core as _core
 from phicoll.results.compare.units import CONFIDENCE, Units, estimate, units_of
-from phicoll.results.observations import Observation, Round
-from phicoll.results.subject import Subject
+from phicoll.results.reading.observations import Observation, Round
+from phicoll.results.reading.subject import Subject
 
 __all__ = ["Ratio", "choose_best", "ratios_to"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from phicoll.registry import moves_data, short_spec
-from phicoll.results.records import Record
-from phicoll.results.subject import ranks_text, size_text
+from phicoll.results.reading.records import Record
+from phicoll.results.reading.subject import ranks_text, size_text
 
 __all__ = ["conditions", "left_out", "why_not_verified"]
 

@@ -20,11 +20,11 @@ from phicoll.errors import ArgumentError
 from phicoll.foundations.streams import printable
 from phicoll.registry.algorithms import short_spec
 from phicoll.results.compare.units import CONFIDENCE, Estimate, Units, estimate, units_of
-from phicoll.results.observations import Observation
-from phicoll.results.subject import Subject
+from phicoll.results.reading.observations import Observation
+from phicoll.results.reading.subject import Subject
 
 if TYPE_CHECKING:
-    from phicoll.results.recorded import Recorded
+    from phicoll.results.reading.recorded import Recorded
 
 __all__ = ["THRESHOLD", "Regression", "check_threshold", "compare_with_baseline"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from phicoll.results.compare.best import Ratio
 from phicoll.results.compare.units import Estimate
-from phicoll.results.names import short_name
-from phicoll.results.subject import Subject
+from phicoll.results.reading.names import short_name
+from phicoll.results.reading.subject import Subject
 
 __all__ = ["Row"]
 

@@ -21,7 +21,7 @@ from phicoll.results.compare.text import (
     ratio_head,
     wrapped,
 )
-from phicoll.results.subject import size_text
+from phicoll.results.reading.subject import size_text
 
 __all__ = ["MOST_ROWS", "Shown", "shown"]
 

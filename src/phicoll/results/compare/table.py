@@ -20,8 +20,8 @@ from phicoll.results.compare.row import Row
 from phicoll.results.compare.shown import Shown, shown
 from phicoll.results.compare.text import footer, wrapped
 from phicoll.results.compare.units import Estimate, Units, estimate, units_of
-from phicoll.results.observations import Observation, Observations
-from phicoll.results.subject import Subject
+from phicoll.results.reading.observations import Observation, Observations
+from phicoll.results.reading.subject import Subject
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ class Comparison(Sequence[Row]):
 
         To an opponent that was given they are ``ratio_to_opponent_*``.
         """
-        from phicoll.results.frames import frame_of
+        from phicoll.results.reading.frames import frame_of
 
         flat = []
         given = any(row.ratio_to_opponent for row in self.rows)
@@ -130,7 +130,7 @@ def compare(
     Parameters
     ----------
     observations:
-        The observations that :func:`phicoll.results.observations.observe` read from the records.
+        The observations that :func:`phicoll.results.reading.observations.observe` read from the records.
     points:
         Point records; those without samples are not shown, but told in the footer if they were not verified.
     against:

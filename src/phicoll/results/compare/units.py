@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import phicoll._core as _core
-from phicoll.results.observations import Launch
+from phicoll.results.reading.observations import Launch
 
 __all__ = ["CONFIDENCE", "MIN_UNITS", "Estimate", "Units", "estimate", "units_of"]
 

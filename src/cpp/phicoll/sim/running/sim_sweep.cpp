@@ -68,6 +68,12 @@ Machine parse_machine(const JsonValue& value) {
   return machine;
 }
 
+JsonValue parse_json(const std::string& text) {
+  JsonValue value;
+  if (!JsonValue::parse(text, &value)) throw Error("simulation: a task that is not JSON");
+  return value;
+}
+
 }  // namespace
 
 std::string SimulatedSettings::json() const {
@@ -268,25 +274,11 @@ EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<J
   return earlier;
 }
 
-std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& point,
-                      const std::string& run) {
-  std::vector<std::string> steps;
-  for (const SimulatedStep& step : point.steps)
-    steps.push_back(JsonObject().add("round", step.round).add("definition", step.definition).text());
+std::string task_text(const SimulatedSettings& settings, const std::string& run) {
   JsonObject object;
-  if (point.work.moves_data())
-    object.add("operation", point.work.name())
-        .add("bytes", point.work.bytes)
-        .add("fresh", point.work.fresh)
-        .add("type", to_string(point.work.type))
-        .add("op", to_string(point.work.op));
   if (settings.tuning != nullptr) object.add("tuning", pack_tuning(settings.tuning->table));
   return object.add("run", run)
       .raw("machine", machine_json(settings.machine))
-      .add("point", point.number)
-      .add("spec", point.spec.text())
-      .add("ranks", point.ranks)
-      .raw("steps", json_list(steps))
       .add("placement", settings.placement)
       .add("calls", settings.calls)
       .add("warm_up", settings.warm_up)
@@ -297,9 +289,26 @@ std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& p
       .text();
 }
 
+std::string task_text(const SimulatedPoint& point) {
+  std::vector<std::string> steps;
+  for (const SimulatedStep& step : point.steps)
+    steps.push_back(JsonObject().add("round", step.round).add("definition", step.definition).text());
+  JsonObject object;
+  if (point.work.moves_data())
+    object.add("operation", point.work.name())
+        .add("bytes", point.work.bytes)
+        .add("fresh", point.work.fresh)
+        .add("type", to_string(point.work.type))
+        .add("op", to_string(point.work.op));
+  return object.add("point", point.number)
+      .add("spec", point.spec.text())
+      .add("ranks", point.ranks)
+      .raw("steps", json_list(steps))
+      .text();
+}
+
 SimulatedTask parse_task(const std::string& text) {
-  JsonValue value;
-  if (!JsonValue::parse(text, &value)) throw Error("simulation: a task that is not JSON");
+  const JsonValue value = parse_json(text);
   SimulatedTask task;
   task.run = value["run"].string;
   task.settings.machine = parse_machine(value["machine"]);
@@ -313,20 +322,25 @@ SimulatedTask parse_task(const std::string& text) {
   task.settings.wait = value["wait"].string;
   task.settings.start = value["start"].string;
   task.settings.seed = static_cast<std::uint64_t>(value["seed"].number);
-  task.point.number = static_cast<int>(value["point"].number);
-  if (!value["operation"].is_null()) {
-    task.point.work = measure::parse_call(value["operation"].string);
-    task.point.work.bytes = static_cast<std::uint64_t>(value["bytes"].number);
-    task.point.work.fresh = value["fresh"].boolean;
-    task.point.work.type = parse_type(value["type"].string);
-    task.point.work.op = parse_op(value["op"].string);
-  }
-  task.point.spec = family(task.point.work.operation).parse(value["spec"].string);
-  task.point.ranks = static_cast<int>(value["ranks"].number);
-  for (const JsonValue& step : value["steps"].list)
-    task.point.steps.push_back(
-        SimulatedStep{static_cast<int>(step["round"].number), step["definition"].string});
   return task;
+}
+
+SimulatedPoint parse_point(const std::string& text) {
+  const JsonValue value = parse_json(text);
+  SimulatedPoint point;
+  point.number = static_cast<int>(value["point"].number);
+  if (!value["operation"].is_null()) {
+    point.work = measure::parse_call(value["operation"].string);
+    point.work.bytes = static_cast<std::uint64_t>(value["bytes"].number);
+    point.work.fresh = value["fresh"].boolean;
+    point.work.type = parse_type(value["type"].string);
+    point.work.op = parse_op(value["op"].string);
+  }
+  point.spec = family(point.work.operation).parse(value["spec"].string);
+  point.ranks = static_cast<int>(value["ranks"].number);
+  for (const JsonValue& step : value["steps"].list)
+    point.steps.push_back(SimulatedStep{static_cast<int>(step["round"].number), step["definition"].string});
+  return point;
 }
 
 JsonObject simulated_context(const SimulatedSettings& settings, const std::vector<std::string>& command,

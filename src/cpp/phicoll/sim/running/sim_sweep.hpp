@@ -100,16 +100,18 @@ struct EarlierPoints {
 EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<JsonValue>& records,
                         const std::string& run);
 
-/// A point's task as one line of JSON, which can be sent to another process or host.
-std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& point, const std::string& run);
+/// What all points of a run need, and one of its points: each a line of JSON that can be sent to another process or
+/// host.
+std::string task_text(const SimulatedSettings& settings, const std::string& run);
+std::string task_text(const SimulatedPoint& point);
 
 struct SimulatedTask {
   SimulatedSettings settings;  ///< without algorithms, works, ranks, definitions and rounds
-  SimulatedPoint point;
   std::string run;
 };
-/// Throws Error for what task_text did not make.
+/// Throw Error for what task_text did not make.
 SimulatedTask parse_task(const std::string& text);
+SimulatedPoint parse_point(const std::string& text);
 
 /// The fields of the run's context record: the host's facts and the machine's, with all its parameters.
 JsonObject simulated_context(const SimulatedSettings& settings, const std::vector<std::string>& command,

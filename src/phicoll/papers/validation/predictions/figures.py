@@ -11,7 +11,7 @@ from phicoll.plots.canvas import Canvas, new_figure
 from phicoll.plots.medians import medians_figure
 from phicoll.plots.style import INK, PALE, SERIES, tidy
 from phicoll.registry import moves_data
-from phicoll.results.subject import size_text
+from phicoll.results.reading.subject import size_text
 
 __all__ = ["draw_host", "draw_orders", "draw_pieces", "draw_runs", "draw_trees"]
 

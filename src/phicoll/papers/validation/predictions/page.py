@@ -21,7 +21,7 @@ from phicoll.papers.validation.predictions.figures import (
 from phicoll.papers.validation.predictions.outcome import ModelOutcome
 from phicoll.papers.validation.predictions.pieces import Piece
 from phicoll.papers.validation.quantity import number
-from phicoll.results.subject import size_text
+from phicoll.results.reading.subject import size_text
 
 __all__ = ["write_page"]
 

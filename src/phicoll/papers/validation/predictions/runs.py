@@ -143,7 +143,7 @@ def measure_host(effort: Effort, ranks: int = 2, seed: int = 1) -> Results:
 
 def medians_by_seed(results: Results) -> dict[tuple[str, str, int, int], np.ndarray]:
     """The median call of each seed, ns: by operation, short name, ranks and bytes."""
-    from phicoll.results.names import short_name
+    from phicoll.results.reading.names import short_name
 
     found: dict[tuple[str, str, int, int], dict[int, list[float]]] = {}
     for subject, observations in results.observations.by_subject.items():

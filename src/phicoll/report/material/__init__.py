@@ -1,0 +1,1 @@
+"""What the report's sections are made of: evidence, figures, ratios, HTML."""
