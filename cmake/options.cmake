@@ -3,9 +3,17 @@ set(PHICOLL_CHECKED OFF)
 if(PHICOLL_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(PHICOLL_CHECKED ON)
 endif()
+set(PHICOLL_HARDENS OFF)
+if(PHICOLL_HARDEN AND NOT PHICOLL_SANITIZE AND NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "k1om")
+  set(PHICOLL_HARDENS ON)
+endif()
 
 # phicoll_options(target): warnings, asserts, sanitizer and optimisation of every target of phicoll.
 function(phicoll_options target)
+  if(PHICOLL_HARDENS)
+    # What calls to other libraries go through is found when the file is loaded, and read-only from then on.
+    target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now)
+  endif()
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
   if(PHICOLL_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
@@ -27,6 +35,17 @@ function(phicoll_options target)
       target_compile_options(${target} PRIVATE -fsanitize-recover=vptr)
     endif()
     target_link_options(${target} PUBLIC -fsanitize=${PHICOLL_SANITIZE})
+  endif()
+endfunction()
+
+# phicoll_guarded(target): for what reads words of others and is on no call's path. Stacks are checked before a function returns, and
+# copies against the size of what they go to, which small calls would pay for.
+function(phicoll_guarded target)
+  if(PHICOLL_HARDENS)
+    target_compile_options(${target} PRIVATE -fstack-protector-strong)
+    if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # glibc wants an optimising compiler for it
+      target_compile_options(${target} PRIVATE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+    endif()
   endif()
 endfunction()
 

@@ -33,6 +33,7 @@ target_include_directories(phicoll_shmem_static PUBLIC $<BUILD_INTERFACE:${CMAKE
 add_executable(oshrun oshrun/main.cpp)
 target_link_libraries(oshrun PRIVATE phicoll_shmem_static)
 phicoll_options(oshrun)
+phicoll_guarded(oshrun)
 set_target_properties(oshrun PROPERTIES CXX_STANDARD 14)
 
 set(PHICOLL_SHMEM_WRITTEN ${CMAKE_CURRENT_BINARY_DIR})

@@ -30,6 +30,25 @@ def test_a_star_import_has_all_constants() -> None:
             assert names[name] is getattr(comm, name)
 
 
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf")
+def test_names_are_bound_at_the_start_and_stacks_guarded_where_foreign_words_are_read():
+    folder = Path(phicoll.__file__).parent
+    native, programs = [*(folder / "native").glob("*.so")], [*(folder / "bin").iterdir()]
+    built = {
+        path.name: subprocess.run(
+            ["readelf", "-Wdl", "--dyn-syms", path], capture_output=True, text=True
+        ).stdout
+        for path in [Path(_core.__file__), *native, *(folder / "lib").glob("*.so"), *programs]
+        if path.read_bytes()[:4] == b"\x7fELF"
+    }
+    assert {"libphicoll-preload.so", "libphicoll-omp.so", "libphicoll-shmem.so", "oshrun"} <= set(built)
+    assert [name for name, text in built.items() if "BIND_NOW" not in text and "Flags: NOW" not in text] == []
+    assert [name for name, text in built.items() if "GNU_RELRO" not in text] == []
+    for name in ("oshrun", "phicoll-bench"):
+        assert "__stack_chk_fail" in built[name]
+        assert re.search(r"__\w+_chk@", built[name])
+
+
 def test_comparing_a_file_needs_no_heavy_package(tmp_path):
     from made_up import MadeUp
 

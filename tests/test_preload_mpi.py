@@ -475,6 +475,15 @@ def test_a_mismatch_names_the_communicator_and_whose_numbers_they_are(
     ) in done.stderr
 
 
+def test_the_library_binds_names_when_it_needs_them(any_mpi: Installed) -> None:
+    """So that it can tell a program of another MPI, where they are missing."""
+    words = [sys.executable, "-m", "phicoll", "mpi", "--build", "--mpicc", any_mpi.tool("mpicc")]
+    library = subprocess.run(
+        words, capture_output=True, text=True, env=any_mpi.environment, check=True
+    ).stdout
+    assert b"NOW" not in subprocess.run(["readelf", "-d", library.strip()], capture_output=True).stdout
+
+
 def test_rank_0_decides_about_the_report(installed: Installed) -> None:
     script = installed.folder / "report-of-one"
     script.write_text(

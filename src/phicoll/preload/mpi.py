@@ -231,7 +231,8 @@ def compile_library(mpi: Mpi, native: Path, sources: Sequence[Path], library: Pa
         command = [str(mpi.mpicc), "-x", "c++", *FLAGS, f"-I{native}"]
         command += [str(source) for source in sources if source.suffix == ".cpp"]
         command += ["-x", "none", "-o", str(made), f"-L{native}", "-lphicoll-preload", f"-Wl,-rpath,{native}"]
-        command += ["-Wl,-z,nodelete", "-Wl,-z,defs", "-ldl"]
+        # Lazy, whatever the compiler's default is: under another MPI, which the library finds out, names are missing.
+        command += ["-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,-z,lazy", "-ldl"]
         environment = {**os.environ, **moved(mpi.mpicc), "LC_ALL": "C", "TMPDIR": folder}
         done = finished(command, BUILD_TIMEOUT_S, environment)
         if done.returncode != 0:
