@@ -231,9 +231,7 @@ class RequestObject:
     _begin: Any
 
 class CollectiveCall(Begun):
-    def run(self) -> None: ...
     def start(self) -> None: ...
-    def keep(self, object: Any) -> None: ...
 
 class Transfer(Begun):
     def cancel(self) -> bool: ...
@@ -278,151 +276,14 @@ class Communicator:
     def try_lock(self, word: int, shared: bool, since_ns: int) -> bool: ...
     def unlock(self, word: int) -> None: ...
     def check(self) -> None: ...
-    def barrier(self) -> CollectiveCall: ...
-    def broadcast(
-        self, buffer: int | None, nbytes: int, root: int, algorithm: str = "", type: int = 0
-    ) -> CollectiveCall: ...
-    def reduce(
-        self,
-        send: int | None,
-        receive: int | None,
-        count: int,
-        op: Operator,
-        root: int,
-        algorithm: str = "",
-    ) -> CollectiveCall: ...
-    def allreduce(
-        self, send: int | None, receive: int | None, count: int, op: Operator, algorithm: str = ""
-    ) -> CollectiveCall: ...
-    def scan(
-        self, send: int | None, receive: int | None, count: int, op: Operator, algorithm: str = ""
-    ) -> CollectiveCall: ...
-    def exscan(
-        self, send: int | None, receive: int | None, count: int, op: Operator, algorithm: str = ""
-    ) -> CollectiveCall: ...
-    def reduce_scatter_block(
-        self, send: int | None, receive: int | None, count: int, op: Operator, algorithm: str = ""
-    ) -> CollectiveCall: ...
-    def reduce_scatter(
-        self,
-        send: int | None,
-        receive: int | None,
-        counts: Sequence[int],
-        op: Operator,
-        algorithm: str = "",
-    ) -> CollectiveCall: ...
-    def gather(
-        self,
-        send: int | None,
-        receive: int | None,
-        nbytes: int,
-        root: int,
-        algorithm: str = "",
-        type: int = 0,
-    ) -> CollectiveCall: ...
-    def scatter(
-        self,
-        send: int | None,
-        receive: int | None,
-        nbytes: int,
-        root: int,
-        algorithm: str = "",
-        type: int = 0,
-    ) -> CollectiveCall: ...
-    def allgather(
-        self, send: int | None, receive: int | None, nbytes: int, algorithm: str = "", type: int = 0
-    ) -> CollectiveCall: ...
-    def alltoall(
-        self, send: int | None, receive: int | None, nbytes: int, algorithm: str = "", type: int = 0
-    ) -> CollectiveCall: ...
-    def gatherv(
-        self,
-        send: int | None,
-        nbytes: int,
-        receive: int | None,
-        counts: Sequence[int],
-        displacements: Sequence[int],
-        root: int,
-        algorithm: str = "",
-        type: int = 0,
-    ) -> CollectiveCall: ...
-    def scatterv(
-        self,
-        send: int | None,
-        counts: Sequence[int],
-        displacements: Sequence[int],
-        receive: int | None,
-        nbytes: int,
-        root: int,
-        algorithm: str = "",
-        type: int = 0,
-    ) -> CollectiveCall: ...
-    def allgatherv(
-        self,
-        send: int | None,
-        nbytes: int,
-        receive: int | None,
-        counts: Sequence[int],
-        displacements: Sequence[int],
-        algorithm: str = "",
-        type: int = 0,
-    ) -> CollectiveCall: ...
-    def alltoallv(
-        self,
-        send: int | None,
-        send_counts: Sequence[int],
-        send_displacements: Sequence[int],
-        receive: int | None,
-        counts: Sequence[int],
-        displacements: Sequence[int],
-        algorithm: str = "",
-        type: int = 0,
-    ) -> CollectiveCall: ...
-    def broadcast_object(self, object: Any, root: int) -> Any: ...
-    def gather_object(self, object: Any, root: int) -> list[Any] | None: ...
     def scatter_objects(self, objects: Sequence[Any] | None, root: int) -> Any: ...
-    def allgather_object(self, object: Any) -> list[Any]: ...
     def alltoall_objects(self, objects: Sequence[Any]) -> list[Any]: ...
-    def send(
-        self, data: int, nbytes: int, dest: int, tag: int, type: int, synchronous: bool = False
-    ) -> None: ...
-    def receive(self, buffer: int, nbytes: int, source: int, tag: int, type: int) -> tuple[int, int, int]: ...
-    def begin_send(
-        self,
-        data: int,
-        nbytes: int,
-        dest: int,
-        tag: int,
-        type: int,
-        synchronous: bool = False,
-        kept: Any = None,
-    ) -> Transfer: ...
-    def begin_receive(
-        self, buffer: int, nbytes: int, source: int, tag: int, type: int, kept: Any = None
-    ) -> Transfer: ...
-    def persistent_message(
-        self,
-        sends: bool,
-        data: int,
-        nbytes: int,
-        peer: int,
-        tag: int,
-        type: int,
-        synchronous: bool,
-        kept: Any,
-    ) -> PersistentMessage: ...
-    def send_object(self, object: Any, dest: int, tag: int, synchronous: bool = False) -> None: ...
-    def begin_send_object(self, object: Any, dest: int, tag: int, synchronous: bool = False) -> Transfer: ...
-    def receive_object(self, source: int, tag: int) -> tuple[Any, int, int, int]: ...
-    def begin_receive_object(self, source: int, tag: int) -> Transfer: ...
     def hold(self, source: int, tag: int) -> HeldMessage: ...
     def hold_now(self, source: int, tag: int) -> HeldMessage | None: ...
     def begin_receive_held(
         self, held: HeldMessage, buffer: int, nbytes: int, type: int, kept: Any = None
     ) -> Transfer: ...
     def begin_receive_held_object(self, held: HeldMessage) -> Transfer: ...
-    def probe(self, source: int, tag: int) -> tuple[int, int, int]: ...
-    def probe_now(self, source: int, tag: int) -> tuple[int, int, int] | None: ...
     def select(self, operation: str, algorithm: str) -> None: ...
     def why(self, operation: str, nbytes: int) -> tuple[str, str]: ...
     def split(self, color: int, key: int, memory_limit: int = 0) -> Communicator | None: ...

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -55,16 +54,6 @@ class Alone {
   void* base_;
   std::unique_ptr<Communicator> communicator_;
 };
-
-void check_sizes(const Sizes& sizes, int ranks) {
-  if (sizes.size() != static_cast<std::size_t>(ranks))
-    throw ArgumentError("counts", std::to_string(sizes.size()),
-                        std::to_string(ranks) + ", one for each rank");
-}
-
-std::size_t total(const Sizes& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
-}
 
 Operation operation_named(const std::string& name) {
   return parse_call_name(name).operation;
@@ -219,7 +208,6 @@ py::object CommunicatorHandle::broken() {
 // A caller gives one of a few texts again and again, and parsing one takes longer than a small call.
 std::shared_ptr<const AlgorithmSpec> CommunicatorHandle::named(Operation operation,
                                                                const std::string& algorithm) {
-  if (algorithm.empty()) return nullptr;
   constexpr std::size_t most = 32;
   const std::lock_guard<std::mutex> lock(named_mutex_);
   for (const Named& one : named_)
@@ -228,163 +216,6 @@ std::shared_ptr<const AlgorithmSpec> CommunicatorHandle::named(Operation operati
   if (named_.size() == most) named_.erase(named_.begin());
   named_.push_back(Named{operation, algorithm, std::move(spec)});
   return named_.back().spec;
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::barrier() {
-  return {0, [](Communicator& communicator) { communicator.barrier(); }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::broadcast(Address buffer, std::size_t bytes, int root,
-                                                           const std::string& algorithm, unsigned type) {
-  const auto chosen = named(Operation::broadcast, algorithm);
-  return {bytes, [=](Communicator& communicator) {
-            communicator.broadcast(pointer(buffer), bytes, root, chosen.get(), type);
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::reduce(Address send, Address receive, std::size_t count,
-                                                        const OperatorHandle& op, int root,
-                                                        const std::string& algorithm) {
-  const auto chosen = named(Operation::reduce, algorithm);
-  return {count * op.get().element_bytes, [=, operation = op.get()](Communicator& communicator) {
-            communicator.reduce(pointer(send), pointer(receive), count, operation, root, chosen.get());
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::allreduce(Address send, Address receive, std::size_t count,
-                                                           const OperatorHandle& op,
-                                                           const std::string& algorithm) {
-  const auto chosen = named(Operation::allreduce, algorithm);
-  return {count * op.get().element_bytes, [=, operation = op.get()](Communicator& communicator) {
-            communicator.allreduce(pointer(send), pointer(receive), count, operation, chosen.get());
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::scan(Address send, Address receive, std::size_t count,
-                                                      const OperatorHandle& op,
-                                                      const std::string& algorithm) {
-  const auto chosen = named(Operation::scan, algorithm);
-  return {count * op.get().element_bytes, [=, operation = op.get()](Communicator& communicator) {
-            communicator.scan(pointer(send), pointer(receive), count, operation, chosen.get());
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::exscan(Address send, Address receive, std::size_t count,
-                                                        const OperatorHandle& op,
-                                                        const std::string& algorithm) {
-  const auto chosen = named(Operation::scan, algorithm);
-  return {count * op.get().element_bytes, [=, operation = op.get()](Communicator& communicator) {
-            communicator.exscan(pointer(send), pointer(receive), count, operation, chosen.get());
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::reduce_scatter_block(Address send, Address receive,
-                                                                      std::size_t count,
-                                                                      const OperatorHandle& op,
-                                                                      const std::string& algorithm) {
-  const auto chosen = named(Operation::reduce_scatter, algorithm);
-  return {count * op.get().element_bytes * ranks(), [=, operation = op.get()](Communicator& communicator) {
-            communicator.reduce_scatter_block(pointer(send), pointer(receive), count, operation,
-                                              chosen.get());
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::gather(Address send, Address receive, std::size_t bytes,
-                                                        int root, const std::string& algorithm,
-                                                        unsigned type) {
-  const auto chosen = named(Operation::gather, algorithm);
-  return {bytes * ranks(), [=](Communicator& communicator) {
-            communicator.gather(pointer(send), pointer(receive), bytes, root, chosen.get(), type);
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::scatter(Address send, Address receive, std::size_t bytes,
-                                                         int root, const std::string& algorithm,
-                                                         unsigned type) {
-  const auto chosen = named(Operation::scatter, algorithm);
-  return {bytes * ranks(), [=](Communicator& communicator) {
-            communicator.scatter(pointer(send), pointer(receive), bytes, root, chosen.get(), type);
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::allgather(Address send, Address receive, std::size_t bytes,
-                                                           const std::string& algorithm, unsigned type) {
-  const auto chosen = named(Operation::allgather, algorithm);
-  return {bytes * ranks(), [=](Communicator& communicator) {
-            communicator.allgather(pointer(send), pointer(receive), bytes, chosen.get(), type);
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::alltoall(Address send, Address receive, std::size_t bytes,
-                                                          const std::string& algorithm, unsigned type) {
-  const auto chosen = named(Operation::alltoall, algorithm);
-  return {bytes * ranks(), [=](Communicator& communicator) {
-            communicator.alltoall(pointer(send), pointer(receive), bytes, chosen.get(), type);
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::reduce_scatter(Address send, Address receive,
-                                                                const Sizes& counts, const OperatorHandle& op,
-                                                                const std::string& algorithm) {
-  check_sizes(counts, size_);
-  const auto chosen = named(Operation::reduce_scatter, algorithm);
-  return {total(counts) * op.get().element_bytes, [=, operation = op.get()](Communicator& communicator) {
-            communicator.reduce_scatter(pointer(send), pointer(receive), counts.data(), operation,
-                                        chosen.get());
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::gatherv(Address send, std::size_t bytes, Address receive,
-                                                         const Sizes& counts, const Sizes& displacements,
-                                                         int root, const std::string& algorithm,
-                                                         unsigned type) {
-  check_sizes(counts, size_);
-  check_sizes(displacements, size_);
-  const auto chosen = named(Operation::gather, algorithm);
-  return {total(counts), [=](Communicator& communicator) {
-            communicator.gatherv(pointer(send), bytes, pointer(receive), counts.data(), displacements.data(),
-                                 root, chosen.get(), type);
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::scatterv(Address send, const Sizes& counts,
-                                                          const Sizes& displacements, Address receive,
-                                                          std::size_t bytes, int root,
-                                                          const std::string& algorithm, unsigned type) {
-  check_sizes(counts, size_);
-  check_sizes(displacements, size_);
-  const auto chosen = named(Operation::scatter, algorithm);
-  return {total(counts), [=](Communicator& communicator) {
-            communicator.scatterv(pointer(send), counts.data(), displacements.data(), pointer(receive), bytes,
-                                  root, chosen.get(), type);
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::allgatherv(Address send, std::size_t bytes, Address receive,
-                                                            const Sizes& counts, const Sizes& displacements,
-                                                            const std::string& algorithm, unsigned type) {
-  check_sizes(counts, size_);
-  check_sizes(displacements, size_);
-  const auto chosen = named(Operation::allgather, algorithm);
-  return {total(counts), [=](Communicator& communicator) {
-            communicator.allgatherv(pointer(send), bytes, pointer(receive), counts.data(),
-                                    displacements.data(), chosen.get(), type);
-          }};
-}
-
-CommunicatorHandle::Prepared CommunicatorHandle::alltoallv(Address send, const Sizes& send_counts,
-                                                           const Sizes& send_displacements, Address receive,
-                                                           const Sizes& counts, const Sizes& displacements,
-                                                           const std::string& algorithm, unsigned type) {
-  check_sizes(send_counts, size_);
-  check_sizes(send_displacements, size_);
-  check_sizes(counts, size_);
-  check_sizes(displacements, size_);
-  const auto chosen = named(Operation::alltoall, algorithm);
-  return {total(counts), [=](Communicator& communicator) {
-            communicator.alltoallv(pointer(send), send_counts.data(), send_displacements.data(),
-                                   pointer(receive), counts.data(), displacements.data(), chosen.get(), type);
-          }};
 }
 
 void CommunicatorHandle::select(const std::string& operation, const std::string& algorithm) {

@@ -81,7 +81,6 @@ std::shared_ptr<void> kept(const py::object& object);
 
 /// Where data lies, as a number; none: in place.
 using Address = std::optional<std::uintptr_t>;
-using Sizes = std::vector<std::size_t>;
 /// An address for the core, where null means "in place": an empty buffer gets an address of its own.
 void* pointer(Address address);
 
@@ -122,46 +121,8 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// (rank, reason), or None while the group is whole.
   py::object broken();
 
-  /// A call with its arguments, which may be made on another communicator of the same ranks. What `op` refers
-  /// to must live.
-  struct Prepared {
-    std::size_t bytes;  ///< about as many are moved
-    std::function<void(Communicator&)> call;
-  };
-  // As Communicator's functions; an empty `algorithm` is what is selected.
-  Prepared barrier();
-  Prepared broadcast(Address buffer, std::size_t bytes, int root, const std::string& algorithm,
-                     unsigned type);
-  Prepared reduce(Address send, Address receive, std::size_t count, const OperatorHandle& op, int root,
-                  const std::string& algorithm);
-  Prepared allreduce(Address send, Address receive, std::size_t count, const OperatorHandle& op,
-                     const std::string& algorithm);
-  Prepared scan(Address send, Address receive, std::size_t count, const OperatorHandle& op,
-                const std::string& algorithm);
-  Prepared exscan(Address send, Address receive, std::size_t count, const OperatorHandle& op,
-                  const std::string& algorithm);
-  Prepared reduce_scatter_block(Address send, Address receive, std::size_t count, const OperatorHandle& op,
-                                const std::string& algorithm);
-  Prepared reduce_scatter(Address send, Address receive, const Sizes& counts, const OperatorHandle& op,
-                          const std::string& algorithm);
-  Prepared gather(Address send, Address receive, std::size_t bytes, int root, const std::string& algorithm,
-                  unsigned type);
-  Prepared scatter(Address send, Address receive, std::size_t bytes, int root, const std::string& algorithm,
-                   unsigned type);
-  Prepared allgather(Address send, Address receive, std::size_t bytes, const std::string& algorithm,
-                     unsigned type);
-  Prepared alltoall(Address send, Address receive, std::size_t bytes, const std::string& algorithm,
-                    unsigned type);
-  Prepared gatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
-                   const Sizes& displacements, int root, const std::string& algorithm, unsigned type);
-  Prepared scatterv(Address send, const Sizes& counts, const Sizes& displacements, Address receive,
-                    std::size_t bytes, int root, const std::string& algorithm, unsigned type);
-  Prepared allgatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
-                      const Sizes& displacements, const std::string& algorithm, unsigned type);
-  Prepared alltoallv(Address send, const Sizes& send_counts, const Sizes& send_displacements, Address receive,
-                     const Sizes& counts, const Sizes& displacements, const std::string& algorithm,
-                     unsigned type);
-
+  /// The algorithm of an operation that a caller names.
+  std::shared_ptr<const AlgorithmSpec> named(Operation operation, const std::string& algorithm);
   void select(const std::string& operation, const std::string& algorithm);
   /// (algorithm, why) of a call on `bytes` bytes.
   py::tuple why(const std::string& operation, std::size_t bytes);
@@ -271,9 +232,6 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   std::shared_ptr<CommunicatorHandle> part(std::unique_ptr<Communicator> communicator);
   /// Memory of the group's heap. What arrays have left unused is given back first.
   void* take(std::size_t bytes);
-  std::size_t ranks() const { return static_cast<std::size_t>(size_); }
-  /// The algorithm that the caller names for a call, else null.
-  std::shared_ptr<const AlgorithmSpec> named(Operation operation, const std::string& algorithm);
   struct Named {
     Operation operation;
     std::string text;

@@ -14,10 +14,6 @@ namespace {
 constexpr std::size_t usual_object = 4096;
 constexpr std::size_t any_room = SIZE_MAX;
 
-py::tuple told(const Envelope& envelope) {
-  return py::make_tuple(envelope.source, envelope.tag, envelope.bytes);
-}
-
 /// The object of a message, whose memory is `kept` if there may be buffers in it. One of bytes holds a
 /// pickle, or nothing for None.
 py::object object_in(const unsigned char* frame, const Memory& kept, const Envelope& envelope) {
@@ -79,34 +75,29 @@ TransferHandle MessageCalls::begin(std::size_t bytes, const Kept& kept, const Be
   return {handle_, std::move(transfer)};
 }
 
-void MessageCalls::send(Address data, std::size_t bytes, int dest, int tag, unsigned type, bool synchronous) {
+void MessageCalls::send(const void* data, std::size_t bytes, int dest, int tag, unsigned type,
+                        bool synchronous) {
   handle_.call(bytes, [&](Communicator& communicator) {
-    if (!synchronous) return communicator.send(pointer(data), bytes, dest, tag, type);
-    communicator.wait(*communicator.begin_send(pointer(data), bytes, dest, tag, type, true));
+    if (!synchronous) return communicator.send(data, bytes, dest, tag, type);
+    communicator.wait(*communicator.begin_send(data, bytes, dest, tag, type, true));
   });
 }
 
-py::tuple MessageCalls::receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type) {
-  return told(handle_.call(bytes, [&](Communicator& communicator) {
-    return communicator.receive(pointer(buffer), bytes, source, tag, type);
-  }));
-}
-
-TransferHandle MessageCalls::begin_send(Address data, std::size_t bytes, int dest, int tag, unsigned type,
+TransferHandle MessageCalls::begin_send(const void* data, std::size_t bytes, int dest, int tag, unsigned type,
                                         bool synchronous, const py::object& kept) {
   return begin(
       bytes, [&] { return bindings::kept(kept); },
       [&](Communicator& communicator) {
-        return communicator.begin_send(pointer(data), bytes, dest, tag, type, synchronous);
+        return communicator.begin_send(data, bytes, dest, tag, type, synchronous);
       });
 }
 
-TransferHandle MessageCalls::begin_receive(Address buffer, std::size_t bytes, int source, int tag,
+TransferHandle MessageCalls::begin_receive(void* buffer, std::size_t bytes, int source, int tag,
                                            unsigned type, const py::object& kept) {
   return begin(
       bytes, [&] { return bindings::kept(kept); },
       [&](Communicator& communicator) {
-        return communicator.begin_receive(pointer(buffer), bytes, source, tag, type);
+        return communicator.begin_receive(buffer, bytes, source, tag, type);
       });
 }
 
@@ -126,18 +117,6 @@ TransferHandle PersistentMessage::begin() const {
   return {*handle_, std::move(transfer)};
 }
 
-PersistentMessage MessageCalls::persistent(bool sends, Address data, std::size_t bytes, int peer, int tag,
-                                           unsigned type, bool synchronous, const py::object& kept) {
-  Transfer message;
-  message.sends = sends;
-  message.synchronous = synchronous;
-  message.peer = peer;
-  message.tag = tag;
-  message.type = type;
-  message.bytes = bytes;
-  return {handle_, message, pointer(data), kept};
-}
-
 void MessageCalls::send_object(const py::object& object, int dest, int tag, bool synchronous) {
   Packed packed(object, any_room);
   const std::size_t bytes = packed.frame_bytes();
@@ -152,7 +131,7 @@ void MessageCalls::send_object(const py::object& object, int dest, int tag, bool
   FrameBytes large(bytes > sizeof small ? bytes : 0);
   unsigned char* const frame = large.empty() ? small : large.data();
   packed.write(frame);
-  send(reinterpret_cast<std::uintptr_t>(frame), bytes, dest, tag, object_type, synchronous);
+  send(frame, bytes, dest, tag, object_type, synchronous);
 }
 
 TransferHandle MessageCalls::begin_send_object(const py::object& object, int dest, int tag,
@@ -231,25 +210,6 @@ py::object MessageCalls::receive_object(int source, int tag, Envelope* told) {
   transfer.wait();
   *told = transfer.transfer().envelope;
   return transfer.object();
-}
-
-py::tuple MessageCalls::receive_object_and_tell(int source, int tag) {
-  Envelope found;
-  py::object object = receive_object(source, tag, &found);
-  return py::make_tuple(std::move(object), found.source, found.tag, found.bytes);
-}
-
-py::tuple MessageCalls::probe(int source, int tag) {
-  return told(
-      handle_.call(any_room, [&](Communicator& communicator) { return communicator.probe(source, tag); }));
-}
-
-py::object MessageCalls::probe_now(int source, int tag) {
-  Envelope found;
-  const bool any = handle_.call(
-      0, [&](Communicator& communicator) { return communicator.probe_now(&found, source, tag); });
-  if (!any) return py::none();
-  return told(found);
 }
 
 }  // namespace bindings

@@ -54,27 +54,21 @@ class PersistentMessage {
   std::shared_ptr<void> kept_;
 };
 
-/// The messages of one communicator. Received messages are told as (source, tag, bytes).
+/// The messages of one communicator.
 class MessageCalls {
  public:
   explicit MessageCalls(CommunicatorHandle& handle) : handle_(handle) {}
 
-  void send(Address data, std::size_t bytes, int dest, int tag, unsigned type, bool synchronous);
-  py::tuple receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type);
+  void send(const void* data, std::size_t bytes, int dest, int tag, unsigned type, bool synchronous);
   /// `kept` lives as long as the transfer: the owner of the memory.
-  TransferHandle begin_send(Address data, std::size_t bytes, int dest, int tag, unsigned type,
+  TransferHandle begin_send(const void* data, std::size_t bytes, int dest, int tag, unsigned type,
                             bool synchronous, const py::object& kept);
-  TransferHandle begin_receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type,
+  TransferHandle begin_receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type,
                                const py::object& kept);
-  /// `peer`: the receiver if this rank sends, else the sender.
-  PersistentMessage persistent(bool sends, Address data, std::size_t bytes, int peer, int tag, unsigned type,
-                               bool synchronous, const py::object& kept);
 
   void send_object(const py::object& object, int dest, int tag, bool synchronous);
   TransferHandle begin_send_object(const py::object& object, int dest, int tag, bool synchronous);
   py::object receive_object(int source, int tag, Envelope* told);
-  /// (object, source, tag, bytes)
-  py::tuple receive_object_and_tell(int source, int tag);
   TransferHandle begin_receive_object(int source, int tag);
   /// As Communicator's hold and hold_now; None if there is none now. They receive only that message.
   Envelope hold(int source, int tag);
@@ -82,8 +76,6 @@ class MessageCalls {
   TransferHandle begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes, unsigned type,
                                     const py::object& kept);
   TransferHandle begin_receive_held_object(const Envelope& held);
-  py::tuple probe(int source, int tag);
-  py::object probe_now(int source, int tag);
 
  private:
   /// begin(communicator) begins the transfer; what kept() returns lives as long as that goes on.

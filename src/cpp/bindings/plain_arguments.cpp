@@ -13,9 +13,9 @@ namespace bindings {
 namespace plain_calls {
 namespace {
 
-constexpr const char* parameter_names[parameters] = {"buf",        "sendbuf", "recvbuf", "obj",   "sendobj",
-                                                     "recvcounts", "op",      "root",    "dest",  "source",
-                                                     "tag",        "sendtag", "recvtag", "status"};
+constexpr const char* parameter_names[parameters] = {
+    "buf",  "sendbuf", "recvbuf", "obj",     "sendobj", "recvcounts", "op",   "root",
+    "dest", "source",  "tag",     "sendtag", "recvtag", "status",     "info", "algorithm"};
 
 /// The dtype of a buffer's format of one character.
 struct Format {
@@ -112,6 +112,7 @@ Known Known::look_up() {
   const py::module_ operators = py::module_::import("phicoll.comm.operators");
   const py::module_ datatypes = py::module_::import("phicoll.comm.datatypes");
   const py::module_ requests = py::module_::import("phicoll.comm.requests");
+  const py::module_ numbers = py::module_::import("phicoll.comm.numbers");
   Known known;
   const py::object comm = py::module_::import("phicoll.comm.communicator").attr("Comm");
   const py::object slot = comm.attr("_core");
@@ -127,7 +128,7 @@ Known Known::look_up() {
   known.prequest = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Prequest")));
   known.status = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Status")));
   known.datatype = reinterpret_cast<PyTypeObject*>(kept(datatypes.attr("Datatype")));
-  known.ended = kept(py::cast(CollectiveCall::of_no_call()));
+  known.ended = kept(py::cast(std::make_shared<CollectiveCall>()));
   known.core = name("_core");
   known.dtype = name("dtype");
   known.tell = name("_tell");
@@ -137,7 +138,73 @@ Known Known::look_up() {
   known.sum = kept(operators.attr("OPERATORS")["SUM"]);
   known.type_number = kept(datatypes.attr("type_number"));
   known.core_operator = kept(operators.attr("core_operator"));
+  known.block = kept(buffers.attr("block"));
+  known.blocks_of = kept(buffers.attr("blocks_of"));
+  known.typed_blocks = kept(buffers.attr("typed_blocks"));
+  known.same_kind = kept(buffers.attr("same_kind"));
+  known.refuse_overlap = kept(buffers.attr("refuse_overlap"));
+  known.root_of = kept(numbers.attr("root_of"));
+  known.whole_counts = kept(numbers.attr("whole_counts"));
+  known.rank_or_tag = kept(numbers.attr("rank_or_tag"));
+  known.check_status = kept(requests.attr("check_status"));
+  known.check_room = kept(buffers.attr("check_room"));
+  known.refuse_shared = kept(buffers.attr("refuse_shared"));
   return known;
+}
+
+Signature Signature::of(const py::function& function) {
+  const py::object code = function.attr("__code__"), defaults = function.attr("__defaults__");
+  Signature found;
+  found.positional = code.attr("co_argcount").cast<std::size_t>() - 1;
+  found.required = found.positional - (defaults.is_none() ? 0 : py::len(defaults));
+  const std::size_t all = found.positional + code.attr("co_kwonlyargcount").cast<std::size_t>();
+  const py::tuple names = code.attr("co_varnames");
+  for (; found.taken < all; ++found.taken) {
+    const auto name = names[found.taken + 1].cast<std::string>();  // after the communicator
+    const auto* const known = std::find(std::begin(parameter_names), std::end(parameter_names), name);
+    if (known == std::end(parameter_names) || found.taken == found.takes.size())
+      throw ArgumentError("function", "the parameter " + name, "one that phicoll._core knows");
+    found.takes[found.taken] = static_cast<Parameter>(known - parameter_names);
+  }
+  return found;
+}
+
+// Names are interned, unless a program made them.
+PyObject** Arguments::place_of(PyObject* name, const Signature& signature) {
+  const Known& known = Known::get();
+  for (std::size_t p = 0; p < signature.taken; ++p)
+    if (name == known.names[signature.takes[p]]) return &value[signature.takes[p]];
+  for (std::size_t p = 0; p < signature.taken; ++p)
+    if (PyUnicode_Compare(name, known.names[signature.takes[p]]) == 0) return &value[signature.takes[p]];
+  return nullptr;
+}
+
+int Arguments::root_of(int size) const {
+  PyObject* const object = value[root_parameter];
+  const int found = object == nullptr ? 0 : whole_number(object, size);
+  return found >= 0 ? found : py::handle(Known::get().root_of)(size, py::handle(object)).cast<int>();
+}
+
+int Arguments::number(Parameter parameter, int otherwise) const {
+  PyObject* const object = value[parameter];
+  if (object == nullptr) return otherwise;
+  if (PyLong_CheckExact(object)) {
+    int overflow = 0;
+    const long found = PyLong_AsLongAndOverflow(object, &overflow);
+    if (overflow == 0 && found == static_cast<int>(found)) return static_cast<int>(found);
+  }
+  const Known& known = Known::get();
+  return py::handle(known.rank_or_tag)(py::handle(known.names[parameter]), py::handle(object)).cast<int>();
+}
+
+py::object Arguments::again(const char* method) const {
+  const Known& known = Known::get();
+  py::dict named;
+  for (int parameter = 0; parameter < parameters; ++parameter)
+    if (value[parameter] != nullptr && parameter != info_parameter)
+      named[known.names[parameter]] = py::handle(value[parameter]);
+  const py::object called = py::handle(reinterpret_cast<PyObject*>(known.comm)).attr(method);
+  return py::module_::import("functools").attr("partial")(called, py::handle(self), **named);
 }
 
 CoreOperator::CoreOperator(PyObject* op, PyObject* dtype) {
@@ -145,10 +212,14 @@ CoreOperator::CoreOperator(PyObject* op, PyObject* dtype) {
   const Reduction* found = recent.find([&](const Reduction& r) { return r.op == op && r.dtype == dtype; });
   if (found == nullptr) {
     const auto given = py::reinterpret_borrow<py::object>(op);
-    if (!py::bool_(py::getattr(given, "is_predefined", py::bool_(false)))) return;
     const auto type = py::reinterpret_borrow<py::dtype>(dtype);
     py::object handle = py::reinterpret_borrow<py::function>(Known::get().core_operator)(given, type);
     const auto* const core = handle.cast<const OperatorHandle*>();
+    if (!py::bool_(py::getattr(given, "is_predefined", py::bool_(false)))) {  // may be freed
+      kept_ = std::move(handle);
+      core_ = core;
+      return;
+    }
     found = &recent.keep({given.inc_ref().ptr(), type.inc_ref().ptr(), handle.release().ptr(), core});
   }
   kept_ = py::reinterpret_borrow<py::object>(found->handle);
@@ -181,11 +252,6 @@ int whole_number(PyObject* object, long bound) {
   int overflow = 0;
   const long found = PyLong_AsLongAndOverflow(object, &overflow);
   return overflow == 0 && found >= 0 && found < bound ? static_cast<int>(found) : -1;
-}
-
-bool is_number(PyObject* object, long number) {
-  int overflow = 0;
-  return PyLong_CheckExact(object) && PyLong_AsLongAndOverflow(object, &overflow) == number && overflow == 0;
 }
 
 bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& numbers) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// The arguments of plain calls (register_plain_calls.cpp): NumPy arrays in C order and other buffers, alone or with a count and
-// one of MPI's types, MPI's operators, ranks and tags by number, and objects. What is read here refuses nothing: what it does not
-// take makes a call one that is not plain.
+// The arguments of the methods of Comm that C++ makes (register_plain_calls.cpp): NumPy arrays in C order and other buffers, alone
+// or with a count and one of MPI's types, operators, ranks and tags by number, and objects. What is read here refuses nothing: what
+// it does not take, phicoll.comm reads.
 
 #include <pybind11/gil_safe_call_once.h>
 #include <pybind11/numpy.h>
@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,7 @@ namespace phicoll {
 namespace bindings {
 namespace plain_calls {
 
-/// The parameters of the calls.
+/// The parameters of the calls, beside the communicator.
 enum Parameter {
   buf_parameter,
   sendbuf_parameter,
@@ -41,6 +42,8 @@ enum Parameter {
   sendtag_parameter,
   recvtag_parameter,
   status_parameter,
+  info_parameter,
+  algorithm_parameter,
   parameters
 };
 
@@ -67,6 +70,17 @@ struct Known {
   PyObject* sum = nullptr;
   PyObject* type_number = nullptr;
   PyObject* core_operator = nullptr;
+  PyObject* block = nullptr;  // functions of phicoll.comm.buffers and numbers
+  PyObject* blocks_of = nullptr;
+  PyObject* typed_blocks = nullptr;
+  PyObject* same_kind = nullptr;
+  PyObject* refuse_overlap = nullptr;
+  PyObject* root_of = nullptr;
+  PyObject* whole_counts = nullptr;
+  PyObject* rank_or_tag = nullptr;
+  PyObject* check_status = nullptr;
+  PyObject* check_room = nullptr;
+  PyObject* refuse_shared = nullptr;
 
   /// At the first call, as the modules that have these import this one. Importing lets go of the interpreter's lock, so two
   /// ranks' threads may both look up; a static's own guard would be held meanwhile, and they would wait for each other.
@@ -88,12 +102,15 @@ struct Element {
   void drop() { Py_XDECREF(dtype); }
 };
 
-/// The core's operator; none if it is a user's, which may be freed.
+/// The core's operator for a type, or a user's. Throws as phicoll.comm.operators.core_operator does.
 class CoreOperator {
  public:
+  CoreOperator() = default;
   CoreOperator(PyObject* op, PyObject* dtype);
-  explicit operator bool() const { return core_ != nullptr; }
+  const OperatorHandle& handle() const { return *core_; }
   const Operator& get() const { return core_->get(); }
+  /// What keeps the operator of a user or of NumPy's; the core's own need nothing.
+  const py::object& kept() const { return kept_; }
 
  private:
   py::object kept_;  // the table may drop its own while the call waits
@@ -102,23 +119,44 @@ class CoreOperator {
 
 struct Arguments;
 
-/// A method of Comm: its name, its parameters in order, of which the first `required` must be given, and the function that makes
-/// its plain calls. Or one of Request, without arguments but a status, or of the class, with a list of requests.
+/// A method that C++ makes: of Comm, of Request, without arguments but a status, or of its class, with a list of requests.
 struct Method {
   const char* name;
-  std::size_t required;
-  std::array<Parameter, 7> takes;
-  std::size_t taken;
   /// The method's result; no object if the call is not plain.
-  py::object (*call)(CommunicatorHandle& handle, const Arguments& arguments);
+  py::object (*call)(CommunicatorHandle& handle, const Arguments& arguments) = nullptr;
   py::object (*request_call)(PyObject* request, PyObject* status) = nullptr;
   py::object (*requests_call)(PyObject* requests) = nullptr;
 };
 
 /// The methods, by what they are about.
-std::span<const Method> collective_methods();
 std::span<const Method> message_methods();
 std::span<const Method> request_methods();
+
+/// A collective method, as its name says: Gatherv, Igatherv and Gatherv_init are three forms of one call.
+struct Collective {
+  enum class Form { none, blocking, nonblocking, persistent };
+
+  Form form = Form::none;  ///< none: it is no collective method
+  Operation operation = Operation::barrier;
+  bool vector = false;     ///< with counts
+  bool exclusive = false;  ///< without the rank's own elements
+  bool typed = false;      ///< with a type for each rank
+  std::string begins;      ///< the nonblocking method's name
+};
+Collective collective_named(const std::string& name);
+/// Makes, begins or prepares the call, and returns what the method returns.
+py::object make_collective(const Collective& what, CommunicatorHandle& handle, const Arguments& arguments);
+
+/// What a method takes beside the communicator.
+struct Signature {
+  std::array<Parameter, 8> takes{};
+  std::size_t required = 0;    ///< the first of them
+  std::size_t positional = 0;  ///< those that may be given by their place
+  std::size_t taken = 0;
+
+  /// That of a function of Python's. Throws ArgumentError("function") for a parameter that is not known here.
+  static Signature of(const py::function& function);
+};
 
 /// Whether a status may be filled in: it is a Status, or none is given.
 bool plain_status(PyObject* status);
@@ -131,73 +169,52 @@ py::tuple items_of(PyObject* given);
 int whole_number(PyObject* object, long bound);
 /// The numbers of a list, a tuple or an array of the machine's integers, one for each rank; false if they are anything else.
 bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& numbers);
-/// Whether it is a whole number and this one.
-bool is_number(PyObject* object, long number);
 
 /// The arguments of a call, by position or name.
 struct Arguments {
+  PyObject* self;                             // the communicator, as the program has it
   std::array<PyObject*, parameters> value{};  // null: not given
   bool plain = true;
-  static constexpr int none = INT32_MIN;
-  static constexpr long tags = long{INT32_MAX} + 1;
 
-  /// `args`: the communicator and what follows it.
-  Arguments(PyObject* const* args, std::size_t count, PyObject* names, const Method& method) {
-    const Known& known = Known::get();
-    plain = count - 1 <= method.taken;
+  /// `args`: the communicator and what follows it. Not plain: they do not fit the signature.
+  Arguments(PyObject* const* args, std::size_t count, PyObject* names, const Signature& signature)
+      : self(args[0]) {
+    plain = count - 1 <= signature.positional;
     if (!plain) return;
-    for (std::size_t i = 0; i + 1 < count; ++i) value[method.takes[i]] = args[i + 1];
+    for (std::size_t i = 0; i + 1 < count; ++i) value[signature.takes[i]] = args[i + 1];
     const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
     for (Py_ssize_t i = 0; i < named; ++i) {
-      PyObject* const name = PyTuple_GET_ITEM(names, i);
-      PyObject** place = nullptr;
-      for (std::size_t p = 0; p < method.taken; ++p)
-        if (name == known.names[method.takes[p]]) place = &value[method.takes[p]];
+      PyObject** const place = place_of(PyTuple_GET_ITEM(names, i), signature);
       if (place == nullptr || *place != nullptr) {
         plain = false;
         return;
       }
       *place = args[count + static_cast<std::size_t>(i)];
     }
-    for (std::size_t i = 0; i < method.required; ++i) plain = plain && value[method.takes[i]] != nullptr;
+    for (std::size_t i = 0; i < signature.required; ++i)
+      plain = plain && value[signature.takes[i]] != nullptr;
   }
 
   PyObject* op() const { return value[op_parameter] != nullptr ? value[op_parameter] : Known::get().sum; }
-  /// A number from 0 that is less than `bound`; `otherwise` if it is not given, -1 if it is anything else.
-  int number(Parameter parameter, long bound, int otherwise) const {
-    PyObject* const object = value[parameter];
-    return object == nullptr ? otherwise : whole_number(object, bound);
-  }
-  /// A number as above, or `any`, also if it is not given; `none` if it is anything else.
-  int number_or_any(Parameter parameter, long bound, int any) const {
-    PyObject* const object = value[parameter];
-    if (object == nullptr || is_number(object, any)) return any;
-    const int found = whole_number(object, bound);
-    return found < 0 ? none : found;
-  }
-  /// Where a message goes; false if that is not plain.
-  struct To {
-    int dest;
-    int tag;
-    explicit operator bool() const { return dest >= 0 && tag >= 0; }
-  };
-  To to(int size, Parameter tag = tag_parameter) const {
-    return {number(dest_parameter, size, -1), number(tag, tags, 0)};
-  }
-  /// Which messages a receive takes; false if that is not plain.
-  struct From {
-    int source;
-    int tag;
-    explicit operator bool() const { return source != none && tag != none; }
-  };
-  From from(int size, Parameter tag = tag_parameter) const {
-    return {number_or_any(source_parameter, size, any_source), number_or_any(tag, tags, any_tag)};
+  /// What a parameter is; None if it is not given.
+  PyObject* spec(Parameter parameter) const {
+    return value[parameter] != nullptr ? value[parameter] : Py_None;
   }
   /// Whether it is given and not None.
   bool asks(Parameter parameter) const { return value[parameter] != nullptr && value[parameter] != Py_None; }
-  int root_of(int size) const { return number(root_parameter, size, 0); }
+  /// The root's rank, which all ranks see alike.
+  int root_of(int size) const;
+  /// A rank or tag, which the core checks; `otherwise` if it is not given.
+  int number(Parameter parameter, int otherwise) const;
+  /// A function without arguments that calls another method of the communicator's with these.
+  py::object again(const char* method) const;
   /// Keeps the owner of a buffer until the call has ended.
   void keep(py::object owner) const { owners_[owned_++] = std::move(owner); }
+  /// How many owners are kept, and as many again: what a buffer that was not plain has left is let go.
+  std::size_t kept() const { return owned_; }
+  void keep_only(std::size_t count) const {
+    while (owned_ > count) owners_[--owned_] = py::object();
+  }
   /// What owns the buffers.
   py::object owners() const {
     if (owned_ == 1) return owners_[0];
@@ -208,7 +225,10 @@ struct Arguments {
   PyObject* status() const { return value[status_parameter]; }
 
  private:
-  mutable std::array<py::object, 4> owners_;  // of two buffers, and the lists that they are in
+  PyObject** place_of(PyObject* name, const Signature& signature);
+
+  mutable std::array<py::object, 6>
+      owners_;  // of two buffers and the lists that they are in, an operator, and what ends the call
   mutable std::size_t owned_ = 0;
 };
 
@@ -230,6 +250,7 @@ struct Plain {
   unsigned char* data = nullptr;
   std::size_t count = 0;
 
+  Plain() = default;
   Plain(const Arguments& arguments, PyObject* spec, bool writable, int blocks = 1);
   explicit operator bool() const { return count != 0; }
   std::size_t bytes() const { return count * element.bytes; }
@@ -249,14 +270,13 @@ struct PlainBlocks {
   std::size_t begin = 0;  ///< of the first byte of any block
   std::size_t end = 0;    ///< after the last
 
+  PlainBlocks() = default;
   PlainBlocks(const Arguments& arguments, PyObject* spec, bool writable, int ranks);
   explicit operator bool() const { return !counts.empty(); }
   std::size_t bytes() const;
   /// The number by which ranks compare types: none if there is nothing.
   unsigned number() const { return begin == end ? 0 : element.number; }
-  bool overlaps(const unsigned char* from, std::size_t n) const {
-    return begin != end && from < data + end && data + begin < from + n;
-  }
+  phicoll::Blocks layout() const { return {counts.data(), displacements.data()}; }
 };
 
 inline bool in_place(PyObject* spec) {

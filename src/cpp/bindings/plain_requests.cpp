@@ -227,15 +227,15 @@ py::object start_all(PyObject* given) {
 }
 
 constexpr Method requests[] = {
-    {"Start", 0, {}, 0, nullptr, &start},
-    {"Wait", 0, {}, 0, nullptr, &wait},
-    {"wait", 0, {}, 0, nullptr, &wait_for_object},
-    {"Test", 0, {}, 0, nullptr, &test},
-    {"Waitall", 0, {}, 0, nullptr, nullptr, &wait_all},
-    {"waitall", 0, {}, 0, nullptr, nullptr, &wait_for_objects},
-    {"Waitany", 0, {}, 0, nullptr, nullptr, &wait_any},
-    {"Testall", 0, {}, 0, nullptr, nullptr, &test_all},
-    {"Startall", 0, {}, 0, nullptr, nullptr, &start_all},
+    {"Start", nullptr, &start},
+    {"Wait", nullptr, &wait},
+    {"wait", nullptr, &wait_for_object},
+    {"Test", nullptr, &test},
+    {"Waitall", nullptr, nullptr, &wait_all},
+    {"waitall", nullptr, nullptr, &wait_for_objects},
+    {"Waitany", nullptr, nullptr, &wait_any},
+    {"Testall", nullptr, nullptr, &test_all},
+    {"Startall", nullptr, nullptr, &start_all},
 };
 
 }  // namespace

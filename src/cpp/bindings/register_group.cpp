@@ -131,14 +131,6 @@ void run_threads(int ranks, const std::string& placement, std::size_t memory_lim
   });
 }
 
-/// A method that describes a call, as one that returns the call.
-template <class... Arguments>
-auto prepared(CommunicatorHandle::Prepared (CommunicatorHandle::*method)(Arguments...)) {
-  return [method](CommunicatorHandle& self, Arguments... arguments) {
-    return CollectiveCall(self.shared_from_this(), (self.*method)(std::forward<Arguments>(arguments)...));
-  };
-}
-
 /// The names of the types that an operator accepts.
 std::vector<std::string> operator_types(const std::string& name) {
   const Op op = parse_op(name);
@@ -198,13 +190,9 @@ void register_group(py::module_& module) {
       .def("wait", &BegunHandle::wait);
   module.def("wait_any", &BegunHandle::wait_any, py::arg("begun"));
   py::class_<CollectiveCall, BegunHandle, std::shared_ptr<CollectiveCall>>(module, "CollectiveCall")
-      .def("run", &CollectiveCall::run)
-      .def("start", &CollectiveCall::start)
-      .def("keep", &CollectiveCall::keep, py::arg("object"));
+      .def("start", &CollectiveCall::start);
 
   using Handle = CommunicatorHandle;
-  const auto algorithm = py::arg("algorithm") = "";
-  const auto type = py::arg("type") = 0;
   py::class_<CommunicatorHandle, std::shared_ptr<CommunicatorHandle>>(module, "Communicator")
       .def_property_readonly("rank", &Handle::rank)
       .def_property_readonly("size", &Handle::size)
@@ -219,58 +207,12 @@ void register_group(py::module_& module) {
       .def("try_lock", &Handle::try_lock, py::arg("word"), py::arg("shared"), py::arg("since_ns"))
       .def("unlock", &Handle::unlock, py::arg("word"))
       .def("check", &Handle::check)
-      .def("barrier", prepared(&Handle::barrier))
-      .def("broadcast", prepared(&Handle::broadcast), py::arg("buffer"), py::arg("nbytes"), py::arg("root"),
-           algorithm, type)
-      .def("reduce", prepared(&Handle::reduce), py::arg("send"), py::arg("receive"), py::arg("count"),
-           py::arg("op"), py::arg("root"), algorithm)
-      .def("allreduce", prepared(&Handle::allreduce), py::arg("send"), py::arg("receive"), py::arg("count"),
-           py::arg("op"), algorithm)
-      .def("scan", prepared(&Handle::scan), py::arg("send"), py::arg("receive"), py::arg("count"),
-           py::arg("op"), algorithm)
-      .def("exscan", prepared(&Handle::exscan), py::arg("send"), py::arg("receive"), py::arg("count"),
-           py::arg("op"), algorithm)
-      .def("reduce_scatter_block", prepared(&Handle::reduce_scatter_block), py::arg("send"),
-           py::arg("receive"), py::arg("count"), py::arg("op"), algorithm)
-      .def("reduce_scatter", prepared(&Handle::reduce_scatter), py::arg("send"), py::arg("receive"),
-           py::arg("counts"), py::arg("op"), algorithm)
-      .def("gather", prepared(&Handle::gather), py::arg("send"), py::arg("receive"), py::arg("nbytes"),
-           py::arg("root"), algorithm, type)
-      .def("scatter", prepared(&Handle::scatter), py::arg("send"), py::arg("receive"), py::arg("nbytes"),
-           py::arg("root"), algorithm, type)
-      .def("allgather", prepared(&Handle::allgather), py::arg("send"), py::arg("receive"), py::arg("nbytes"),
-           algorithm, type)
-      .def("alltoall", prepared(&Handle::alltoall), py::arg("send"), py::arg("receive"), py::arg("nbytes"),
-           algorithm, type)
-      .def("gatherv", prepared(&Handle::gatherv), py::arg("send"), py::arg("nbytes"), py::arg("receive"),
-           py::arg("counts"), py::arg("displacements"), py::arg("root"), algorithm, type)
-      .def("scatterv", prepared(&Handle::scatterv), py::arg("send"), py::arg("counts"),
-           py::arg("displacements"), py::arg("receive"), py::arg("nbytes"), py::arg("root"), algorithm, type)
-      .def("allgatherv", prepared(&Handle::allgatherv), py::arg("send"), py::arg("nbytes"),
-           py::arg("receive"), py::arg("counts"), py::arg("displacements"), algorithm, type)
-      .def("alltoallv", prepared(&Handle::alltoallv), py::arg("send"), py::arg("send_counts"),
-           py::arg("send_displacements"), py::arg("receive"), py::arg("counts"), py::arg("displacements"),
-           algorithm, type)
-      .def(
-          "broadcast_object",
-          [](Handle& self, const py::object& object, int root) {
-            return Objects(self).broadcast(object, root);
-          },
-          py::arg("object"), py::arg("root"))
-      .def(
-          "gather_object",
-          [](Handle& self, const py::object& object, int root) { return Objects(self).gather(object, root); },
-          py::arg("object"), py::arg("root"))
       .def(
           "scatter_objects",
           [](Handle& self, const py::object& objects, int root) {
             return Objects(self).scatter(objects, root);
           },
           py::arg("objects"), py::arg("root"))
-      .def(
-          "allgather_object",
-          [](Handle& self, const py::object& object) { return Objects(self).allgather(object); },
-          py::arg("object"))
       .def(
           "alltoall_objects",
           [](Handle& self, const py::object& objects) { return Objects(self).alltoall(objects); },

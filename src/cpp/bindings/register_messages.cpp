@@ -46,35 +46,16 @@ void register_messages(py::module_& module) {
       .def_readonly("tag", &Envelope::tag)
       .def_readonly("nbytes", &Envelope::bytes);
 
-  const auto dest = py::arg("dest");
   const auto tag = py::arg("tag");
   const auto source = py::arg("source");
-  const auto type = py::arg("type");
-  const auto nbytes = py::arg("nbytes");
-  const auto synchronous = py::arg("synchronous") = false;
   auto communicator =
       py::reinterpret_borrow<py::class_<CommunicatorHandle, std::shared_ptr<CommunicatorHandle>>>(
           module.attr("Communicator"));
-  communicator.def("send", method(&MessageCalls::send), py::arg("data"), nbytes, dest, tag, type, synchronous)
-      .def("receive", method(&MessageCalls::receive), py::arg("buffer"), nbytes, source, tag, type)
-      .def("begin_send", method(&MessageCalls::begin_send), py::arg("data"), nbytes, dest, tag, type,
-           synchronous, py::arg("kept") = py::none())
-      .def("begin_receive", method(&MessageCalls::begin_receive), py::arg("buffer"), nbytes, source, tag,
-           type, py::arg("kept") = py::none())
-      .def("persistent_message", method(&MessageCalls::persistent), py::arg("sends"), py::arg("data"), nbytes,
-           py::arg("peer"), tag, type, py::arg("synchronous"), py::arg("kept"))
-      .def("send_object", method(&MessageCalls::send_object), py::arg("object"), dest, tag, synchronous)
-      .def("begin_send_object", method(&MessageCalls::begin_send_object), py::arg("object"), dest, tag,
-           synchronous)
-      .def("receive_object", method(&MessageCalls::receive_object_and_tell), source, tag)
-      .def("begin_receive_object", method(&MessageCalls::begin_receive_object), source, tag)
-      .def("hold", method(&MessageCalls::hold), source, tag)
+  communicator.def("hold", method(&MessageCalls::hold), source, tag)
       .def("hold_now", method(&MessageCalls::hold_now), source, tag)
       .def("begin_receive_held", method(&MessageCalls::begin_receive_held), py::arg("held"),
-           py::arg("buffer"), nbytes, type, py::arg("kept") = py::none())
-      .def("begin_receive_held_object", method(&MessageCalls::begin_receive_held_object), py::arg("held"))
-      .def("probe", method(&MessageCalls::probe), source, tag)
-      .def("probe_now", method(&MessageCalls::probe_now), source, tag);
+           py::arg("buffer"), py::arg("nbytes"), py::arg("type"), py::arg("kept") = py::none())
+      .def("begin_receive_held_object", method(&MessageCalls::begin_receive_held_object), py::arg("held"));
 }
 
 }  // namespace bindings

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import phicoll._core as _core
-from phicoll.comm.datatypes import Datatype, dtype_of, fixed_size, type_number
+from phicoll.comm.datatypes import Datatype, dtype_of, fixed_size, layout, type_number
 from phicoll.errors import ArgumentError
 
 __all__ = [
@@ -27,8 +27,10 @@ __all__ = [
     "Message",
     "block",
     "blocks_of",
-    "is_in_place",
+    "check_room",
     "refuse_overlap",
+    "refuse_shared",
+    "same_kind",
     "same_order",
     "typed_blocks",
 ]
@@ -58,11 +60,6 @@ class Bottom:
 
 
 BOTTOM = Bottom()
-
-
-def is_in_place(spec: Any) -> bool:
-    """Whether ``spec`` is ``IN_PLACE``, or None as in mpi4py."""
-    return spec is None or spec is IN_PLACE
 
 
 class Message:
@@ -98,6 +95,10 @@ class Message:
         """The number by which ranks compare types; 0 for an empty message."""
         return type_number(self.dtype) if self.count else 0
 
+    def extent(self) -> tuple[int, int]:
+        """The addresses where it begins and ends."""
+        return self.address, self.address + self.nbytes
+
     def deliver(self) -> None:
         """Copy what was received back to the caller's buffer, if it went through a packed copy."""
         if self.packed is not None:
@@ -126,13 +127,6 @@ class Blocks:
         self.memory = memory
         self.packed = packed
         self.fortran = fortran
-
-    def extent(self) -> tuple[int, int]:
-        """The addresses where the first block begins and the last one ends."""
-        ends = [(at, at + n) for at, n in zip(self.displacements, self.counts, strict=True) if n > 0]
-        if not ends:
-            return self.address, self.address
-        return self.address + min(at for at, _ in ends), self.address + max(end for _, end in ends)
 
     @property
     def nbytes(self) -> int:
@@ -430,6 +424,15 @@ def is_fortran(memory: Any) -> bool:
     return memory is not None and not memory.flags.c_contiguous
 
 
+def same_kind(receive: Message | Blocks, send: Message | Blocks) -> None:
+    """Raise ArgumentError unless both have elements of one type, in one order of memory."""
+    same_order(send, receive)
+    if send.dtype == receive.dtype or not (send.nbytes and receive.nbytes):
+        return
+    if layout(send.dtype) != layout(receive.dtype):
+        raise ArgumentError("recvbuf", f"elements of {receive.dtype}", f"those of sendbuf, {send.dtype}")
+
+
 def same_order(
     send: Message | Blocks, receive: Message | Blocks, argument: str = "recvbuf", other: str = "sendbuf"
 ) -> None:
@@ -452,3 +455,23 @@ def refuse_overlap(
     """Raise ArgumentError if the two address ranges overlap. ``otherwise``: what takes one buffer for both."""
     if max(send[0], receive[0]) < min(send[1], receive[1]):
         raise ArgumentError("recvbuf", "memory that overlaps sendbuf", f"memory of its own, or {otherwise}")
+
+
+def check_room(buf: Any) -> None:
+    """Raise a TypeError if it is not what mpi4py takes as memory for an object."""
+    if buf is None or isinstance(buf, int):
+        return
+    try:
+        memoryview(buf)
+    except TypeError:
+        raise TypeError(f"buf: got {buf!r}; allowed: None, a number of bytes or a buffer") from None
+
+
+def refuse_shared(sending: Message, receiving: Message) -> None:
+    """Raise ArgumentError if what is received would change what is being sent."""
+    other = "Sendrecv_replace with one buffer"
+    refuse_overlap(sending.extent(), receiving.extent(), other)
+    # What went through a packed copy goes back into the whole array.
+    back = receiving.packed
+    if back is not None and sending.memory is not None and np.shares_memory(sending.memory, back):
+        raise ArgumentError("recvbuf", "memory that overlaps sendbuf", f"memory of its own, or {other}")

@@ -1,5 +1,8 @@
 """A rank's communicator: :class:`Comm`, with mpi4py's names and arguments."""
 
+# mypy: disable-error-code="empty-body"
+# C++ makes the calls of methods without a body.
+
 from __future__ import annotations
 
 import functools
@@ -10,15 +13,15 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 import phicoll._core as _core
-import phicoll.comm.calls as calls
 import phicoll.comm.mpi_ranks as mpi_ranks
+from phicoll.comm.alone import Alone, fail_alone
+from phicoll.comm.collectives import Collectives
 from phicoll.comm.datatypes import fixed_size, layout
 from phicoll.comm.derived import Derived
 from phicoll.comm.matched import MatchedProbes
 from phicoll.comm.messages import PointToPoint
-from phicoll.comm.nonblocking import Nonblocking
 from phicoll.comm.not_offered import refuse
-from phicoll.comm.numbers import whole_count
+from phicoll.comm.numbers import root_of, whole_count
 from phicoll.comm.operators import OPERATORS, called
 from phicoll.errors import ArgumentError, Error, ResourceError
 
@@ -60,7 +63,7 @@ NOT_OFFERED = {
 }
 
 
-class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
+class Comm(Collectives, PointToPoint, MatchedProbes, Derived):
     """One rank's communicator: a group of ranks, its collectives, and messages between two of them.
 
     Unless it says otherwise, every method is collective: all ranks call the same methods in the same order, with the
@@ -137,12 +140,10 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     @_core.plain_call
     def Get_rank(self) -> int:
         """This rank, from 0."""
-        return self._whole.rank  # type: ignore[no-any-return]
 
     @_core.plain_call
     def Get_size(self) -> int:
         """How many ranks there are."""
-        return self._whole.size  # type: ignore[no-any-return]
 
     rank = property(Get_rank)
     size = property(Get_size)
@@ -180,296 +181,26 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
 
     # Errors.
 
-    def _alone(self) -> calls.Alone:
-        return calls.Alone(self._core)
-
-    # Buffers.
-
-    @_core.plain_call
-    def Barrier(self) -> None:
-        """Wait until every rank has called it."""
-        calls.barrier(self._whole).run(self._core)
-
-    @_core.plain_call
-    def Bcast(self, buf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """Copy the root's ``buf`` into the ``buf`` of every other rank.
-
-        Parameters
-        ----------
-        buf:
-            ``count`` elements; read on the root, written on the others.
-        root:
-            The rank whose buffer is sent.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.broadcast(self._whole, buf, root, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Reduce(
-        self, sendbuf: Any, recvbuf: Any, op: Any = SUM, root: int = 0, *, algorithm: str | None = None
-    ) -> None:
-        """Combine the ranks' elements; the root gets the result.
-
-        Parameters
-        ----------
-        sendbuf:
-            ``count`` elements; on the root it may be ``IN_PLACE``.
-        recvbuf:
-            ``count`` elements on the root; ignored elsewhere.
-        op:
-            The operator. Floating-point results are bitwise the same in every run with as many ranks and elements.
-        root:
-            The rank that gets the result.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.reduction(self._whole, "reduce", sendbuf, recvbuf, op, algorithm, root).run(self._core)
-
-    @_core.plain_call
-    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
-        """Combine the ranks' elements; every rank gets the result, bitwise the same (unless by ``bruck``).
-
-        Parameters
-        ----------
-        sendbuf:
-            ``count`` elements, or ``IN_PLACE``.
-        recvbuf:
-            ``count`` elements.
-        op:
-            The operator.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.reduction(self._whole, "allreduce", sendbuf, recvbuf, op, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Scan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
-        """Combine the elements of ranks 0 to this one (inclusive); arguments as for :meth:`Allreduce`."""
-        calls.reduction(self._whole, "scan", sendbuf, recvbuf, op, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Exscan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
-        """Combine the elements of the ranks before this one; rank 0's ``recvbuf`` is left unchanged."""
-        calls.reduction(self._whole, "exscan", sendbuf, recvbuf, op, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Reduce_scatter_block(
-        self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None
-    ) -> None:
-        """Combine the ranks' elements; rank i gets block i of the result.
-
-        Parameters
-        ----------
-        sendbuf:
-            ``size`` blocks of ``count`` elements, or ``IN_PLACE``: the input is in ``recvbuf``, whose first block
-            then receives the result.
-        recvbuf:
-            ``count`` elements.
-        op:
-            The operator.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.reduce_scatter_block(self._whole, sendbuf, recvbuf, op, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Reduce_scatter(
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        recvcounts: Sequence[int] | None = None,
-        op: Any = SUM,
-        *,
-        algorithm: str | None = None,
-    ) -> None:
-        """Combine the ranks' elements; rank i gets block i of the result, ``recvcounts[i]`` elements.
-
-        Parameters
-        ----------
-        sendbuf:
-            ``sum(recvcounts)`` elements, or ``IN_PLACE``: the input is in ``recvbuf``, whose first elements then
-            receive the result.
-        recvbuf:
-            ``recvcounts[rank]`` elements.
-        recvcounts:
-            One count per rank, the same list on all ranks. Without it each rank's count is that of its ``recvbuf``,
-            which the ranks first exchange.
-        op:
-            The operator.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.reduce_scatter(self._whole, sendbuf, recvbuf, recvcounts, op, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """Collect every rank's block on the root, in rank order.
-
-        Parameters
-        ----------
-        sendbuf:
-            ``count`` elements; on the root it may be ``IN_PLACE``.
-        recvbuf:
-            On the root ``size`` blocks of ``count`` elements of the same type; ignored elsewhere.
-        root:
-            The rank that gets the blocks.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.gather(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """Send block i of the root to rank i.
-
-        Parameters
-        ----------
-        sendbuf:
-            On the root ``size`` blocks of ``count`` elements; ignored elsewhere.
-        recvbuf:
-            ``count`` elements of the same type; on the root it may be ``IN_PLACE``, which leaves its own block where
-            it is.
-        root:
-            The rank that sends.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.scatter(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Allgather(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
-        """Collect every rank's block on every rank, in rank order.
-
-        Parameters
-        ----------
-        sendbuf:
-            ``count`` elements, or ``IN_PLACE``.
-        recvbuf:
-            ``size`` blocks of ``count`` elements of the same type.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.allgather(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Alltoall(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
-        """Send block i to rank i and receive block i from rank i.
-
-        Parameters
-        ----------
-        sendbuf:
-            ``size`` blocks of ``count`` elements, or ``IN_PLACE``: ``recvbuf`` is sent, then overwritten.
-        recvbuf:
-            ``size`` blocks of ``count`` elements of the same type.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.alltoall(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
-
-    # Vector versions: blocks of different lengths.
-
-    @_core.plain_call
-    def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """Collect blocks of any lengths, one from each rank, on the root.
-
-        Parameters
-        ----------
-        sendbuf:
-            This rank's block; on the root it may be ``IN_PLACE``.
-        recvbuf:
-            On the root ``[buffer, counts, displacements, type]`` or ``[buffer, (counts, displacements), type]``, with
-            one item per rank; without displacements the blocks are adjacent. Ignored elsewhere.
-        root:
-            The rank that gets the blocks.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.gatherv(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """Send block i of the root to rank i; blocks may have any lengths.
-
-        Parameters
-        ----------
-        sendbuf:
-            On the root like ``recvbuf`` of :meth:`Gatherv`; ignored elsewhere.
-        recvbuf:
-            This rank's block; on the root it may be ``IN_PLACE``.
-        root:
-            The rank that sends.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.scatterv(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Allgatherv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
-        """Collect blocks of any lengths, one from each rank, on every rank.
-
-        Parameters
-        ----------
-        sendbuf:
-            This rank's block, or ``IN_PLACE``.
-        recvbuf:
-            Like that of :meth:`Gatherv`, with the same counts on all ranks.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.allgatherv(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
-
-    @_core.plain_call
-    def Alltoallv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
-        """Send block i to rank i and receive block i from rank i; blocks may have any lengths.
-
-        Parameters
-        ----------
-        sendbuf:
-            Like ``recvbuf`` of :meth:`Gatherv`, or ``IN_PLACE``: ``recvbuf`` is sent, then overwritten.
-        recvbuf:
-            Likewise; block i has as many elements as rank i sends to this rank, of the same type.
-        algorithm:
-            The algorithm of this call, as for :meth:`select`.
-        """
-        calls.alltoallv(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
-
-    def Alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
-        """As :meth:`Alltoallv`, with a type for each rank.
-
-        Parameters
-        ----------
-        sendbuf:
-            ``[buffer, types]``, ``[buffer, counts, displacements, types]`` or ``[buffer, (counts, displacements),
-            types]``, with one item per rank; displacements are in bytes. Without counts, one element for each rank, all
-            at the buffer's start. Or ``IN_PLACE``.
-        recvbuf:
-            Likewise.
-        """
-        calls.alltoallw(self._whole, sendbuf, recvbuf).run(self._core)
+    def _alone(self) -> Alone:
+        return Alone(self._core)
 
     # Objects.
 
     @_core.plain_call
     def barrier(self) -> None:
         """Wait until every rank has called it."""
-        calls.barrier(self._whole).run(self._core)
 
     @_core.plain_call
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Return the root's object on every rank."""
-        root = calls.root_of(self._whole, root)
-        return self._core.broadcast_object(obj, root)
 
     @_core.plain_call
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
         """Return a list of every rank's object, in rank order, on the root; None elsewhere."""
-        root = calls.root_of(self._whole, root)
-        return self._core.gather_object(sendobj, root)  # type: ignore[no-any-return]
 
     def scatter(self, sendobj: Sequence[Any] | None, root: int = 0) -> Any:
         """Return item i of the root's sequence on rank i; None on all ranks if the root gives None, as in mpi4py."""
-        root = calls.root_of(self._whole, root)
+        root = root_of(self._whole.size, root)
         core = self._core
         items = None
         if core.rank == root:
@@ -490,7 +221,6 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     @_core.plain_call
     def allgather(self, sendobj: Any) -> list[Any]:
         """Return a list of every rank's object, in rank order, on every rank."""
-        return self._whole.allgather_object(sendobj)  # type: ignore[no-any-return]
 
     def alltoall(self, sendobj: Sequence[Any] | None) -> list[Any]:
         """Send item i to rank i; return the items sent to this rank, in rank order. None stands for as many of None."""
@@ -531,7 +261,7 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
         try:
             return functools.reduce(op, objects)
         except BaseException as error:  # a context would take as long as the rest of a small call
-            calls.fail_alone(self._core, error)
+            fail_alone(self._core, error)
             raise
 
     # Memory and algorithms.

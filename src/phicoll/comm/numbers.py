@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import index
 from typing import Any
 
 from phicoll.errors import ArgumentError
 
-__all__ = ["rank_or_tag", "signed", "whole_count"]
+__all__ = ["rank_or_tag", "root_of", "signed", "whole_count", "whole_counts"]
 
 
 def signed(argument: str, value: Any) -> int:
@@ -32,3 +33,22 @@ def rank_or_tag(argument: str, value: Any) -> int:
     if not -(2**31) <= found < 2**31:
         raise ArgumentError(argument, str(found), f"0..{2**31 - 1}")
     return found
+
+
+def root_of(size: int, root: Any) -> int:
+    """A root's rank among ``size`` ranks."""
+    try:
+        number = index(root)
+    except TypeError:
+        number = -1
+    if not 0 <= number < size:
+        raise ArgumentError("root", repr(root), f"0..{size - 1}")
+    return number
+
+
+def whole_counts(given: Iterable[Any], ranks: int) -> list[int]:
+    """A count for each rank (``recvcounts``)."""
+    counts = [whole_count(count) for count in given]
+    if len(counts) != ranks:
+        raise ArgumentError("recvcounts", f"{len(counts)} counts", f"{ranks}, one for each rank")
+    return counts

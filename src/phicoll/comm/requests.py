@@ -7,7 +7,6 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.comm.buffers import Message
-from phicoll.comm.calls import Call
 from phicoll.comm.datatypes import DATATYPES, dtype_of
 from phicoll.comm.not_offered import Handle, Refused
 from phicoll.errors import ArgumentError
@@ -140,15 +139,6 @@ class Request(_core.RequestObject, Handle):  # type: ignore[misc]
         self._is_object = message is None and not transfer.sends
         if message is not None and message.packed is not None and not transfer.sends:
             self._deliver = message.deliver
-        return self
-
-    @classmethod
-    def _of_call(cls, begun: Any, call: Call) -> Request:
-        """The request of a collective call that was begun."""
-        self = cls()
-        self._begun = begun
-        if not call.is_direct:
-            self._deliver = call.finish
         return self
 
     def __bool__(self) -> bool:

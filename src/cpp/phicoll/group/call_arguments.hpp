@@ -1,7 +1,7 @@
 #pragma once
 
-// Checks the arguments of a Communicator's data call, and begins it. Inline, because every call goes through it;
-// included by the files that define the calls.
+// Checks the arguments of a Communicator's data call, and begins it. Inline, because every call goes through
+// it; included by the files that define the calls.
 
 #include <atomic>
 #include <cstddef>
@@ -45,7 +45,8 @@ class Inside {
 
 }  // namespace data_call
 
-/// Begins a call that the algorithm with the mark `by` serves. Returns where the call is noted; null if it is not.
+/// Begins a call that the algorithm with the mark `by` serves. Returns where the call is noted; null if it is
+/// not.
 [[gnu::always_inline]] inline CallBoard::Noted* Communicator::begin(Call& call, SignatureWord signature,
                                                                     SignatureWord by) {
   check_process();
@@ -54,8 +55,8 @@ class Inside {
   return board_ != nullptr ? &board_->note(rank_, number, CallNote{signature, call.tag}) : nullptr;
 }
 
-// A rank that only tells others may never wait, and would go on in a broken group. So it looks here, after it has noted
-// its call (see Collectives::wait_for_readers).
+// A rank that only tells others may never wait, and would go on in a broken group. So it looks here, after it
+// has noted its call (see Collectives::wait_for_readers).
 [[gnu::always_inline]] inline void Communicator::check_whole() const {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
@@ -96,9 +97,11 @@ inline void Communicator::check_root(int root) const {
   if (__builtin_expect(pointer == nullptr && bytes != 0, 0)) refuse_null(name, bytes);
 }
 
-/// Makes a call: checks it, and hands it to its algorithm in the form that algorithms take. Inlined for each operation, as run() is.
+/// Makes a call: checks it, and hands it to its algorithm in the form that algorithms take. Inlined for each
+/// operation, as run() is.
 ///
-/// Checks what all ranks see alike first, which throws without effect; the rest breaks the group, in which the others wait.
+/// Checks what all ranks see alike first, which throws without effect; the rest breaks the group, in which
+/// the others wait.
 template <Operation operation, bool counted>
 [[gnu::always_inline]] inline void Communicator::submit(const Request& r) {
   using namespace request_rules;

@@ -48,17 +48,17 @@ constexpr std::int64_t far_beyond = 150;
 constexpr std::int64_t looking_ns = calibrating_copies_ns;
 
 /// A size that is measured: where an operation turns from one of its rules to the next.
-struct Turn {
+struct TurningPoint {
   Number number;
   int whose;  ///< a sum of HostNumbers::Sharing
   Operation operation;
   Sizes at;  ///< the sizes compared
 };
 /// In the order of measuring: what decides most comes first.
-const std::vector<Turn>& measured_turns() {
+const std::vector<TurningPoint>& measured_turns() {
   using O = Operation;
   constexpr int sharing = H::few + H::many + H::unplaced;
-  static const std::vector<Turn> turns = {
+  static const std::vector<TurningPoint> turns = {
       {&H::rotate, H::pair, O::allgather, {8 * kb, 16 * kb, 32 * kb, 64 * kb}},
       {&H::pass_rotate, H::pair, O::broadcast, {16 * kb, 32 * kb, 64 * kb, 128 * kb}},
       {&H::pass_wide, H::pair, O::broadcast, {256 * kb, 512 * kb, 1024 * kb}},
@@ -82,10 +82,10 @@ const std::vector<Turn>& measured_turns() {
 }
 
 bool is_measured(Number number) {
-  const std::vector<Turn>& turns = measured_turns();
+  const std::vector<TurningPoint>& turns = measured_turns();
   return number == &H::cell || number == &H::ring ||
          std::find(std::begin(copy_numbers), std::end(copy_numbers), number) != std::end(copy_numbers) ||
-         std::any_of(turns.begin(), turns.end(), [&](const Turn& turn) { return turn.number == number; });
+         std::any_of(turns.begin(), turns.end(), [&](const TurningPoint& turn) { return turn.number == number; });
 }
 
 /// One rank's part in measuring.
@@ -126,7 +126,7 @@ class NumberSearch {
     }
     if (sizing) {
       if (what_.sizes == H::pair) cells();
-      for (const Turn& turn : measured_turns())
+      for (const TurningPoint& turn : measured_turns())
         if ((turn.whose & what_.sizes) != 0) move(turn);
       numbers_.sizes_seen |= choice ? bit : bit | H::seen_in(true, what_.sizes);
     }
@@ -357,7 +357,7 @@ class NumberSearch {
 
   /// Measures where an operation turns: the rules on both sides of the number, or of data in the group's heap
   /// whether it is copied or read where it lies.
-  void move(const Turn& turn) {
+  void move(const TurningPoint& turn) {
     const bool in_heap = turn.number == &H::direct;
     if (in_heap && (trials_.over() || !trials_.reach(most_reached))) return;
     const auto rules = default_rules().border(turn.operation, turn.number);
@@ -373,7 +373,7 @@ class NumberSearch {
   }
   /// Moves the number over those sizes at which the way on its other side is clearly faster. Returns whether
   /// the time sufficed.
-  bool find_turn(const Turn& turn, const Trial& below, const Trial& above) {
+  bool find_turn(const TurningPoint& turn, const Trial& below, const Trial& above) {
     const Sizes& of = turn.at;
     std::int64_t& number = numbers_.*turn.number;
     std::size_t now = 0;

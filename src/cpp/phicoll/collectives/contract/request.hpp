@@ -1,7 +1,8 @@
 #pragma once
 
-// A collective call as its caller describes it. All that calls collectives makes one of these: the methods of a Communicator, calls
-// that are begun, Python, the preloaded libraries, OpenSHMEM. What it means on a rank follows from its operation's row.
+// A collective call as its caller describes it. All that calls collectives makes one of these: the methods of
+// a Communicator, calls that are begun, Python, the preloaded libraries, OpenSHMEM. What it means on a rank
+// follows from its operation's row.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +15,9 @@
 
 namespace phicoll {
 
-/// Refers to its operator, algorithm, counts and displacements. The functions that make one take the arguments of the Communicator's
-/// method of that name; inline, so that a call whose operation is known when it is compiled has no request in memory.
+/// Refers to its operator, algorithm, counts and displacements. The functions that make one take the
+/// arguments of the Communicator's method of that name; inline, so that a call whose operation is known when
+/// it is compiled has no request in memory.
 struct Request {
   Operation operation = Operation::barrier;
   bool vector = false;     ///< the version with counts; reduce_scatter is that of reduce_scatter_block
@@ -24,8 +26,8 @@ struct Request {
   int root = 0;
   const void* send = nullptr;  ///< null: in place
   void* receive = nullptr;     ///< a broadcast's message, on the root too; null in a scatter: in place
-  /// The message or one block: elements of a reduction, else bytes. With counts: the rank's own block, where `send_blocks` or
-  /// `receive_blocks` describe the other side alone.
+  /// The message or one block: elements of a reduction, else bytes. With counts: the rank's own block, where
+  /// `send_blocks` or `receive_blocks` describe the other side alone.
   std::size_t count = 0;
   const Operator* op = nullptr;
   Blocks send_blocks;                        ///< of scatterv, on the root, alltoallv and reduce_scatter
@@ -139,12 +141,20 @@ struct Request {
   }
 };
 
-/// What a request means on a rank. Inline, since every call goes through it: with an operation that is known when this is compiled, only
-/// that operation's part is left.
+/// Whether two ranges meet: overlap, if neither is empty.
+[[gnu::always_inline]] inline bool ranges_meet(const void* one, std::size_t one_bytes, const void* other,
+                                               std::size_t other_bytes) {
+  const auto a = reinterpret_cast<std::uintptr_t>(one);
+  const auto b = reinterpret_cast<std::uintptr_t>(other);
+  return a < b + other_bytes && b < a + one_bytes;
+}
+
+/// What a request means on a rank. Inline, since every call goes through it: with an operation that is known
+/// when this is compiled, only that operation's part is left.
 namespace request_rules {
 
-/// Whether `each` times `times` (below 2^31) fits into memory. Only large numbers are divided: a division takes as long as
-/// all the work of a small call apart from waiting.
+/// Whether `each` times `times` (below 2^31) fits into memory. Only large numbers are divided: a division
+/// takes as long as all the work of a small call apart from waiting.
 inline bool fits_in_memory(std::size_t each, std::size_t times) {
   return __builtin_expect(each <= UINT32_MAX, 1) || each <= SIZE_MAX / 2 / times;
 }
@@ -157,8 +167,9 @@ std::size_t sum_of(const std::size_t* counts, int ranks);
 /// The end of the last block; SIZE_MAX if one lies outside of all memory.
 std::size_t end_of(const Blocks& blocks, int ranks);
 
-// `row` and `counted`, the request's operation and whether it is the version with counts, are arguments of their own: a compiler
-// drops what does not belong to the operation before it asks whether the request needs memory.
+// `row` and `counted`, the request's operation and whether it is the version with counts, are arguments of
+// their own: a compiler drops what does not belong to the operation before it asks whether the request needs
+// memory.
 
 /// The bytes of `count` elements of a request.
 [[gnu::always_inline]] inline std::size_t bytes_of(const OperationRow& row, const Request& r,
@@ -170,8 +181,8 @@ std::size_t end_of(const Blocks& blocks, int ranks);
   return count * op.element_bytes;
 }
 
-/// Whether the root's `send` has the blocks, of which a null `receive` leaves its own where it is. In all other operations a null
-/// `send` means that the data is in `receive`.
+/// Whether the root's `send` has the blocks, of which a null `receive` leaves its own where it is. In all
+/// other operations a null `send` means that the data is in `receive`.
 constexpr bool gives_blocks(const OperationRow& row) {
   return row.sends == Part::root_blocks;
 }
@@ -228,11 +239,10 @@ Extent counted_extent(const Request& request, int rank, int ranks);
   return reinterpret_cast<std::uintptr_t>(part) == reinterpret_cast<std::uintptr_t>(whole) + extent.at;
 }
 
-/// Whether a rank whose call is not in place writes where it still has to read. Of equal blocks none is empty, or all are.
+/// Whether a rank whose call is not in place writes where it still has to read. Of equal blocks none is
+/// empty, or all are.
 [[gnu::always_inline]] inline bool overlap(bool counted, const Request& r, const Extent& extent) {
-  const auto send = reinterpret_cast<std::uintptr_t>(r.send);
-  const auto receive = reinterpret_cast<std::uintptr_t>(r.receive);
-  if (send >= receive + extent.received || receive >= send + extent.sent) return false;
+  if (!ranges_meet(r.send, extent.sent, r.receive, extent.received)) return false;
   // Statements of their own: as one value, the result would cost small calls an instruction.
   if (counted ? extent.sent == 0 || extent.received == 0 : extent.block == 0) return false;
   return true;
@@ -240,8 +250,8 @@ Extent counted_extent(const Request& request, int rank, int ranks);
 
 }  // namespace request_rules
 
-/// Whether a rank's call is refused since memory that it sends and memory that it receives overlap. For callers that refuse it in words
-/// of their own before the group knows of the call.
+/// Whether a rank's call is refused since memory that it sends and memory that it receives overlap. For
+/// callers that refuse it in words of their own before the group knows of the call.
 bool overlaps(const Request& request, int rank, int ranks);
 
 namespace request_rules {
@@ -264,8 +274,8 @@ namespace request_rules {
 
 }  // namespace request_rules
 
-/// What all ranks know about a request whose addresses need not be known, for asking what would serve it. Without an operator `count` is bytes;
-/// without counts it is the mean of theirs.
+/// What all ranks know about a request whose addresses need not be known, for asking what would serve it.
+/// Without an operator `count` is bytes; without counts it is the mean of theirs.
 CallFacts facts_of(const Request& request, int ranks);
 
 }  // namespace phicoll

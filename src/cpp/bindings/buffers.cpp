@@ -1,0 +1,73 @@
+#include "bindings/buffers.hpp"
+
+#include <pybind11/stl.h>
+
+namespace phicoll {
+namespace bindings {
+namespace plain_calls {
+
+const py::object& BufferReader::describe(Given& given, int ranks) const {
+  if (given.described) return given.described;
+  const Known& known = Known::get();
+  const py::handle spec = a_.spec(given.parameter);
+  const char* const name = PyUnicode_AsUTF8(known.names[given.parameter]);
+  if (given.blocks != 0)
+    given.described = py::handle(known.block)(spec, name, py::arg("writable") = given.writable,
+                                              py::arg("blocks") = given.blocks);
+  else
+    given.described = py::handle(given.typed ? known.typed_blocks : known.blocks_of)(
+        spec, name, ranks, py::arg("writable") = given.writable);
+  return given.described;
+}
+
+void BufferReader::take(Given& given, Element& element, unsigned char*& data) {
+  static unsigned char nothing;  // null would mean in place
+  const py::object& described = given.described;
+  a_.keep(described);
+  given.fortran = described.attr("fortran").cast<bool>();
+  const py::dtype dtype = described.attr("dtype");
+  element = {dtype.ptr(), static_cast<std::size_t>(dtype.itemsize()),
+             described.attr("type_number").cast<unsigned>()};
+  const auto address = described.attr("address").cast<std::uintptr_t>();
+  data = address != 0 ? reinterpret_cast<unsigned char*>(address) : &nothing;
+  if (described.attr("packed").is_none()) return;
+  direct = false;
+  if (given.writable) finish = described.attr("deliver");
+}
+
+Buffer BufferReader::read(Parameter parameter, bool writable, int blocks) {
+  const std::size_t before = a_.kept();
+  Buffer found{Plain(a_, a_.spec(parameter), writable, blocks),
+               Given{parameter, writable, blocks, false, {}}};
+  if (found.count != 0 && blocks == 1) return found;
+  const auto parts = static_cast<std::size_t>(blocks);
+  if (found.count != 0 && found.count % parts == 0) {
+    found.count /= parts;
+    return found;
+  }
+  a_.keep_only(before);
+  describe(found);
+  take(found, found.element, found.data);
+  found.count = found.described.attr("count").cast<std::size_t>();
+  return found;
+}
+
+Lengths& BufferReader::read(std::optional<Lengths>& place, Parameter parameter, bool writable, bool typed,
+                            int ranks) {
+  const std::size_t before = a_.kept();
+  Lengths& found = place.emplace();
+  static_cast<Given&>(found) = Given{parameter, writable, 0, typed, {}};
+  if (!typed) static_cast<PlainBlocks&>(found) = PlainBlocks(a_, a_.spec(parameter), writable, ranks);
+  if (found) return found;
+  a_.keep_only(before);
+  describe(found, ranks);
+  take(found, found.element, found.data);
+  found.counts = found.described.attr("counts").cast<std::vector<std::size_t>>();
+  found.displacements = found.described.attr("displacements").cast<std::vector<std::size_t>>();
+  found.end = found.bytes();  // whether there is anything
+  return found;
+}
+
+}  // namespace plain_calls
+}  // namespace bindings
+}  // namespace phicoll
