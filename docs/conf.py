@@ -42,7 +42,10 @@ nitpick_ignore_regex = [
         "cpp:identifier",
         r"phicoll|os|os::SharedMemory|Background|Ongoing|MadeCall|Elsewhere|Unwritten.*|Done|Data|no_ticket|built_in|Transfer::Piece|Operator::Kernel|SIZE_MAX",
     ),
-    ("cpp:identifier", r"GroupMemory|Control|Collectives|Tuning|LineCosts|Origin"),
+    (
+        "cpp:identifier",
+        r"GroupMemory|Control|Collectives|Tuning|LineCosts|Origin|Request|SignatureWord|Interpreter",
+    ),
 ]
 
 # Markdown: links to headings are checked, as are those to files.

@@ -182,7 +182,7 @@ def test_progress_is_passed_on_and_words_are_not_lost(tmp_path, monkeypatch):
 
 def test_a_script_that_names_itself_as_the_program_says_so(tmp_path):
     script = tmp_path / "phicoll-bench"
-    script.write_text(f"#!{sys.executable}\nfrom phicoll.bench import main\nmain()\n")
+    script.write_text(f"#!{sys.executable}\nfrom phicoll.scripts import phicoll_bench\nphicoll_bench()\n")
     script.chmod(0o755)
     done = subprocess.run(
         [script], env={**os.environ, "PHICOLL_BENCH": str(script)}, capture_output=True, text=True, timeout=60

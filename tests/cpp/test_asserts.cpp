@@ -135,9 +135,6 @@ TEST(Asserts, FindCellsThatAreUsedOtherwiseThanTheyWereMade) {
                 Cells<SimPort>(self.setup, 0, 2, 0, 64, Credit::implied););
   EXPECT_CAUGHT("opens a cell that is too small, 65 bytes",
                 Cells<SimPort>(self.setup, 0, 2, 4, 64, Credit::implied).open(self.port, 0, 65););
-  EXPECT_CAUGHT(
-      "awaits its own piece",
-      Cells<SimPort>(self.setup, 0, 2, 4, 64, Credit::implied).await(self.port, self.setup.rank, 0, 0, 8););
   EXPECT_CAUGHT("awaits a piece of no rank",
                 Cells<SimPort>(self.setup, 0, 2, 4, 64, Credit::implied).await(self.port, 2, 0, 0, 8););
   EXPECT_CAUGHT(

@@ -217,7 +217,8 @@ class Calls {
     call.op = composition();
     call.count = count_;
   }
-  // The beginnings of the blocks that the regular call would have. Only the root knows how long the others' are.
+  // The beginnings of the blocks that the regular call would have. Only the root knows how long the others'
+  // are.
   void scatterv(Call& call) {
     for (int r = 0; r < ranks_; ++r) {
       counts_[static_cast<std::size_t>(r)] = length(r) * sizeof(Affine);
@@ -417,7 +418,8 @@ TEST(Sliced, RanksThatJudgeDifferentlyTakeTheSameWay) {
       run(two, {Operation::allreduce, spec}, exposable, 600);
 }
 
-// The root's cells of one line have several readers, whose acknowledgements come in any order; one look takes all that have come.
+// The root's cells of one line have several readers, whose acknowledgements come in any order; one look takes
+// all that have come.
 TEST(Mailbox, TakesAcknowledgementsOfOneLineInAnyOrder) {
   constexpr int cells = 16;  // two lines of acknowledgements
   constexpr std::size_t bytes = 64;
@@ -459,7 +461,8 @@ TEST(Mailbox, TakesAcknowledgementsOfOneLineInAnyOrder) {
   });
 }
 
-// `Barrier` of five ranks on two CPUs, after broadcasts, reductions, allreduces and barriers with roots that change.
+// `Barrier` of five ranks on two CPUs, after broadcasts, reductions, allreduces and barriers with roots that
+// change.
 template <class Barrier>
 void expect_no_rank_leaves_early(const typename Barrier::Parameters& p) {
   constexpr int ranks = 5;
@@ -497,15 +500,16 @@ void expect_no_rank_leaves_early(const typename Barrier::Parameters& p) {
   });
 }
 
-// The root of the broadcast just before acts for the ranks of its CPU, another rank if it was a reduction. The last arriver acts
-// for the ranks of other CPUs, and for all where no call or an allreduce came before.
+// The root of the broadcast just before acts for the ranks of its CPU, another rank if it was a reduction.
+// The last arriver acts for the ranks of other CPUs, and for all where no call or an allreduce came before.
 TEST(DelayedBarrier, HoldsWhicheverRankActsForItsCpu) {
   HybridDissemination::Parameters p;
   p.group = Level::cpu;
   expect_no_rank_leaves_early<HybridDissemination>(p);
 }
 
-// The root of the broadcast just before releases the others, whenever it comes; otherwise the last arriver does.
+// The root of the broadcast just before releases the others, whenever it comes; otherwise the last arriver
+// does.
 TEST(DelayedBarrier, HoldsWhicheverRankReleases) {
   SenseReversing::Parameters p;
   p.releases = SenseReversing::Releases::root;

@@ -160,8 +160,8 @@ TEST(CountCollectives, RabenseifnerTakesTwiceTheLogarithmAndOneLessWhenMerged) {
   }
 }
 
-// Its reduce: each rank combines a part and stores it to the root, one step after those of the reduce-scatter. Not halved,
-// it is a tree.
+// Its reduce: each rank combines a part and stores it to the root, one step after those of the
+// reduce-scatter. Not halved, it is a tree.
 TEST(CountCollectives, RabenseifnersReduceIsSharedAmongAllRanksOrATree) {
   const std::size_t bytes = 64 * kib;
   for (const int ranks : {2, 4, 8, 16}) {

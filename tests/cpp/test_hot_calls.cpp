@@ -1,5 +1,5 @@
-// The instructions of a call of 8 bytes between two ranks, counted one by one: an inlining that is lost, or a check that is made
-// twice, shows here. test_hot_path.py reads the barrier's code.
+// The instructions of a call of 8 bytes between two ranks, counted one by one: an inlining that is lost, or a
+// check that is made twice, shows here. test_hot_path.py reads the barrier's code.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,8 @@ void count_step(int) {
   steps = steps + 1;
 }
 
-/// While the trap flag is set, the processor stops this thread after each instruction. Below the stack's red zone.
+/// While the trap flag is set, the processor stops this thread after each instruction. Below the stack's red
+/// zone.
 void set_trap() {
   asm volatile("lea -128(%%rsp), %%rsp\n pushfq\n orl $0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
                    : "memory", "cc");
@@ -71,8 +72,8 @@ long bound(const Counted& counted) {
   return counted.instructions + counted.instructions / 10;
 }
 
-/// The fewest of some turns, in each of which the other rank has had time to do its part: nothing is waited for then. One turn does,
-/// unless the other rank was held up.
+/// The fewest of some turns, in each of which the other rank has had time to do its part: nothing is waited
+/// for then. One turn does, unless the other rank was held up.
 long fewest(const Counted& counted) {
   GroupOptions options;
   options.wait.kind = WaitPolicy::Kind::yield;  // the other rank never sleeps, so it need not be woken

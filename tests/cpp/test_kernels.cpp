@@ -368,13 +368,13 @@ TEST(LineStates, AreReachedOnASimulatedMachine) {
   }
 }
 
-// A port whose copies lose the first word, and which streams and adds nothing.
+// A port whose copies lose the first line, or of other data a word, and which streams and adds nothing.
 class LossyPort : public sim::SimPort {
  public:
   using sim::SimPort::SimPort;
   void copy(void* to, const void* from, std::size_t bytes) const {
-    sim::SimPort::copy(static_cast<unsigned char*>(to) + 8, static_cast<const unsigned char*>(from) + 8,
-                       bytes - 8);
+    sim::SimPort::copy(static_cast<unsigned char*>(to) + 64, static_cast<const unsigned char*>(from) + 64,
+                       bytes - 64);
   }
   void store_line(void* line, const void* source, StorePolicy policy) const {
     if (policy == StorePolicy::plain) sim::SimPort::store_line(line, source, policy);

@@ -47,8 +47,8 @@ void on_threads(int ranks, const Function& function) {
   ThreadGroup(ranks, options()).run(function);
 }
 void on_processes(int ranks, const Function& function) {
-  // A failed expectation in a process is told as an exception, which ends the group and reaches the parent. Where the group
-  // ends by another exception, its rank's byte in shared memory tells.
+  // A failed expectation in a process is told as an exception, which ends the group and reaches the parent.
+  // Where the group ends by another exception, its rank's byte in shared memory tells.
   void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   char* const failed = static_cast<char*>(page);
@@ -270,7 +270,8 @@ TEST_P(Messages, ARankTakesInWhatComesOnOthersOfItsCommunicators) {
     }
 }
 
-// Threads that first use a communicator for messages, and one that waits on another meanwhile, make what takes them in once.
+// Threads that first use a communicator for messages, and one that waits on another meanwhile, make what
+// takes them in once.
 TEST_P(Messages, ThreadsMeetTheMessagesOfACommunicatorTogether) {
   for (int round = 0; round < 10; ++round)
     run(2, [](Communicator& whole) {
@@ -333,8 +334,8 @@ TEST_P(Messages, SmallSendsNeedNoReceiveAndWaitInOrder) {
   });
 }
 
-// All ranks begin all their messages, of random sizes and tags, and receive in an order of their own. Messages of one sender
-// and tag come in the order in which they were sent.
+// All ranks begin all their messages, of random sizes and tags, and receive in an order of their own.
+// Messages of one sender and tag come in the order in which they were sent.
 TEST_P(Messages, ManyAtOnceKeepTheirOrder) {
   constexpr int ranks = 4;
   constexpr int each = 60;
@@ -504,8 +505,8 @@ TEST_P(Messages, LargeOnesGoBothWaysAmongSmallOnes) {
   });
 }
 
-// Bytes of the pools change hands with each piece, so a rank that receives more than it sends must give some back, also those
-// that were its own once.
+// Bytes of the pools change hands with each piece, so a rank that receives more than it sends must give some
+// back, also those that were its own once.
 TEST_P(Messages, ManyOneWayAndThenTheOtherLeaveRoom) {
   run(2, [](Communicator& communicator) {
     const int rank = communicator.rank();
@@ -532,8 +533,8 @@ TEST_P(Messages, ManyOneWayAndThenTheOtherLeaveRoom) {
   });
 }
 
-// A receiver takes the first ones of a size through the ring and together with their sender by turns (copy_ways.hpp). Either
-// may be late, and the message may wait for its receive.
+// A receiver takes the first ones of a size through the ring and together with their sender by turns
+// (copy_ways.hpp). Either may be late, and the message may wait for its receive.
 TEST_P(Messages, TheLargestOnesAreCopiedByBoth) {
   run(2, [](Communicator& communicator) {
     const auto late = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
@@ -1055,7 +1056,8 @@ TEST_P(Messages, ARankThatWorksBetweenItsLooksIsNotTakenToWait) {
 
 TEST_P(Messages, RanksThatAllWaitForAnyOfTheirRequestsAreToldOfThem) {
   const std::string told = end_of(GetParam(), 2, [](Communicator& communicator) {
-    // The parts number their ranks the other way round; errors name ranks by their numbers in the whole group.
+    // The parts number their ranks the other way round; errors name ranks by their numbers in the whole
+    // group.
     const auto part = communicator.split(0, 1 - communicator.rank());
     char bytes[8];
     if (communicator.rank() == 0) {
@@ -1186,8 +1188,9 @@ class Signalled final : public Interpreter {
   bool (*throws_)();
 };
 
-// A signal's handler throws while the receiver waits for what the sender had claimed when it was stopped: nothing else waits when a
-// receive begins, or within a test. The message is half taken, so the group is broken before the receiver makes another call.
+// A signal's handler throws while the receiver waits for what the sender had claimed when it was stopped:
+// nothing else waits when a receive begins, or within a test. The message is half taken, so the group is
+// broken before the receiver makes another call.
 std::atomic<bool> throws{false};
 TEST(MessagesOfABrokenGroup, AreHalfTakenWhereAHandlerThrows) {
   const std::string told = end_of(true, 2, [](Communicator& communicator) {
@@ -1244,8 +1247,8 @@ TEST(MessagesOfABrokenGroup, AreNotSentWhereAHandlerThrowsInAWaitForAll) {
   EXPECT_NE(told.find("group broken by rank 1: raised by a handler"), std::string::npos) << told;
 }
 
-// The group breaks in the middle of one. The receiver's buffer is the caller's again, so nothing is written to it after the
-// error.
+// The group breaks in the middle of one. The receiver's buffer is the caller's again, so nothing is written
+// to it after the error.
 TEST(MessagesOfABrokenGroup, AreNotWrittenAfterTheError) {
   for (int moment = 0; moment < 8; ++moment) {
     const std::string told = end_of(true, 2, [&](Communicator& communicator) {

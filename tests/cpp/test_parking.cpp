@@ -3,8 +3,8 @@
 // that the store stays there for long; the sleeper sleeps without looking first.
 //
 // A wake is lost when the signaller's call has returned, nobody has touched the slot's sequence, and the
-// sleeper really slept (it gave its CPU away) until the bound of its sleep. A rank that is only late because
-// the machine is busy is none of that, so the count does not depend on the machine's speed.
+// sleeper really slept (it gave its CPU away) until the bound of its sleep. So the count does not depend on
+// the machine's speed.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -38,7 +38,8 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-/// Half a second, where nothing counts lost wakes or a sanitizer looks at each access; PHICOLL_TEST_LONG=1: `most_s` seconds.
+/// Half a second, where nothing counts lost wakes or a sanitizer looks at each access; PHICOLL_TEST_LONG=1:
+/// `most_s` seconds.
 std::int64_t run_ns(bool counts, std::int64_t most_s) {
   return counts || std::getenv("PHICOLL_TEST_LONG") != nullptr ? most_s * second_ns : second_ns / 2;
 }
@@ -55,8 +56,8 @@ struct Shared {
   Strided<Word<std::uint64_t>> dirt[dirty_lines];
 };
 
-/// parking::sleep() as it would be without its membarrier: the order of the mark and the look is the sleeper's
-/// own business only.
+/// parking::sleep() as it would be without its membarrier: the order of the mark and the look is the
+/// sleeper's own business only.
 bool sleep_without_membarrier(Control& control, const Word<std::uint64_t>& word, std::uint64_t value) {
   const std::uint64_t line = control.line_of(&word);
   ParkingSlot& slot = control.slot_of(line);
@@ -187,10 +188,11 @@ TEST(Parking, WithoutItTheBoundOfASleepEndsIt) {
   EXPECT_GT(outcome.rounds, 0);
 }
 
-// The root of the broadcast before the barrier sleeps on the counter of those that have come. Without a wake it would go on after
-// the bound of its sleep, so within a fifth of it in one round out of five. Only rounds in which the root slept count. On a busy
-// machine it needs longer to fall asleep, so rank 1 stays away longer after each round in which it did not; and a woken root may
-// come late, so there are further rounds until half of them were soon.
+// The root of the broadcast before the barrier sleeps on the counter of those that have come. Without a wake
+// it would go on after the bound of its sleep, so within a fifth of it in one round out of five. Only rounds
+// in which the root slept count. On a busy machine it needs longer to fall asleep, so rank 1 stays away
+// longer after each round in which it did not; and a woken root may come late, so there are further rounds
+// until half of them were soon.
 TEST(Parking, TheLastThatComesWakesTheRootThatReleasesABarrier) {
   constexpr int rounds = 40;
   constexpr std::int64_t over = 0;
@@ -205,7 +207,8 @@ TEST(Parking, TheLastThatComesWakesTheRootThatReleasesABarrier) {
       const auto enough = [&] { return slept >= rounds && 2 * soon >= slept; };
       if (all.rank() == 0 && (enough() || os::now_ns() > end_ns)) away_us = over;
       all.broadcast(&away_us, sizeof away_us, 0);
-      // Away for as long as a root needs to fall asleep, and for a part of its sleep that differs from round to round.
+      // Away for as long as a root needs to fall asleep, and for a part of its sleep that differs from round
+      // to round.
       if (all.rank() == 1) {
         std::this_thread::sleep_for(std::chrono::microseconds(away_us));
         came_ns.store(os::now_ns(), std::memory_order_relaxed);  // the barrier passes it on

@@ -1,7 +1,7 @@
 #pragma once
 
-// The buffers of a call: arrays and other memory in C order are read here, every other argument by phicoll.comm.buffers, which
-// packs strided memory and raises.
+// The buffers of a call: arrays and other memory in C order are read here, every other argument by
+// phicoll.comm.buffers, which packs strided memory and raises.
 
 #include <optional>
 

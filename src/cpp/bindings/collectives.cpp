@@ -1,8 +1,9 @@
-// The collective methods of Comm. An operation's row says which blocks a rank sends and receives, and so which arguments are read,
-// how they must fit and what in place means: one reader serves all operations, and each in three forms.
+// The collective methods of Comm. An operation's row says which blocks a rank sends and receives, and so
+// which arguments are read, how they must fit and what in place means: one reader serves all operations, and
+// each in three forms.
 //
-// Arrays and other buffers in C order are read here. Every other argument, and all that is wrong with one, goes to the functions of
-// phicoll.comm.buffers, which pack strided memory and raise.
+// Arrays and other buffers in C order are read here. Every other argument, and all that is wrong with one,
+// goes to the functions of phicoll.comm.buffers, which pack strided memory and raise.
 
 #include <pybind11/stl.h>
 
@@ -84,7 +85,8 @@ class CollectiveReader : public BufferReader {
     py::handle(Known::get().refuse_overlap)(one, one);
   }
 
-  /// The call's buffers of equal blocks. The smaller one, if it is the rank's own block of the other, is in place.
+  /// The call's buffers of equal blocks. The smaller one, if it is the rank's own block of the other, is in
+  /// place.
   void read_blocks() {
     if (what_.operation == Operation::barrier) return;
     if (what_.operation == Operation::broadcast) {
@@ -240,7 +242,8 @@ class CollectiveReader : public BufferReader {
                  std::accumulate(counts.begin(), counts.begin() + handle_.rank(), std::size_t{0}));
   }
 
-  /// What of a reduction is needed beside its request: the element, and where the rank's data and the result's part lie.
+  /// What of a reduction is needed beside its request: the element, and where the rank's data and the
+  /// result's part lie.
   void note_reduced(const Buffer& main, const Buffer& from, std::size_t count, std::size_t first) {
     reduced_ = main.element;
     from_ = from.data;
@@ -338,7 +341,8 @@ py::object begun(CollectiveReader& reader, CommunicatorHandle& handle, const Arg
   return made;
 }
 
-/// What Start begins: the call, or where something is packed or left to do at its end, the nonblocking method.
+/// What Start begins: the call, or where something is packed or left to do at its end, the nonblocking
+/// method.
 py::object prepared(const CollectiveReader& reader, const Collective& what, CommunicatorHandle& handle,
                     const Arguments& a) {
   const Known& known = Known::get();

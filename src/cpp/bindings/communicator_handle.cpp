@@ -382,7 +382,8 @@ py::array_t<std::uint8_t> CommunicatorHandle::view_counted(std::uint64_t offset,
 
 namespace {
 
-// A window lock's word is the number of ranks that share it, and these bits: one rank holds it alone; a rank has left with it.
+// A window lock's word is the number of ranks that share it, and these bits: one rank holds it alone; a rank
+// has left with it.
 constexpr std::uint64_t held_alone = std::uint64_t{1} << 62, left_locked = std::uint64_t{1} << 63;
 
 std::atomic<std::uint64_t>& holders_at(std::uintptr_t word) {
@@ -451,8 +452,8 @@ bool CommunicatorHandle::leave(std::chrono::nanoseconds patience) {
   return false;
 }
 
-// A call holds the flag of its communicator. With all flags, no thread is in what ends here, and none comes in; nor is another
-// part made, which takes a call.
+// A call holds the flag of its communicator. With all flags, no thread is in what ends here, and none comes
+// in; nor is another part made, which takes a call.
 bool CommunicatorHandle::close_idle() {
   std::vector<std::shared_ptr<CommunicatorHandle>> held{shared_from_this()};
   std::vector<std::unique_ptr<Communicator>> dropped;

@@ -92,7 +92,8 @@ Element element_of_type(PyObject* datatype) {
   return element_of(dtype.ptr());
 }
 
-/// The element type of a buffer; likewise, if its format is not one of C's numbers in the machine's own order.
+/// The element type of a buffer; likewise, if its format is not one of C's numbers in the machine's own
+/// order.
 Element element_of_format(const char* format) {
   if (format == nullptr) format = "B";
   if (format[0] == 0 || format[1] != 0 || std::strchr("bBhHiIlLqQfdg?", format[0]) == nullptr)

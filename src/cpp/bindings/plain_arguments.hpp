@@ -1,8 +1,8 @@
 #pragma once
 
-// The arguments of the methods of Comm that C++ makes (register_plain_calls.cpp): NumPy arrays in C order and other buffers, alone
-// or with a count and one of MPI's types, operators, ranks and tags by number, and objects. What is read here refuses nothing: what
-// it does not take, phicoll.comm reads.
+// The arguments of the methods of Comm that C++ makes (register_plain_calls.cpp): NumPy arrays in C order and
+// other buffers, alone or with a count and one of MPI's types, operators, ranks and tags by number, and
+// objects. What is read here refuses nothing: what it does not take, phicoll.comm reads.
 
 #include <pybind11/gil_safe_call_once.h>
 #include <pybind11/numpy.h>
@@ -82,8 +82,9 @@ struct Known {
   PyObject* check_room = nullptr;
   PyObject* refuse_shared = nullptr;
 
-  /// At the first call, as the modules that have these import this one. Importing lets go of the interpreter's lock, so two
-  /// ranks' threads may both look up; a static's own guard would be held meanwhile, and they would wait for each other.
+  /// At the first call, as the modules that have these import this one. Importing lets go of the
+  /// interpreter's lock, so two ranks' threads may both look up; a static's own guard would be held
+  /// meanwhile, and they would wait for each other.
   static const Known& get() {
     PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Known> known;
     return known.call_once_and_store_result(&look_up).get_stored();
@@ -119,7 +120,8 @@ class CoreOperator {
 
 struct Arguments;
 
-/// A method that C++ makes: of Comm, of Request, without arguments but a status, or of its class, with a list of requests.
+/// A method that C++ makes: of Comm, of Request, without arguments but a status, or of its class, with a list
+/// of requests.
 struct Method {
   const char* name;
   /// The method's result; no object if the call is not plain.
@@ -167,7 +169,8 @@ void tell(PyObject* status, const Envelope& envelope);
 py::tuple items_of(PyObject* given);
 /// A number from 0 that is less than `bound`; -1 if it is anything else.
 int whole_number(PyObject* object, long bound);
-/// The numbers of a list, a tuple or an array of the machine's integers, one for each rank; false if they are anything else.
+/// The numbers of a list, a tuple or an array of the machine's integers, one for each rank; false if they are
+/// anything else.
 bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& numbers);
 
 /// The arguments of a call, by position or name.
@@ -242,9 +245,9 @@ struct OpenBuffer {
   OpenBuffer(const Arguments& arguments, PyObject* object, bool writable);
 };
 
-/// Elements in C order, as an argument describes them: a buffer alone, or in a list or tuple with a type, or a count and a type.
-/// False if the argument is anything else, has no elements, or is not writable where that is asked for. `blocks`: how many of the
-/// same count there are.
+/// Elements in C order, as an argument describes them: a buffer alone, or in a list or tuple with a type, or
+/// a count and a type. False if the argument is anything else, has no elements, or is not writable where that
+/// is asked for. `blocks`: how many of the same count there are.
 struct Plain {
   Element element;
   unsigned char* data = nullptr;
@@ -261,7 +264,8 @@ struct Plain {
   }
 };
 
-/// A block for each rank, of any lengths: a list or tuple of a buffer, counts, displacements perhaps, and a type perhaps.
+/// A block for each rank, of any lengths: a list or tuple of a buffer, counts, displacements perhaps, and a
+/// type perhaps.
 struct PlainBlocks {
   Element element;
   unsigned char* data = nullptr;

@@ -42,7 +42,8 @@ class MessageReader : public BufferReader {
   }
 };
 
-/// A send that ends when its message is in the path to the receiver, or `synchronous`, when it has been received.
+/// A send that ends when its message is in the path to the receiver, or `synchronous`, when it has been
+/// received.
 template <bool synchronous>
 py::object send(CommunicatorHandle& handle, const Arguments& a) {
   MessageReader reader(a);

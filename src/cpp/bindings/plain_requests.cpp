@@ -28,7 +28,8 @@ bool can_start(const RequestObject& request) {
 py::object start(PyObject* object, PyObject* superfluous) {
   RequestObject* const request = plain_request(object);
   if (request == nullptr || superfluous != nullptr) return {};
-  // Kept, as the request may be freed while the call begins: by an operator's function, or a thread that runs meanwhile.
+  // Kept, as the request may be freed while the call begins: by an operator's function, or a thread that runs
+  // meanwhile.
   py::object begin;
   {
     const Critical own(object);
@@ -92,8 +93,8 @@ struct Held {
     begun = py::reinterpret_borrow<py::object>(request.begun);
     if (takes) clear(request);
   }
-  /// Makes the request null, unless another thread has ended it meanwhile, and begun the next. A thread that looked at the request
-  /// may have made a Python object of the call.
+  /// Makes the request null, unless another thread has ended it meanwhile, and begun the next. A thread that
+  /// looked at the request may have made a Python object of the call.
   void forget(PyObject* object) const {
     RequestObject& request = *RequestObject::of(object);
     const Critical own(object);

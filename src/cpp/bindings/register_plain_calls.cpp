@@ -1,9 +1,10 @@
 // The methods of Comm and of requests that C++ makes, without a frame of Python.
 //
-// `plain_call(function)` takes the place of a method. It reads the arguments as they lie on the interpreter's stack
-// (plain_arguments.hpp). A collective call (collectives.cpp) is made here whatever its buffers are: its function says what the
-// method takes, and is called only with what it does not take, which Python refuses. Of messages and requests, a call that is
-// plain goes to the core at once; every other, and all that is wrong with one, is the function's, with the same arguments.
+// `plain_call(function)` takes the place of a method. It reads the arguments as they lie on the interpreter's
+// stack (plain_arguments.hpp). A collective call (collectives.cpp) is made here whatever its buffers are: its
+// function says what the method takes, and is called only with what it does not take, which Python refuses.
+// Of messages and requests, a call that is plain goes to the core at once; every other, and all that is wrong
+// with one, is the function's, with the same arguments.
 
 #include <pybind11/pybind11.h>
 #include <structmember.h>
@@ -36,7 +37,8 @@ struct MethodObject {
   const Deed* deed;
 };
 
-/// The core's communicator of a Comm, or whatever else the object has in its place; no object if it has nothing.
+/// The core's communicator of a Comm, or whatever else the object has in its place; no object if it has
+/// nothing.
 py::object core_in(PyObject* object) {
   const Known& known = Known::get();
   if (PyObject_TypeCheck(object, known.comm)) {

@@ -34,6 +34,7 @@ def form_of(blocking: Any, name: str, doc: str, result: type, more: tuple[str, .
         co_kwonlyargcount=code.co_kwonlyargcount + len(more),
         co_varnames=names,
         co_nlocals=len(names),
+        co_filename=f"<{name}>",  # its source is not the method's: tools that read defaults there would miss some
     )
     made = FunctionType(code, function.__globals__, name, function.__defaults__)
     made.__kwdefaults__ = {**(function.__kwdefaults__ or {}), **dict.fromkeys(more)}
@@ -70,8 +71,7 @@ class Collectives:
     persistent request, which its ``Start`` begins each time; a buffer that is not contiguous is packed each time.
     Arguments and errors are those of the blocking call. Leave the buffers alone until the request has ended.
 
-    All ranks begin the same calls on a communicator in the same order, which is independent of blocking calls
-    and messages. A communicator's calls run one after the other.
+    All ranks begin the same calls on a communicator in the same order, independent of blocking calls and messages.
     """
 
     @_core.plain_call

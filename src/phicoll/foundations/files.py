@@ -114,7 +114,9 @@ def writing(path: Path) -> Iterator[None]:
     except ResourceError:
         raise
     except OSError as error:
-        raise ResourceError(f"{path}: cannot be written ({error.strerror or error})") from error
+        named = ResourceError(f"{path}: cannot be written ({error.strerror or error})")
+        named.errno = error.errno
+        raise named from error
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 #pragma once
 
-// The laboratory's part of phicoll._core: what measures, simulates, models and explains. A build of the library alone is
-// without it.
+// The laboratory's part of phicoll._core: what measures, simulates, models and explains. A build of the
+// library alone is without it.
 
 #include "bindings/register.hpp"
 

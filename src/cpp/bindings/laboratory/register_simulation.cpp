@@ -20,8 +20,8 @@ namespace phicoll {
 namespace bindings {
 namespace {
 
-/// An exception of Python that crosses the driver, which runs without the GIL. The record of the run's end has its
-/// text.
+/// An exception of Python that crosses the driver, which runs without the GIL. The record of the run's end
+/// has its text.
 class PythonFailure : public std::runtime_error {
  public:
   /// Takes the exception that is being handled. Needs the GIL.
@@ -38,8 +38,8 @@ class PythonFailure : public std::runtime_error {
   std::shared_ptr<py::error_already_set> error_;
 };
 
-/// Calls `function` with the GIL. Ctrl-C sets `*interrupted` and gives the result's default; other exceptions become
-/// a PythonFailure.
+/// Calls `function` with the GIL. Ctrl-C sets `*interrupted` and gives the result's default; other exceptions
+/// become a PythonFailure.
 template <class Function>
 auto in_python(bool* interrupted, const Function& function) -> decltype(function()) {
   const py::gil_scoped_acquire held;
@@ -52,8 +52,8 @@ auto in_python(bool* interrupted, const Function& function) -> decltype(function
   return decltype(function())();
 }
 
-/// Workers written in Python (phicoll.measuring.simulating.Futures): `take(index)` gives a point's lines, samples and
-/// error, or None while it is not done; `stop()` begins no further one.
+/// Workers written in Python (phicoll.measuring.simulating.Futures): `take(index)` gives a point's lines,
+/// samples and error, or None while it is not done; `stop()` begins no further one.
 class PythonWorkers final : public sim::PointWorkers {
  public:
   PythonWorkers(py::object workers, bool* interrupted)
@@ -116,8 +116,8 @@ class PythonWatcher final : public sim::RunWatcher {
   bool* interrupted_;
 };
 
-/// `workers` is a number of threads, or an object with `take` and `stop`. Raises what ended the run, with all records
-/// written.
+/// `workers` is a number of threads, or an object with `take` and `stop`. Raises what ended the run, with all
+/// records written.
 void simulate_run(const sim::SimulatedRun& run, const py::object& workers, const py::object& watching,
                   const std::vector<std::string>& command) {
   bool interrupted = false;

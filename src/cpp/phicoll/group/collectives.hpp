@@ -1,6 +1,7 @@
 #pragma once
 
-// The operations of a Communicator that move data: arguments are checked, buffers bound, an algorithm found and run.
+// The operations of a Communicator that move data: arguments are checked, buffers bound, an algorithm found
+// and run.
 
 #include <cstddef>
 #include <memory>
@@ -23,17 +24,20 @@ class Collectives {
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
-  /// Sets what the operation uses from now on: `auto` or an algorithm. If `place` is not null, the algorithm's shared memory
-  /// is at that byte of the group's region, and every algorithm in use, of any operation, ends and frees its memory.
+  /// Sets what the operation uses from now on: `auto` or an algorithm. If `place` is not null, the
+  /// algorithm's shared memory is at that byte of the group's region, and every algorithm in use, of any
+  /// operation, ends and frees its memory.
   void select(Operation operation, const AlgorithmSpec& spec, const std::size_t* place);
   /// Ends every algorithm in use and frees its memory. A later call makes its algorithm again.
   void release();
-  /// The algorithms that have memory, in the order of making, each as the operation, a space and the spec in effect.
+  /// The algorithms that have memory, in the order of making, each as the operation, a space and the spec in
+  /// effect.
   std::vector<std::string> in_use() const { return set_.in_use(); }
   /// Marks the memory of every algorithm in use as free in `region`, a copy of the owner's.
   void give_back_to(Region& region) const;
-  /// Ends algorithms, the least recently used first, until `bytes` fit into the owner's `region`, but none whose memory
-  /// would not help. Throws ResourceError, without effect, if ending all of them would not be enough.
+  /// Ends algorithms, the least recently used first, until `bytes` fit into the owner's `region`, but none
+  /// whose memory would not help. Throws ResourceError, without effect, if ending all of them would not be
+  /// enough.
   void make_room(const Region& region, std::size_t bytes);
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
@@ -50,8 +54,8 @@ class Collectives {
     set_.choose_anew();
     ++changes_;
   }
-  /// The number of changes so far of what serves calls: a call made after the last change is served by the same
-  /// algorithm again.
+  /// The number of changes so far of what serves calls: a call made after the last change is served by the
+  /// same algorithm again.
   std::uint64_t changes() const { return changes_; }
   /// Counts a new barrier as such a change.
   void forget_made() { ++changes_; }
@@ -61,14 +65,14 @@ class Collectives {
   /// The instance that serves such a call by the current selection; null if no call has needed it yet.
   Set::Instance* known(const CallFacts& facts) const { return set_.known(facts); }
   Set::Last& last(Operation operation) { return set_.last(operation); }
-  /// Looks for the instance again, or for that of `spec`, for this call only, if `spec` is not null. Takes two steps,
-  /// because the second may wait for the other ranks.
+  /// Looks for the instance again, or for that of `spec`, for this call only, if `spec` is not null. Takes
+  /// two steps, because the second may wait for the other ranks.
   Set::Found find(const CallFacts& facts, const AlgorithmSpec* spec) const { return set_.find(facts, spec); }
   Set::Instance& take(const CallFacts& facts, const AlgorithmSpec* spec, Set::Found& found) {
     return set_.take(facts, spec, found);
   }
-  /// Runs call number `number`. An exception from the caller's operator breaks the group, because the others wait for what
-  /// this rank did not do.
+  /// Runs call number `number`. An exception from the caller's operator breaks the group, because the others
+  /// wait for what this rank did not do.
   void run(Set::Instance& instance, const Call& call, std::uint64_t number) {
     instance.last_use = number;
     try {
@@ -77,9 +81,9 @@ class Collectives {
       leave_half_done(instance.last_use);
     }
   }
-  /// Handles the exception that is about to leave call number `call`: breaks the group, unless the exception says that
-  /// it is broken; waits, for a bounded time, until no peer reads or writes this rank's buffers in the call; throws it
-  /// again.
+  /// Handles the exception that is about to leave call number `call`: breaks the group, unless the exception
+  /// says that it is broken; waits, for a bounded time, until no peer reads or writes this rank's buffers in
+  /// the call; throws it again.
   [[noreturn, gnu::noinline, gnu::cold]] void leave_half_done(std::uint64_t call);
 
  private:

@@ -104,7 +104,8 @@ Communicator::~Communicator() {
   if (in_own_process() && !std::uncaught_exception()) try {
       wait_for_all();
     } catch (const std::exception&) {
-      // The group is broken, by this rank perhaps: nobody receives what it sent, or waits for what it has begun.
+      // The group is broken, by this rank perhaps: nobody receives what it sent, or waits for what it has
+      // begun.
     }
   nonblocking_.reset();
   if (memory_.nonblocking == nullptr) memory_.work->end_communicator(mailbox_);
@@ -275,16 +276,16 @@ void Communicator::sync() {
   sync_->bare()(*sync_, port_);
 }
 
-// Algorithms stay after a call, because the next one may need them. If one more has no room, the least recently used
-// ones end; a later call makes them again. All ranks know alike what memory is taken, so all do the same, and
-// take_zeroed waits until no rank is in a former use.
+// Algorithms stay after a call, because the next one may need them. If one more has no room, the least
+// recently used ones end; a later call makes them again. All ranks know alike what memory is taken, so all do
+// the same, and take_zeroed waits until no rank is in a former use.
 void Communicator::make_room(std::size_t bytes) {
   if (collectives_) collectives_->make_room(region_, bytes);
 }
 
-// Memory that was never used is zero already, and peers that come first may write to it before this rank is here. Memory
-// that was used is zeroed by rank 0 between two barriers: after the first, no rank is in its former use; before the second,
-// none is in its next.
+// Memory that was never used is zero already, and peers that come first may write to it before this rank is
+// here. Memory that was used is zeroed by rank 0 between two barriers: after the first, no rank is in its
+// former use; before the second, none is in its next.
 Region::Block Communicator::take_zeroed(std::size_t bytes, const std::size_t* place) {
   check_process();
   if (place == nullptr) make_room(bytes);

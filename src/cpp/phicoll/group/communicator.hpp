@@ -35,8 +35,8 @@ struct CollectiveRequest;
 class Communicator;
 class Messages;
 
-/// One rank's side of one barrier of a group. All ranks make their barriers in the same order, and destroy them in the
-/// same order.
+/// One rank's side of one barrier of a group. All ranks make their barriers in the same order, and destroy
+/// them in the same order.
 class Barrier {
  public:
   /// Beside Communicator::barrier(). Collective.
@@ -62,16 +62,17 @@ class Barrier {
   AlgorithmSpec spec_;
 };
 
-/// A rank's handle on its group. Cannot be copied or moved, because barriers refer to it. Only its own rank's thread
-/// may use it. In a process that the rank forked every call throws Error and has no effect on the group.
+/// A rank's handle on its group. Cannot be copied or moved, because barriers refer to it. Only its own rank's
+/// thread may use it. In a process that the rank forked every call throws Error and has no effect on the
+/// group.
 class alignas(arch::stride_bytes) Communicator {
  public:
   // C++14's operator new does not align to strides.
   static void* operator new(std::size_t bytes) { return allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
 
-  /// Called by groups; users get a communicator from ThreadGroup or ProcessGroup. `shape` must be the same on all
-  /// ranks.
+  /// Called by groups; users get a communicator from ThreadGroup or ProcessGroup. `shape` must be the same on
+  /// all ranks.
   Communicator(const GroupMemory& memory, int rank, const Shape& shape, const WaitPolicy& wait);
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -95,26 +96,26 @@ class alignas(arch::stride_bytes) Communicator {
   /// that depends on the algorithm, the size and where buffers lie.
   ///
   /// Throws BrokenGroupError and TimeoutError as barrier() does. A fault that all ranks see alike (root,
-  /// operator) throws ArgumentError, without effect. A fault that only one rank sees (its buffers) throws there
-  /// and breaks the group. @{
+  /// operator) throws ArgumentError, without effect. A fault that only one rank sees (its buffers) throws
+  /// there and breaks the group. @{
 
   /// Sizes are in bytes; `count` is in elements of the operator's type. Buffers may have any alignment.
   ///
   /// In place: a null `send` means, as in MPI, that the rank's data is where its result will be. In gather,
   /// scatter and allgather, a buffer that is exactly the rank's own block in the other one means the same.
   ///
-  /// `type`: the type of the bytes, by type_number or by a number up to most_types that the caller gives; 0 for
-  /// plain bytes. `algorithm`: serves this call instead of the selected one (Family::parse). Both are the same
-  /// on all ranks.
+  /// `type`: the type of the bytes, by type_number or by a number up to most_types that the caller gives; 0
+  /// for plain bytes. `algorithm`: serves this call instead of the selected one (Family::parse). Both are the
+  /// same on all ranks.
 
   using By = const AlgorithmSpec*;
-  /// Makes the call that the request describes. Inline: where the operation is known when this is compiled, that is a call of its function
-  /// below.
+  /// Makes the call that the request describes. Inline: where the operation is known when this is compiled,
+  /// that is a call of its function below.
   void call(const Request& request);
   /// Copies the root's `bytes` at `buffer` to every rank's buffer.
   void broadcast(void* buffer, std::size_t bytes, int root, By algorithm = nullptr, unsigned type = 0);
-  /// receive[i] on the root = send[i] of rank 0 op send[i] of rank 1 ... The others' `receive` is ignored. In place on the
-  /// root only.
+  /// receive[i] on the root = send[i] of rank 0 op send[i] of rank 1 ... The others' `receive` is ignored. In
+  /// place on the root only.
   void reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
               By algorithm = nullptr);
   /// Reduces as `reduce` does, with the result on every rank.
@@ -130,7 +131,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// Reduces block i of `send`, of counts[i] elements, over all ranks to rank i.
   void reduce_scatter(const void* send, void* receive, const std::size_t* counts, const Operator& op,
                       By algorithm = nullptr);
-  /// Gathers blocks of `bytes`, in rank order, at the root's `receive`. In place on the root only, as in scatter.
+  /// Gathers blocks of `bytes`, in rank order, at the root's `receive`. In place on the root only, as in
+  /// scatter.
   void gather(const void* send, void* receive, std::size_t bytes, int root, By algorithm = nullptr,
               unsigned type = 0);
   /// Gives rank i block i of the root's `send`.
@@ -142,8 +144,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// Gives rank i block i of every rank's `send`, in rank order.
   void alltoall(const void* send, void* receive, std::size_t bytes, By algorithm = nullptr,
                 unsigned type = 0);
-  /// Gathers as `gather` does; block i has counts[i] bytes and begins at byte displacements[i] of the buffer. The other
-  /// vector versions describe their blocks likewise.
+  /// Gathers as `gather` does; block i has counts[i] bytes and begins at byte displacements[i] of the buffer.
+  /// The other vector versions describe their blocks likewise.
   void gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
                const std::size_t* displacements, int root, By algorithm = nullptr, unsigned type = 0);
   void scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements, void* receive,
@@ -153,34 +155,37 @@ class alignas(arch::stride_bytes) Communicator {
   void alltoallv(const void* send, const std::size_t* send_counts, const std::size_t* send_displacements,
                  void* receive, const std::size_t* counts, const std::size_t* displacements,
                  By algorithm = nullptr, unsigned type = 0);
-  /// Begins a collective call that goes on while the rank is in other calls: begin([=](Communicator& c) { c.barrier();
-  /// }). The function makes its calls on the communicator that it gets, and uses that for nothing else. Collective: all
-  /// ranks begin these calls in the same order, which is independent of blocking calls. So they are chosen by the host's
-  /// numbers with which the communicator was made. Beginning does not wait. Leave the buffers alone until the call is done.
-  /// Throws what the function throws before it has to wait.
+  /// Begins a collective call that goes on while the rank is in other calls: begin([=](Communicator& c) {
+  /// c.barrier(); }). The function makes its calls on the communicator that it gets, and uses that for
+  /// nothing else. Collective: all ranks begin these calls in the same order, which is independent of
+  /// blocking calls. So they are chosen by the host's numbers with which the communicator was made. Beginning
+  /// does not wait. Leave the buffers alone until the call is done. Throws what the function throws before it
+  /// has to wait.
   std::shared_ptr<CollectiveRequest> begin(std::function<void(Communicator&)> call);
-  /// Prepares one call, which begin() may begin again whenever it has ended (persistent communication). The function
-  /// makes the call with the same arguments each time, and does nothing else: prepare([=](Communicator& c) {
-  /// c.broadcast(at, n, 0); }). All but the data is worked out once, so a small call takes about as long as a loop
-  /// written by hand.
+  /// Prepares one call, which begin() may begin again whenever it has ended (persistent communication). The
+  /// function makes the call with the same arguments each time, and does nothing else:
+  /// prepare([=](Communicator& c) { c.broadcast(at, n, 0); }). All but the data is worked out once, so a
+  /// small call takes about as long as a loop written by hand.
   std::shared_ptr<CollectiveRequest> prepare(std::function<void(Communicator&)> call);
-  /// The same of the call that a request describes. The request, and what it refers to but its data, need not outlive this.
+  /// The same of the call that a request describes. The request, and what it refers to but its data, need not
+  /// outlive this.
   std::shared_ptr<CollectiveRequest> begin(const Request& request);
   std::shared_ptr<CollectiveRequest> prepare(const Request& request);
-  /// Begins a request again whose call has ended, or one that was prepared. The end may be earlier on one rank than on
-  /// another, so wait for it, or test it. Throws ArgumentError if the call has not ended, or there is no request.
+  /// Begins a request again whose call has ended, or one that was prepared. The end may be earlier on one
+  /// rank than on another, so wait for it, or test it. Throws ArgumentError if the call has not ended, or
+  /// there is no request.
   void begin(const std::shared_ptr<CollectiveRequest>& request);
-  /// Whether the call is done; goes on with all that the rank has begun, on all its communicators. Throws what the function
-  /// threw.
+  /// Whether the call is done; goes on with all that the rank has begun, on all its communicators. Throws
+  /// what the function threw.
   bool test(CollectiveRequest& request);
   void wait(CollectiveRequest& request);
-  /// Goes on with all that the rank has begun, on all its communicators, as every call that waits or looks does. For a program
-  /// that looks again and again for something beside phicoll. Throws BrokenGroupError.
+  /// Goes on with all that the rank has begun, on all its communicators, as every call that waits or looks
+  /// does. For a program that looks again and again for something beside phicoll. Throws BrokenGroupError.
   void look();
   /// What a port of this rank is to go on with in its waits: the same. It lives as long as this.
   Background& background() const { return *memory_.work; }
-  /// Waits until all calls that were begun here have ended, and all sends are on their way; the destructor does this
-  /// first. Throws what a wait throws, and Error in an operator of one of these calls.
+  /// Waits until all calls that were begun here have ended, and all sends are on their way; the destructor
+  /// does this first. Throws what a wait throws, and Error in an operator of one of these calls.
   void wait_for_all();
   /// @}
 
@@ -190,9 +195,9 @@ class alignas(arch::stride_bytes) Communicator {
   // send to no_rank (MPI_PROC_NULL) does nothing, and a receive from it is done at once, with no bytes. Types
   // (`type`, as above) must be equal unless one of them is plain bytes.
 
-  // A send returns when its message is in the path to the receiver or, for a large one that the receiver copies
-  // from its memory, when it has been received. The paths lie in the group's heap: 2 MB for each of two ranks
-  // that uses one, less among more.
+  // A send returns when its message is in the path to the receiver or, for a large one that the receiver
+  // copies from its memory, when it has been received. The paths lie in the group's heap: 2 MB for each of
+  // two ranks that uses one, less among more.
   //
   // A receive throws ArgumentError if its message is larger than the buffer or of another type; the message
   // stays for another receive. A wait that cannot end, because all ranks wait or the awaited one has left,
@@ -201,15 +206,16 @@ class alignas(arch::stride_bytes) Communicator {
   void send(const void* data, std::size_t bytes, int dest, int tag = 0, unsigned type = 0);
   Envelope receive(void* buffer, std::size_t bytes, int source = any_source, int tag = any_tag,
                    unsigned type = 0);
-  /// Waits for the next message of one rank and receives it as receive() does, if it is small and nothing else is under
-  /// way. Otherwise returns false and leaves the message for receive().
+  /// Waits for the next message of one rank and receives it as receive() does, if it is small and nothing
+  /// else is under way. Otherwise returns false and leaves the message for receive().
   bool receive_now(void* buffer, std::size_t bytes, int source, int tag, unsigned type, Envelope* found);
   /// Sends and receives at the same time, so that it does not matter which the other rank does first.
   Envelope send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
                         std::size_t room, int source = any_source, int receive_tag = any_tag,
                         unsigned type = 0);
-  /// Begins a send or receive. It goes on as look() says, and before the rank leaves. Leave its memory alone until
-  /// it is done. `synchronous`: done only when the message has been received. Dropping the result lets it go on.
+  /// Begins a send or receive. It goes on as look() says, and before the rank leaves. Leave its memory alone
+  /// until it is done. `synchronous`: done only when the message has been received. Dropping the result lets
+  /// it go on.
   std::shared_ptr<Transfer> begin_send(const void* data, std::size_t bytes, int dest, int tag = 0,
                                        unsigned type = 0, bool synchronous = false);
   /// Begins to send a message that lies in several places.
@@ -225,13 +231,15 @@ class alignas(arch::stride_bytes) Communicator {
                                           unsigned type = 0);
   std::shared_ptr<Transfer> begin_receive(const Envelope& held, std::shared_ptr<FrameBytes> frame,
                                           unsigned type);
-  /// Throws what begin_send or begin_receive throws of such a transfer's arguments; its message lies at `data`.
+  /// Throws what begin_send or begin_receive throws of such a transfer's arguments; its message lies at
+  /// `data`.
   void check_transfer(const Transfer& wanted, const void* data) const;
   /// Whether the transfer is done; goes on with all that the rank has begun, on all its communicators.
   bool test(const Transfer& transfer);
   void wait(Transfer& transfer);
-  /// Waits until one of the requests is done and returns the index of the first that is; wait() or test() ends it. They
-  /// may belong to any of the rank's communicators. Throws ArgumentError if there are none, or one is null.
+  /// Waits until one of the requests is done and returns the index of the first that is; wait() or test()
+  /// ends it. They may belong to any of the rank's communicators. Throws ArgumentError if there are none, or
+  /// one is null.
   std::size_t wait_any(const std::vector<std::shared_ptr<Begun>>& begun);
   template <class One>
   std::size_t wait_any(const std::vector<std::shared_ptr<One>>& begun) {
@@ -243,17 +251,17 @@ class alignas(arch::stride_bytes) Communicator {
   Envelope probe(int source = any_source, int tag = any_tag);
   /// Looks for such a message without waiting, and goes on as test() does. Returns false if there is none.
   bool probe_now(Envelope* found, int source = any_source, int tag = any_tag);
-  /// Probe as `probe` and `probe_now` do (MPI_Mprobe, MPI_Improbe), and reserve the message for the caller: no other
-  /// receive or probe finds it.
+  /// Probe as `probe` and `probe_now` do (MPI_Mprobe, MPI_Improbe), and reserve the message for the caller:
+  /// no other receive or probe finds it.
   Envelope hold(int source = any_source, int tag = any_tag);
   bool hold_now(Envelope* found, int source = any_source, int tag = any_tag);
 
-  /// Sets what the operation uses from now on, in nonblocking calls too: `auto` or an algorithm. The default is `auto`,
-  /// unless the environment has PHICOLL_BROADCAST or the like. Calls already begun keep theirs. Collective. Throws what
-  /// Family::parse throws, and ResourceError for a barrier above the memory limit.
+  /// Sets what the operation uses from now on, in nonblocking calls too: `auto` or an algorithm. The default
+  /// is `auto`, unless the environment has PHICOLL_BROADCAST or the like. Calls already begun keep theirs.
+  /// Collective. Throws what Family::parse throws, and ResourceError for a barrier above the memory limit.
   void select(Operation operation, const std::string& spec);
-  /// Selects as above, with the algorithm's shared memory at byte `place` of the region (a multiple of 64), which
-  /// measurements vary. If the algorithm moves data, all others in use end.
+  /// Selects as above, with the algorithm's shared memory at byte `place` of the region (a multiple of 64),
+  /// which measurements vary. If the algorithm moves data, all others in use end.
   void select_at(Operation operation, const AlgorithmSpec& spec, std::size_t place);
   /// What a call with these facts would use, and why; by default barrier(). Not collective.
   AlgorithmChoice why(const CallFacts& facts = CallFacts());
@@ -264,29 +272,30 @@ class alignas(arch::stride_bytes) Communicator {
   // --- sub-communicators (group/split.cpp)
 
   /// A part of a split takes `memory_limit` bytes of the group's heap for its collectives, as its first rank
-  /// says. 0 means 32 MB or, if less, as much as this communicator has, a fifteenth of the heap, or a seventh of
-  /// it for all parts; but at least 4 MB while all parts take at most a quarter. Once parts have half of the
-  /// heap, at most 4 MB; from 19/32 on 512 KB; from 20/32 on, or with a sixteenth left, 32 KB for
-  /// two ranks and 16 KB more for each further one up to sixteen.
+  /// says. 0 means 32 MB or, if less, as much as this communicator has, a fifteenth of the heap, or a seventh
+  /// of it for all parts; but at least 4 MB while all parts take at most a quarter. Once parts have half of
+  /// the heap, at most 4 MB; from 19/32 on 512 KB; from 20/32 on, or with a sixteenth left, 32 KB for two
+  /// ranks and 16 KB more for each further one up to sixteen.
 
-  /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal,
-  /// by their rank here. Returns null to a rank whose color is negative. Collective; so is destroying the
-  /// result, before this rank's group ends: it does not wait, and the last rank gives the memory back.
+  /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are
+  /// equal, by their rank here. Returns null to a rank whose color is negative. Collective; so is destroying
+  /// the result, before this rank's group ends: it does not wait, and the last rank gives the memory back.
   /// Whatever breaks the result breaks the whole group, and errors name ranks by their number there. Throws
   /// ResourceError, on all ranks of one color alike and without effect, if the heap has no room.
   std::unique_ptr<Communicator> split(int color, int key, std::size_t memory_limit = 0);
   /// Makes a communicator with the same ranks.
   std::unique_ptr<Communicator> dup(std::size_t memory_limit = 0) { return split(0, rank_, memory_limit); }
-  /// Makes a communicator of some ranks, in the order of `members`. Collective over these alone, with the same list and
-  /// tag. A `memory_limit` of 0 means as much as split gives to one of four parts. Throws what split throws, and
-  /// ArgumentError for a list without the calling rank or with a rank twice.
+  /// Makes a communicator of some ranks, in the order of `members`. Collective over these alone, with the
+  /// same list and tag. A `memory_limit` of 0 means as much as split gives to one of four parts. Throws what
+  /// split throws, and ArgumentError for a list without the calling rank or with a rank twice.
   std::unique_ptr<Communicator> create_group(const std::vector<int>& members, int tag = 0,
                                              std::size_t memory_limit = 0);
   /// This rank's number in the group that it began in.
   int root_rank() const { return memory_.control->root_rank(rank_); }
 
-  /// Measures the host's numbers that such a group needs and stores them for this kind of host, as the group's first
-  /// large call does. `anew`: forgets all that were stored. Later calls of this communicator use them. Collective.
+  /// Measures the host's numbers that such a group needs and stores them for this kind of host, as the
+  /// group's first large call does. `anew`: forgets all that were stored. Later calls of this communicator
+  /// use them. Collective.
   [[gnu::noinline, gnu::cold]] void calibrate(bool anew);
 
   /// @name Shared memory for data
@@ -294,8 +303,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// @{
 
   /// Allocates memory that all ranks of the group reach, not zeroed, aligned to at least 128 bytes. Throws
-  /// ResourceError with what was asked for and what is free. Unless `reserved`, its pages are taken by reserve() or by
-  /// first touches.
+  /// ResourceError with what was asked for and what is free. Unless `reserved`, its pages are taken by
+  /// reserve() or by first touches.
   void* allocate(std::size_t bytes, bool reserved = true) {
     check_process();
     return heap_.take(bytes, reserved).at;
@@ -324,8 +333,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// Breaks the group because of an exception, whose first line is the reason.
   void fail(const std::exception& error);
 
-  /// Whether the calling process may use the group: the rank's own, or a fork of it if the group has one rank, in
-  /// private memory.
+  /// Whether the calling process may use the group: the rank's own, or a fork of it if the group has one
+  /// rank, in private memory.
   bool in_own_process() const { return home_.here() || has_private_copy(); }
   /// Throws Error otherwise. Every call does it first.
   void check_process() {
@@ -333,24 +342,26 @@ class alignas(arch::stride_bytes) Communicator {
   }
 
   std::size_t region_bytes() const { return region_.bytes(); }
-  /// The region's memory, for measurements that place something else where a barrier would lie, and leave it zeroed.
+  /// The region's memory, for measurements that place something else where a barrier would lie, and leave it
+  /// zeroed.
   unsigned char* region() const { return memory_.region; }
   Control& control() { return *memory_.control; }
 
-  /// Notes a call of the communicator's ranks that another library serves, before the rank makes it. Counted as
-  /// a call, so that a rank which waits in one of phicoll's calls meanwhile finds that they do not fit. Throws
-  /// BrokenGroupError.
+  /// Notes a call of the communicator's ranks that another library serves, before the rank makes it. Counted
+  /// as a call, so that a rank which waits in one of phicoll's calls meanwhile finds that they do not fit.
+  /// Throws BrokenGroupError.
   void note_elsewhere(SignatureWord call);
 
-  /// Keeps this rank's calls from being compared with the others' when it ends. For a communicator that the program
-  /// lost (by an exception, say) instead of ending it in order.
+  /// Keeps this rank's calls from being compared with the others' when it ends. For a communicator that the
+  /// program lost (by an exception, say) instead of ending it in order.
   void abandon();
 
-  /// Sets a function that is called at every turn of every wait of this rank, on all communicators of its group, for
-  /// example for another library's messages, which the awaited rank may need first. It must not call phicoll. The rank
-  /// then does not sleep in waits. Null: none.
+  /// Sets a function that is called at every turn of every wait of this rank, on all communicators of its
+  /// group, for example for another library's messages, which the awaited rank may need first. It must not
+  /// call phicoll. The rank then does not sleep in waits. Null: none.
   void set_progress(void (*progress)());
-  /// Sets the interpreter that makes this rank's calls, on all communicators of its group; before any of them. Null: none.
+  /// Sets the interpreter that makes this rank's calls, on all communicators of its group; before any of
+  /// them. Null: none.
   void set_interpreter(Interpreter* interpreter);
 
   /// The number of collective calls that this rank has begun.
@@ -368,7 +379,8 @@ class alignas(arch::stride_bytes) Communicator {
     return port;
   }
   void equip(NativePort& port) const;
-  /// A call that blocks may never have to wait, and nor may those after it: what the rank has begun goes on all the same.
+  /// A call that blocks may never have to wait, and nor may those after it: what the rank has begun goes on
+  /// all the same.
   void go_on_in_passing() {
     if (__builtin_expect(begun_->load(std::memory_order_relaxed) != 0, 0)) memory_.work->look_in_passing();
   }
@@ -442,9 +454,10 @@ class alignas(arch::stride_bytes) Communicator {
   CallBoard* board_;               // null: calls are not noted
   const std::atomic<int>* begun_;  // RankWork::begun(); 0 where nonblocking calls are made
 
-  // The present or last broadcast; reduce; allgather or alltoall. Every such call sets the same members, so the others stay
-  // clear: clearing them anew takes as long as the rest of a small broadcast. Only run_anew begins another broadcast within one,
-  // and copies the record before; no reduce begins within another, and no allgather or alltoall.
+  // The present or last broadcast; reduce; allgather or alltoall. Every such call sets the same members, so
+  // the others stay clear: clearing them anew takes as long as the rest of a small broadcast. Only run_anew
+  // begins another broadcast within one, and copies the record before; no reduce begins within another, and
+  // no allgather or alltoall.
   Call broadcast_;
   Call reduce_;
   Call exchange_;

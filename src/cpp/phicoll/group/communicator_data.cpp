@@ -65,10 +65,10 @@ void Communicator::note_elsewhere(SignatureWord call) {
 // All ranks are in the same large call, so all come here, and do what rank 0 finds in the group's memory.
 //
 //  1. Another communicator has learned the numbers: all take them.
-//  2. Another one, which other threads call, is measuring: all go on with the numbers that they have, and the next large
-//     call comes here again.
-//  3. Neither: this communicator measures. The numbers are written before the last barrier, so whatever a rank makes after
-//     this call begins with them.
+//  2. Another one, which other threads call, is measuring: all go on with the numbers that they have, and the
+//     next large call comes here again.
+//  3. Neither: this communicator measures. The numbers are written before the last barrier, so whatever a
+//     rank makes after this call begins with them.
 void Communicator::learn_numbers() {
   struct {
     std::uint64_t measures;
@@ -120,8 +120,8 @@ void Communicator::calibrate(bool anew) {
   use_numbers(host);
 }
 
-// The twin, on which calls are begun, takes it too: after the calls begun before it, as on all ranks, or when it is
-// made.
+// The twin, on which calls are begun, takes it too: after the calls begun before it, as on all ranks, or when
+// it is made.
 void Communicator::select_for_begun(Operation operation, const std::string& spec) {
   if (memory_.nonblocking != nullptr || size_ == 1) return;
   selected_[operation] = spec;

@@ -20,8 +20,8 @@ struct GroupMemory {
   unsigned char* sync;    ///< the memory of the group's own barrier, zeroed
   unsigned char* region;  ///< zeroed
   std::size_t region_bytes;
-  /// Takes the pages of a part of the region now; throws ResourceError if there are none. Null: a first touch takes
-  /// them.
+  /// Takes the pages of a part of the region now; throws ResourceError if there are none. Null: a first touch
+  /// takes them.
   std::function<void(std::size_t offset, std::size_t bytes)> reserve;
   SplitSlot* slots = nullptr;          ///< one for each rank
   LearnedNumbers* learned = nullptr;   ///< the whole group's

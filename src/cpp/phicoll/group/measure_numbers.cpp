@@ -85,7 +85,8 @@ bool is_measured(Number number) {
   const std::vector<TurningPoint>& turns = measured_turns();
   return number == &H::cell || number == &H::ring ||
          std::find(std::begin(copy_numbers), std::end(copy_numbers), number) != std::end(copy_numbers) ||
-         std::any_of(turns.begin(), turns.end(), [&](const TurningPoint& turn) { return turn.number == number; });
+         std::any_of(turns.begin(), turns.end(),
+                     [&](const TurningPoint& turn) { return turn.number == number; });
 }
 
 /// One rank's part in measuring.

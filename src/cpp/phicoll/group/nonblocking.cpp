@@ -13,7 +13,8 @@ namespace phicoll {
 
 namespace {
 
-// Bytes of a stack, whose pages are taken as they are used. An interpreter's exceptions make their messages there.
+// Bytes of a stack, whose pages are taken as they are used. An interpreter's exceptions make their messages
+// there.
 constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 
 // Whose stack this thread is on.
@@ -67,9 +68,10 @@ class Nonblocking::Entered final : public AnyCollective<NativePort> {
   Nonblocking& by_;
 };
 
-/// Keeps other threads of the rank out, which go on with this while they wait in calls on other communicators. Where the rank
-/// has no other communicator there are no such threads, as a communicator takes one call at a time, and the lock is spared.
-/// A call by an operator would wait for its own thread, so it is refused.
+/// Keeps other threads of the rank out, which go on with this while they wait in calls on other
+/// communicators. Where the rank has no other communicator there are no such threads, as a communicator takes
+/// one call at a time, and the lock is spared. A call by an operator would wait for its own thread, so it is
+/// refused.
 class Nonblocking::Hold {
  public:
   enum Manner { wait, try_once };
@@ -297,8 +299,8 @@ bool Nonblocking::is_outside() const {
   return true;
 }
 
-// Notes a call that has begun. That comes after what peers wait for, which is early enough: it must precede only waits and
-// reads of others' memory (Collectives::wait_for_readers).
+// Notes a call that has begun. That comes after what peers wait for, which is early enough: it must precede
+// only waits and reads of others' memory (Collectives::wait_for_readers).
 [[gnu::always_inline]] inline void Nonblocking::note(const MadeCall& made) {
   noted_ = &unnoted_;
   if (made.last_use == nullptr) return;
@@ -410,8 +412,8 @@ void Nonblocking::put_in_queue(const Shared& request) {
   if (ready()) move();
 }
 
-// Peers wait for this rank's first store, so a call that is repeated takes the shortest way there; all that can wait
-// comes between its stores and its first look. `again_`, if any, is first_.
+// Peers wait for this rank's first store, so a call that is repeated takes the shortest way there; all that
+// can wait comes between its stores and its first look. `again_`, if any, is first_.
 void Nonblocking::begin(const Shared& request) {
   CollectiveRequest* const one = request.get();
   if (__builtin_expect(work_.takes_care() || one != again_, 0)) return begin_anew(request);
@@ -525,9 +527,9 @@ void Nonblocking::complete_here(bool alone) {
   if (!ended_.empty()) ended_.clear();
 }
 
-// A call that begin() repeated, and that nothing has looked at or kept memory for since, has no other behind it. Several
-// communicators come first: a thread of one of them may be changing the rest, while the thread of a single one has it for
-// itself.
+// A call that begin() repeated, and that nothing has looked at or kept memory for since, has no other behind
+// it. Several communicators come first: a thread of one of them may be changing the rest, while the thread of
+// a single one has it for itself.
 void Nonblocking::wait(CollectiveRequest& request) {
   if (!request.done) {
     if (__builtin_expect(

@@ -58,7 +58,8 @@ struct MadeCall {
   void keep_blocks(int ranks);
 };
 
-/// A collective call that can be begun, again and again, and goes on by itself. Leave its memory alone meanwhile.
+/// A collective call that can be begun, again and again, and goes on by itself. Leave its memory alone
+/// meanwhile.
 struct CollectiveRequest : Begun {
   /// `single`: the function makes one call, with the same arguments each time, and does nothing else.
   explicit CollectiveRequest(std::function<void(Communicator&)> function, bool single = false)
@@ -82,8 +83,8 @@ struct CollectiveRequest : Begun {
 /// The name that this will have.
 using BegunCall = CollectiveRequest;
 
-/// The calls that a rank has begun on one communicator. One of the rank's threads at a time goes on with them;
-/// meanwhile go_on() returns false for others.
+/// The calls that a rank has begun on one communicator. One of the rank's threads at a time goes on with
+/// them; meanwhile go_on() returns false for others.
 class Nonblocking final : public Ongoing, private Elsewhere {
  public:
   using Shared = std::shared_ptr<CollectiveRequest>;
@@ -96,8 +97,8 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   Nonblocking(const Nonblocking&) = delete;
   Nonblocking& operator=(const Nonblocking&) = delete;
 
-  /// Begins a call and does what can be done without waiting. Throws what the call throws by then, and ArgumentError if
-  /// it is already active.
+  /// Begins a call and does what can be done without waiting. Throws what the call throws by then, and
+  /// ArgumentError if it is already active.
   void begin(const Shared& request);
   /// Throws what the call threw.
   void wait(CollectiveRequest& request);
@@ -111,8 +112,8 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   bool under_way() const override { return unfinished_.load(std::memory_order_acquire) != 0; }
   bool go_on() override;
 
-  /// Calls job() on the stack of the program's own call, which has room for an interpreter. Returns when it has. Throws what
-  /// it throws.
+  /// Calls job() on the stack of the program's own call, which has room for an interpreter. Returns when it
+  /// has. Throws what it throws.
   static void on_callers_stack(const std::function<void()>& job);
 
   /// @name For the communicator on which the calls are made
@@ -194,9 +195,11 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   Stage stage_ = Stage::none;
   Shared first_;              // the call that was started, or the last call of all if the caller still has it
   std::deque<Shared> queue_;  // not started yet
-  // The last call, if the next begin may repeat it as it is, since inner_ has made no other call. Otherwise null.
+  // The last call, if the next begin may repeat it as it is, since inner_ has made no other call. Otherwise
+  // null.
   CollectiveRequest* again_ = nullptr;
-  // The first call, if begin() repeated it and nothing has gone on with it since. Otherwise null, or a call that has ended.
+  // The first call, if begin() repeated it and nothing has gone on with it since. Otherwise null, or a call
+  // that has ended.
   CollectiveRequest* in_place_ = nullptr;
   std::atomic<std::size_t> unfinished_{0};
   CallBoard::Noted unnoted_{};

@@ -13,17 +13,17 @@ namespace phicoll {
 
 namespace {
 
-constexpr std::size_t kb = 1 << 10;
+constexpr std::size_t kilobyte = 1 << 10;
 // The places for rings and buffers, and the distance in the region from one to the next; the few extra pages
 // change the order of the rings' pages.
-constexpr std::size_t places = 3;
-constexpr std::size_t elsewhere_bytes = 9 * 256 * kb + 3 * 4 * kb;
-static_assert((std::size_t{16} << 20) + (places - 1) * elsewhere_bytes + (1 << 20) <= calibrating_memory,
+constexpr std::size_t ring_places = 3;
+constexpr std::size_t elsewhere_bytes = 9 * 256 * kilobyte + 3 * 4 * kilobyte;
+static_assert((std::size_t{16} << 20) + (ring_places - 1) * elsewhere_bytes + (1 << 20) <= calibrating_memory,
               "room for the largest algorithm in the farthest place, and for small ones");
 // Bytes that a round moves: small messages make more calls.
-constexpr std::size_t round_bytes = 512 * kb;
+constexpr std::size_t round_bytes = 512 * kilobyte;
 // A ring's pages are touched, and its lines have left the caches, once it has turned.
-constexpr std::size_t warming_bytes = 2048 * kb;
+constexpr std::size_t warming_bytes = 2048 * kilobyte;
 // Ranks with a CPU each look before and after each round how long a barrier takes. It is alike, within this
 // percentage, as long as they stay near or far. Between near and far there are factors of 3 to 5.
 constexpr std::int64_t alike_percent = 160;
@@ -155,7 +155,7 @@ void NumberTrials::move_elsewhere() {
   warmed_.clear();
   Region& region = ranks_.region_;
   if (spacer_.bytes != 0) region.give_back(spacer_);
-  place_ = (place_ + 1) % places;
+  place_ = (place_ + 1) % ring_places;
   spacer_ = place_ == 0 ? Region::Block{0, 0, false} : region.take(place_ * elsewhere_bytes);
   for (AlignedVector<unsigned char>* buffer : {&send_, &receive_})
     *buffer = AlignedVector<unsigned char>(buffer->size());  // made while the present one exists

@@ -1,7 +1,7 @@
 #pragma once
 
-// The fields that readers of results use, their types and ranges (docs/records.md). phicoll/results/reading/schema.py
-// has those of the Python package.
+// The fields that readers of results use, their types and ranges (docs/records.md).
+// phicoll/results/reading/schema.py has those of the Python package.
 
 #include <string>
 

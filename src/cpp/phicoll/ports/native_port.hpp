@@ -131,7 +131,7 @@ class NativePort : public PortDefaults<NativePort> {
     if (__builtin_expect(condition(seen), 1)) return seen;
     // An answer that is on its way is awaited right here. Two ranks whose flags share a line hand the line
     // over once per barrier if each stores its next flag before the line is taken away again, and twice
-    // otherwise: a call and a return would take too long.
+    // otherwise: a call and a return here turned 28 ns into 50 to 70.
     for (unsigned left = looks_in_place(); left != 0; --left) {
       for (std::size_t at = 0; at < bytes; at += arch::line_bytes) arch::prefetch_line(more + at);
       arch::look_gap();

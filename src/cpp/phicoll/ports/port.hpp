@@ -1,37 +1,9 @@
 #pragma once
 
 // The port contract: one rank's way into shared memory, all that an algorithm sees of the machine it runs on.
-//
-// What every port has:
-//   rank()                                   this rank's number
-//   load_relaxed, load_acquire               one word
-//   store_relaxed, store_release             one word that no rank sleeps on
-//   exchange, compare_exchange, fetch_add, fetch_or   acquire and release
-
-//   signal(word, v), signal_add, signal_or   store or update with release, then wake its sleepers
-//   signal(line, v, policy)                  the same for a line with a sole writer, perhaps stored whole
-//   signal_bytes(line, v)                    all 64 bytes of a line with no other writer now
-
-//   wait(word, condition, from, meanwhile)   until the condition holds, with acquire; `from` is the rank that
-//                                            will signal, any_rank if it is not one known rank. Both are
-//                                            hints for when to yield
-//   wait_line(line, mask, value, from)       until every byte of the mask (bit b: byte b) equals value
-
-//   load_line, store_line                    a whole line
-//   fence()                                  sequentially consistent
-//   pause()                                  one polite turn
-
-//   copy(destination, source, bytes)         whole lines from shared memory to shared memory, not
-//                                            overlapping. Becomes visible line by line in ascending order,
-//                                            the last word of the last line last: a rank that acquires
-//                                            it sees the whole copy and all that was stored before it
-//   move(to, from, bytes, stores)            any bytes between any Data, not overlapping; a plain copy, made
-//                                            visible by the signal that follows it
-//   combine(op, to, left, right, count)      to[i] = left[i] op right[i]; `to` may be `left` or `right`
-
 // What a rank wrote before it signals is visible to every rank that returns from a wait which the signal
 // satisfied.
-
+//
 // What a port inherits from PortDefaults, below, unless it has something better, is explained there.
 
 #include <cstddef>
@@ -50,6 +22,31 @@
 #include "phicoll/memory/word.hpp"
 #include "phicoll/ports/values.hpp"
 #include "phicoll/support/assert.hpp"
+
+// What every port has, words first:
+//   rank()                                   this rank's number
+//   load_relaxed, load_acquire               one word
+//   store_relaxed, store_release             one word that no rank sleeps on
+//   exchange, compare_exchange, fetch_add, fetch_or   acquire and release
+//   signal(word, v), signal_add, signal_or   store or update with release, then wake its sleepers
+//   wait(word, condition, from, meanwhile)   until the condition holds, with acquire; `from` is the rank that
+//                                            will signal, any_rank if it is not one known rank. Both are
+//                                            hints for when to yield
+//   fence()                                  sequentially consistent
+//   pause()                                  one polite turn
+
+// Lines and data:
+//   signal(line, v, policy)                  as for a word; the line has one writer, and may be stored whole
+//   signal_bytes(line, v)                    all 64 bytes of a line with no other writer now
+//   wait_line(line, mask, value, from)       until every byte of the mask (bit b: byte b) equals value
+//   load_line, store_line                    a whole line
+
+//   copy(destination, source, bytes)         whole lines of shared memory, not overlapping, visible line by
+//                                            line in ascending order, the last word last: a rank that
+//                                            acquires it sees the whole copy and all stored before
+//   move(to, from, bytes, stores)            any bytes between any Data, not overlapping; a plain copy, made
+//                                            visible by the signal that follows it
+//   combine(op, to, left, right, count)      to[i] = left[i] op right[i]; `to` may be `left` or `right`
 
 namespace phicoll {
 
@@ -92,9 +89,9 @@ class PortDefaults {
                   std::size_t /*bytes*/) const {
     return port().wait(word, condition, from);
   }
-  /// Looks some times for what a short message brings. Where it has not come, returns false, and the caller
-  /// ends in a call of a function that waits, so that it needs no stack of its own. Here, where waits are
-  /// cheap, it waits and returns true.
+  /// Looks a few times for a short message's data. If it has not come, returns false, and the caller ends in
+  /// a tail call to a function that waits, so that it needs no stack frame. Here, where waits are cheap, it
+  /// waits and returns true.
   template <class T>
   bool comes_soon(const Word<T>& word, Condition<T> condition, int from) const {
     port().wait(word, condition, from);

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "phicoll/collectives/contract/request.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/shmem/world.hpp"
@@ -108,9 +109,8 @@ inline void check_symmetric(const char* argument, const void* address, std::size
 /// been entered yet, so the group goes on.
 inline void check_apart(const void* dest, std::size_t written, const void* source, std::size_t read,
                         bool in_place) {
-  const auto to = reinterpret_cast<std::uintptr_t>(dest), from = reinterpret_cast<std::uintptr_t>(source);
   const bool apart =
-      written == 0 || read == 0 || to >= from + read || from >= to + written || (in_place && to == from);
+      written == 0 || read == 0 || (in_place && dest == source) || !ranges_meet(dest, written, source, read);
   if (__builtin_expect(!apart, 0)) refuse_overlap(in_place);
 }
 
@@ -142,23 +142,15 @@ inline std::size_t checked_count(int nreduce) {
   return static_cast<std::size_t>(nreduce);
 }
 
-template <Op op, class T>
+/// An allreduce, or a scan. The first PE's result of an exclusive scan is zero here.
+template <Op op, Operation operation = Operation::allreduce, bool exclusive = false, class T>
 void reduce(Team& team, T* dest, const T* source, std::size_t count) {
   const Buffers at(dest, source, count * sizeof(T));
-  team.comm->allreduce(at.source, at.dest, count, operator_of<T, op>());
-}
-
-template <class T>
-void inscan(Team& team, T* dest, const T* source, std::size_t count) {
-  const Buffers at(dest, source, count * sizeof(T));
-  team.comm->scan(at.source, at.dest, count, operator_of<T, Op::sum>());
-}
-// The first PE's result is zero here.
-template <class T>
-void exscan(Team& team, T* dest, const T* source, std::size_t count) {
-  const Buffers at(dest, source, count * sizeof(T));
-  team.comm->exscan(at.source, at.dest, count, operator_of<T, Op::sum>());
-  if (team.comm->rank() == 0)
+  Request request = Request::allreduce(at.source, at.dest, count, operator_of<T, op>());
+  request.operation = operation;
+  request.exclusive = exclusive;
+  team.comm->call(request);
+  if (exclusive && team.comm->rank() == 0)
     for (std::size_t i = 0; i < count; ++i) dest[i] = T();
 }
 
@@ -374,10 +366,10 @@ PHICOLL_SHMEM_COLLECTIVES(, mem, void, 1)
   PHICOLL_SHMEM_REDUCTION(name##_sum_reduce, type, Op::sum)                                                           \
   PHICOLL_SHMEM_REDUCTION(name##_prod_reduce, type, Op::prod)                                                         \
   PHICOLL_SHMEM_EXPORT(int, name##_sum_inscan, (shmem_team_t team, type* dest, const type* source, size_t nelems)) {  \
-    return on_team("sum_inscan", team, [=](Team& of) { inscan(of, dest, source, nelems); });                          \
+    return on_team("sum_inscan", team, [=](Team& of) { reduce<Op::sum, Operation::scan>(of, dest, source, nelems); });                          \
   }                                                                                                                   \
   PHICOLL_SHMEM_EXPORT(int, name##_sum_exscan, (shmem_team_t team, type* dest, const type* source, size_t nelems)) {  \
-    return on_team("sum_exscan", team, [=](Team& of) { exscan(of, dest, source, nelems); });                          \
+    return on_team("sum_exscan", team, [=](Team& of) { reduce<Op::sum, Operation::scan, true>(of, dest, source, nelems); });                          \
   }
 PHICOLL_SHMEM_BITS_TYPES(PHICOLL_SHMEM_BITS)
 PHICOLL_SHMEM_ORDER_TYPES(PHICOLL_SHMEM_ORDER)

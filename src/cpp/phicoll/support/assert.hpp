@@ -1,9 +1,7 @@
 #pragma once
 
-// Asserts: they find the errors of those who write algorithms, ports and the library itself. A program's bad
-// input is an ArgumentError (errors.hpp) in every build; an assert is for what no program can cause.
-
-// An assert costs nothing where it is off: in the library as it is installed and measured. It is on
+// Asserts find errors of those who write algorithms, ports and the library itself; a program's bad input is
+// an ArgumentError (errors.hpp) in every build. An assert that is off costs nothing. They are on
 //
 // - in every port that does not say otherwise (PortDefaults::checked): on the simulator's ports in every
 //   build, and on the ports of tests, which run the same algorithms natively;

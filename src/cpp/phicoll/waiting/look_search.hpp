@@ -16,10 +16,9 @@ class Control;
 
 // A rank that looks has a mark on the wait board only as long as
 //
-// (1) it has looked in vain for seconds, nothing that it has begun has moved, and it has made no other call;
-//     another call first ends the mark;
+// (1) it has looked in vain for seconds and nothing that it has begun has moved; another call ends the mark;
 // (2) next to nothing lies between its looks: fewer than one gap in 64 is longer than a loop takes. A rank
-//     that computes or sleeps in between has no mark;
+//     that computes or sleeps between has no mark;
 // (3) it looks for something from one known rank, or for a collective call: one that takes whatever comes may
 //     be a server that others wake;
 // (4) none of its other threads may act.

@@ -2,21 +2,10 @@
 
 // Sleeping until a signal, without losing a wake, though signallers run no fence. A sleeper
 //
-// 1. marks itself (`parked`, add_sleeper) and reads `sequence`,
-// 2. runs a membarrier,
-// 3. looks at the flag a last time,
-// 4. calls futex_wait, which compares `sequence` with the value read before the last look.
-
-// A signaller
-//
-// A. stores the flag (release),
-// B. then looks at the marks, in an order that binds only its compiler: its processor may still look before
-//    the store is visible.
-
-// Either A is visible to 3, or B had not been executed when 2 ran on the signaller's CPU. In the second case
-// B sees the marks, bumps `sequence` and wakes. So no wake is lost. Where membarrier is missing a wake can be
-// lost; the bound on a sleep ends it. (A fence on every signal, in place of 2, would take as long as half a
-// line's transfer.)
+// (1) marks itself (`parked`, add_sleeper) and reads `sequence`,
+// (2) runs a membarrier,
+// (3) looks at the flag a last time,
+// (4) calls futex_wait, which compares `sequence` with the value read before the last look.
 
 #include <atomic>
 #include <cstdint>
@@ -27,6 +16,16 @@
 
 namespace phicoll {
 namespace parking {
+
+// A signaller
+//
+// (A) stores the flag (release), (B) then looks at the marks, in an order that binds only its compiler: its
+// processor may look before the store is
+//     visible.
+//
+// Either (A) is visible to (3), or (B) had not been executed when (2) ran on the signaller's CPU; then (B)
+// sees the marks, bumps `sequence` and wakes. So no wake is lost. Without membarrier one can be lost, and the
+// bound on a sleep ends it. A fence on every signal instead of (2) would slow down every signal.
 
 /// Sleeps for at most 10 ms: until a signal in the awaited line, or the group breaks. Returns whether the
 /// wait is over, and the word in `*seen`. `roaming` tells the others of a rank that sleeps.

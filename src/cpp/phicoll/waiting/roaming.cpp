@@ -26,7 +26,7 @@ void Roaming::note_cpu() {
 }
 
 // The kernel may leave three of four ranks, or both that are awake, on one of two CPUs for seconds, as no CPU
-// has been idle for long.
+// has been idle for long. That slows down every call.
 void Roaming::spread_out() {
   if (!roams_) return;
   note_cpu();

@@ -20,12 +20,14 @@ constexpr unsigned turns_a_check = 4096;
 constexpr unsigned bare_looks = 512;
 constexpr unsigned polite_looks_alone = 8192;
 constexpr unsigned polite_looks_sharing = 256;
-// Fewer where those ranks may have what this one waits for (Meanwhile::as_much). Figures for this and what
-// follows: docs/bench/behind-the-code.md.
+// Fewer where those ranks may have what this one waits for (Meanwhile::as_much): that speeds up scatters
+// among ranks that share CPUs. Still fewer would slow small ones from a common start.
 constexpr unsigned polite_looks_let_run = 128;
 // Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
 constexpr std::int64_t yielding_ns = 300 * 1000;
-// A rank that roams rests once it has yielded for so long: others that roam look before they yield.
+// A rank that roams rests once it has yielded for this long. Then others that roam look before they yield,
+// which speeds up messages between two ranks while the rest wait in a barrier. If ranks rested sooner, those
+// of large broadcasts on few CPUs would count as resting, and slow them down.
 constexpr std::int64_t resting_ns = 200 * 1000;
 constexpr unsigned yields_a_check = 16;
 // A wait for any of several words cannot sleep on one. After this time it naps at every turn
@@ -110,9 +112,9 @@ bool WaitingRoom::look_yielding(const Awaited& a, std::uint64_t* seen, unsigned 
   return false;
 }
 
-// A rank on the same CPU is helped only by that CPU itself: spinning for it keeps it waiting. Where ranks
-// roam over too few CPUs, the awaited rank most likely has none, and every look before the yield delays it.
-// But where the others rest, it has one.
+// A rank on the same CPU needs that very CPU, so spinning for it only delays it. Where ranks roam over too
+// few CPUs, the awaited rank most likely has none, and every look before the yield keeps it waiting. But
+// where the others rest, it has one.
 inline bool WaitingRoom::needs_this_cpu(const Awaited& a) const {
   return roaming_.roams_now() ||
          (a.from == any_rank ? roaming_.shares_cpu() : control_->same_cpu(a.from, rank_));

@@ -120,7 +120,7 @@ struct FlatAllreduce : AlgorithmDefaults {
         if (r != rank_) shown.await_count(port, r, 0, a.number);
     }
 
-    Transfer<Port> transfer_;
+    PiecewiseTransfer<Port> transfer_;
     int rank_;
     int ranks_;
   };

@@ -43,12 +43,12 @@ struct PiecePerRankBroadcast : OwnMemoryBroadcast {
           minimum_(static_cast<std::size_t>(p.minimum)),
           chunk_(static_cast<std::size_t>(p.chunk)) {}
 
-    // (1) A rank stores its address into its own line and signals the call's number there (release). A rank
+    // (1) A rank stores its address into its line and signals the call's number there (release). A rank
     //     with a piece awaits all (acquire).
-    // (2) When its piece is everywhere, it signals its done line (release, after its loads and stores). Every
-    //     rank returns when all with a piece have (acquire): nobody uses its memory or address any more.
+    // (2) When its piece is everywhere it signals its line (release, after its loads and stores). Every
+    //     rank returns when all with a piece have (acquire): nobody uses its memory or address now.
     // (3) A done line is rewritten only when all are in the next call.
-    // (4) If some memory is beyond reach, those that see that transfer nothing and say so in their done
+    // (4) If some memory is beyond reach, those that see it transfer nothing and say so in their done
     //     lines; then all read from a ring in shared memory.
     void operator()(Port& port, const Call& call) {
       if (!this->begin(call)) return;

@@ -9,9 +9,9 @@
 namespace phicoll {
 
 // clang-format off
-/// The operations, from which all that goes by operation follows: ROW(operation, its name, MPI's names of the plain call, of the call
-/// with counts and of the call without the rank's own elements, whether every rank knows all counts, whether it has a root and an
-/// operator, what ranks send and receive).
+/// The operations, from which all that goes by operation follows: ROW(operation, its name, MPI's names of the
+/// plain call, of the call with counts and of the call without the rank's own elements, whether every rank
+/// knows all counts, whether it has a root and an operator, what ranks send and receive).
 #define PHICOLL_OPERATIONS(ROW)                                                                                             \
   ROW(barrier, "barrier", "barrier", nullptr, nullptr, true, false, false, Part::none, Part::none)                          \
   ROW(broadcast, "broadcast", "bcast", nullptr, nullptr, true, true, false, Part::root_block, Part::others_block)           \

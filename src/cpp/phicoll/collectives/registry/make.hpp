@@ -24,11 +24,10 @@ std::unique_ptr<AnyCollective<Port>> make_collective(Operation operation, const 
                                                      const Setup& setup) {
   using Make = std::unique_ptr<AnyCollective<Port>> (*)(const AlgorithmSpec&, const Setup&);
   static constexpr Make makes[operations] = {
-      make_of<Port, Operation::barrier>,   make_of<Port, Operation::broadcast>,
-      make_of<Port, Operation::reduce>,    make_of<Port, Operation::allreduce>,
-      make_of<Port, Operation::gather>,    make_of<Port, Operation::scatter>,
-      make_of<Port, Operation::allgather>, make_of<Port, Operation::alltoall>,
-      make_of<Port, Operation::scan>,      make_of<Port, Operation::reduce_scatter>};
+#define PHICOLL_OPERATION(name, ...) make_of<Port, Operation::name>,
+      PHICOLL_OPERATIONS(PHICOLL_OPERATION)
+#undef PHICOLL_OPERATION
+  };
   auto made = makes[static_cast<int>(operation)](spec, setup);
   if (!made)
     throw Error(std::string(to_string(operation)) + " has no algorithm " + spec.name +

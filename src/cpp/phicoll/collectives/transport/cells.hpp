@@ -241,7 +241,6 @@ class Cells {
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
              std::size_t at = 0, std::size_t direct_at = 0) {
     PHICOLL_ASSERT(Port, writer >= 0 && writer < ranks_, acts("awaits a piece of no rank", 0));
-    PHICOLL_ASSERT(Port, writer != rank_, acts("awaits its own piece", piece));
     PHICOLL_ASSERT(Port, at <= piece, acts("looks behind the end of a piece", piece));
     CellHead* const head = head_of(writer, step);
     // Only on x86, where there is a gap between looks.

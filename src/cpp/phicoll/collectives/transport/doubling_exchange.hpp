@@ -40,14 +40,14 @@ struct DoublingAllreduce : AlgorithmDefaults {
 };
 
 template <class Port>
-class DoublingExchange : public Transfer<Port> {
+class DoublingExchange : public PiecewiseTransfer<Port> {
  public:
-  using Transfer<Port>::boxes;
-  using Transfer<Port>::scratch;
-  using Transfer<Port>::shown;
+  using PiecewiseTransfer<Port>::boxes;
+  using PiecewiseTransfer<Port>::scratch;
+  using PiecewiseTransfer<Port>::shown;
 
   DoublingExchange(const Setup& setup, TransferWay transfer, int buffer)
-      : Transfer<Port>(setup, DoublingExchangeMemory::of(transfer, setup.size(), buffer)),
+      : PiecewiseTransfer<Port>(setup, DoublingExchangeMemory::of(transfer, setup.size(), buffer)),
         fold(setup.size()),
         rank(setup.rank) {}
 
@@ -57,7 +57,7 @@ class DoublingExchange : public Transfer<Port> {
   /// With another way to load and store.
   template <class LoadStore>
   void operator()(Port& port, const Call& call, LoadStore load_store) {
-    Transfer<Port>::operator()(
+    PiecewiseTransfer<Port>::operator()(
         port, call,
         [&](const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
           put_get(port, op, send, receive, count, n);

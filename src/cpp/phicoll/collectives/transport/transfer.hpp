@@ -153,9 +153,9 @@ struct TransferMemory {
 
 /// That memory, and the pieces of calls.
 template <class Port>
-class Transfer {
+class PiecewiseTransfer {
  public:
-  Transfer(const Setup& setup, const TransferMemory& memory)
+  PiecewiseTransfer(const Setup& setup, const TransferMemory& memory)
       : boxes(setup, 0, memory.capacities, 2, Credit::implied),
         scratch(setup, 0, memory.bytes),
         shown(setup, ScratchBuffers::footprint(setup.size(), memory.bytes), memory.slots),

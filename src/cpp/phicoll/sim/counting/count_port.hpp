@@ -1,8 +1,8 @@
 #pragma once
 
-// CountPort: one rank's way into a CountMachine, by the contract of port.hpp. Nothing happens at the same time,
-// so memory orders have no effect; fences, prefetches, evictions and the store policy change nothing that is
-// counted.
+// CountPort: one rank's way into a CountMachine, by the contract of port.hpp. Nothing happens at the same
+// time, so memory orders have no effect; fences, prefetches, evictions and the store policy change nothing
+// that is counted.
 
 #include <cstdint>
 #include <cstring>

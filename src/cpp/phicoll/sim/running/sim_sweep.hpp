@@ -100,8 +100,8 @@ struct EarlierPoints {
 EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<JsonValue>& records,
                         const std::string& run);
 
-/// What all points of a run need, and one of its points: each a line of JSON that can be sent to another process or
-/// host.
+/// What all points of a run need, and one of its points: each a line of JSON that can be sent to another
+/// process or host.
 std::string task_text(const SimulatedSettings& settings, const std::string& run);
 std::string task_text(const SimulatedPoint& point);
 

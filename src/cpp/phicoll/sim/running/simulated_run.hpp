@@ -1,7 +1,7 @@
 #pragma once
 
-// The driver of simulated runs: plans the points, has them simulated side by side, and gives out the records in
-// the points' order. phicoll-bench and Python call it.
+// The driver of simulated runs: plans the points, has them simulated side by side, and gives out the records
+// in the points' order. phicoll-bench and Python call it.
 
 #include <cstdint>
 #include <exception>
@@ -21,9 +21,9 @@ namespace sim {
 class PointWorkers {
  public:
   virtual ~PointWorkers() = default;
-  /// Waits for the records of point `index`, and calls `waiting` now and then. If that returns false, a point that
-  /// does not end soon is given up. The records are empty if the point was not simulated. Rethrows what the
-  /// simulation threw.
+  /// Waits for the records of point `index`, and calls `waiting` now and then. If that returns false, a point
+  /// that does not end soon is given up. The records are empty if the point was not simulated. Rethrows what
+  /// the simulation threw.
   virtual PointRecords take(std::size_t index, const std::function<bool()>& waiting) = 0;
   /// Begins no further point.
   virtual void stop() = 0;
@@ -55,8 +55,8 @@ class SimulatedRun {
   /// Plans a new run. Throws ArgumentError.
   explicit SimulatedRun(const measure::SweepValues& values);
 
-  /// Continues the run that `path` ends with: the points and steps there are done. Returns a note on damaged lines,
-  /// or "". Throws as measure::run_to_resume.
+  /// Continues the run that `path` ends with: the points and steps there are done. Returns a note on damaged
+  /// lines, or "". Throws as measure::run_to_resume.
   std::string resume(const std::string& path);
 
   const SimulatedSettings& settings() const { return settings_; }
@@ -66,8 +66,9 @@ class SimulatedRun {
   /// Whether references were asked for, which have no simulated form.
   bool left_out() const { return left_out_; }
 
-  /// Simulates the points that the budget allows. A point that fails is marked, and the others go on. After an
-  /// interrupt or an exception, points that are finished are kept. The context comes first and the end last.
+  /// Simulates the points that the budget allows. A point that fails is marked, and the others go on. After
+  /// an interrupt or an exception, points that are finished are kept. The context comes first and the end
+  /// last.
   RunEnd simulate(PointWorkers& workers, RunWatcher& watcher, const std::vector<std::string>& command,
                   const measure::BuildInfo& build) const;
   /// The same by `jobs` threads. That none could be started ends the run as a failure, with a ResourceError.
