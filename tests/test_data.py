@@ -118,6 +118,10 @@ def test_a_user_s_elements_may_be_of_any_size(ranks, mode):
 
     op = phicoll.Op.Create(product)
 
+    def overlapping(comm):
+        both = np.zeros(3, element)
+        comm.Allreduce(both[:2], both[1:], op)
+
     def work(comm):
         count = 2 * comm.size
         mine = matrices(comm.rank, count)
@@ -151,3 +155,5 @@ def test_a_user_s_elements_may_be_of_any_size(ranks, mode):
         return True
 
     assert run(work, ranks, mode) == [True] * ranks
+    with pytest.raises(phicoll.ArgumentError, match="recvbuf: got memory that overlaps sendbuf"):
+        run(overlapping, ranks, mode)

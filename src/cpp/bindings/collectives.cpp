@@ -278,10 +278,13 @@ class CollectiveReader : public BufferReader {
     const int last =
         what_.operation != Operation::scan ? handle_.size() - 1 : handle_.rank() - (what_.exclusive ? 1 : 0);
     const std::size_t nbytes = total_ * reduced_.bytes;
-    const py::array_t<std::uint8_t> gathered(static_cast<py::ssize_t>(ranks() * nbytes));
-    auto* const blocks = static_cast<unsigned char*>(gathered.request().ptr);
     void* const to = request.receive;
     const std::size_t from = first_ * reduced_.bytes, size = request.count * reduced_.bytes;
+    // The request that is made instead receives elsewhere.
+    if (request.send != nullptr && size != 0 && ranges_meet(request.send, nbytes, to, size))
+      alone([] { refuse_overlap(); });
+    const py::array_t<std::uint8_t> gathered(static_cast<py::ssize_t>(ranks() * nbytes));
+    auto* const blocks = static_cast<unsigned char*>(gathered.request().ptr);
     finish = py::cpp_function([=, this_one = handle_.shared_from_this(), op = op_, count = total_,
                                kept = gathered, deliver = std::move(finish)] {
       if (to == nullptr || last < 0) return;
