@@ -19,9 +19,9 @@ class CollectiveCall final : public BegunHandle {
  public:
   CollectiveCall(std::shared_ptr<CommunicatorHandle> handle, const Request& request, std::size_t bytes)
       : BegunHandle(std::move(handle), bytes),
-        begun_(std::make_shared<BegunCall>(request, handle_->rank(), handle_->size())) {}
+        begun_(std::make_shared<CollectiveRequest>(request, handle_->rank(), handle_->size())) {}
   /// What a request stands for that needs no look any more.
-  CollectiveCall() : BegunHandle(nullptr, 0), begun_(std::make_shared<BegunCall>(Request(), 0, 1)) {}
+  CollectiveCall() : BegunHandle(nullptr, 0), begun_(std::make_shared<CollectiveRequest>(Request(), 0, 1)) {}
 
   /// Begins it; as Communicator::begin. A rank alone waits for nobody, so it makes the call at once.
   void start() {
@@ -50,7 +50,7 @@ class CollectiveCall final : public BegunHandle {
     return true;
   }
 
-  std::shared_ptr<BegunCall> begun_;
+  std::shared_ptr<CollectiveRequest> begun_;
   std::shared_ptr<void> kept_;
 };
 

@@ -68,6 +68,8 @@ struct CollectiveRequest : Begun {
   }
   /// Takes copies of all that the request refers to, but for data.
   CollectiveRequest(const Request& of, int rank, int ranks);
+  CollectiveRequest(const CollectiveRequest&) = delete;  // it refers to itself
+  CollectiveRequest& operator=(const CollectiveRequest&) = delete;
 
   std::function<void(Communicator&)> call;
   std::exception_ptr error;  ///< the error that it ended by, if any
@@ -80,8 +82,6 @@ struct CollectiveRequest : Begun {
   AlgorithmSpec algorithm_;
   OwnBlocks sent_, received_;
 };
-/// The name that this will have.
-using BegunCall = CollectiveRequest;
 
 /// The calls that a rank has begun on one communicator. One of the rank's threads at a time goes on with
 /// them; meanwhile go_on() returns false for others.
