@@ -177,15 +177,21 @@ def main() -> None:
                 time.sleep(1)
             alone[count] = nobody_beside.rate
         found: dict[tuple[tuple[int, int, int], str], list[tuple[float, float, float, float] | None]] = {}
-        for _ in range(given.rounds):
-            for point in random.sample(points, len(points)):
-                for subject in random.sample(everyone, len(everyone)):
-                    count, ranks, computing = point
-                    calls = given.calls if ranks <= 2 and not computing else given.calls // 10
-                    with Neighbours(busy, count) as beside:
-                        row = measured(subject, ranks, [str(calls), str(computing), str(given.late_ms)])
-                    share = beside.rate / alone[count] if count else 1.0
-                    found.setdefault((point, subject.name), []).append(row and (*row, share))
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            for turn in range(given.rounds):
+                for done, point in enumerate(random.sample(points, len(points))):
+                    print(f"neighbours: round {turn + 1}, point {done + 1} of {len(points)}", file=sys.stderr)
+                    for subject in random.sample(everyone, len(everyone)):
+                        count, ranks, computing = point
+                        calls = given.calls if ranks <= 2 and not computing else given.calls // 10
+                        with Neighbours(busy, count) as beside:
+                            row = measured(subject, ranks, [str(calls), str(computing), str(given.late_ms)])
+                        share = beside.rate / alone[count] if count else 1.0
+                        rows = found.setdefault((point, subject.name), [None] * given.rounds)
+                        rows[turn] = row and (*row, share)
+        except KeyboardInterrupt:
+            print("neighbours: interrupted; what was measured follows", file=sys.stderr)
         report(points, everyone, found)
 
 
@@ -197,14 +203,14 @@ def report(points, everyone, found) -> None:  # type: ignore[no-untyped-def]
             f"{'':34}{'ns':>10}{'cpu ns':>10}{'waiting %':>10}{'they get':>9}{'to peer':>9}   lowest, highest, peer"
         )
         for subject in everyone:
-            rows = found[point, subject.name]
+            rows = found.get((point, subject.name), [])
             good = [row for row in rows if row]
             if not good:
                 continue
             took, cpu, waiting, share = (median([row[i] for row in good]) for i in range(4))
             line = f"{subject.name:34}{took:>10.0f}{cpu:>10.0f}{waiting:>10.2f}{share:>9.2f}"
             peers = {
-                peer.name: [row[0] for row in found[point, peer.name][::2] if row]
+                peer.name: [row[0] for row in found.get((point, peer.name), [])[::2] if row]
                 for peer in everyone
                 if not peer.ours
                 and peer.kind == ("mpi" if subject.kind in ("shmem", "own") else subject.kind)
