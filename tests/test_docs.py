@@ -19,7 +19,7 @@ import pytest
 
 import phicoll
 from phicoll import bench
-from phicoll.cli import parser
+from phicoll.cli.commands import parser
 from phicoll.cli.run import KNOBS
 from phicoll.measuring.options import OPTIONS, Option, Use
 from phicoll.registry import OPERATIONS

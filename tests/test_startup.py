@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from phicoll.cli import plainly
+from phicoll.cli.commands import parser
+
 HEAVY = {
     "pandas", "pyarrow", "matplotlib", "scipy", "xarray", "numpy", "msgspec", "cloudpickle", "json", "inspect",
     "dataclasses", "ctypes", "concurrent", "tempfile", "subprocess", "html",
@@ -51,10 +54,48 @@ COMMAND = (
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])
 def test_a_program_is_preloaded_by_no_more_than_it_takes(kind: str) -> None:
-    used = modules_of(COMMAND.format([kind, "--report", "--", "true"]))
-    assert "phicoll.preload.threads" in used
-    more = {"phicoll._core", "phicoll.registry", "phicoll.measuring", "pathlib", "hashlib", "difflib"}
-    assert not used & (more | HEAVY) - modules_of("pass")
+    found = modules_of(COMMAND.format([kind, "--report", "--", "true"])) - modules_of("pass")
+    assert "phicoll.preload.threads" in found
+    own = {name for name in found if name.partition(".")[0] == "phicoll"}
+    assert not own & {"phicoll._core", "phicoll.cli.commands", "phicoll.registry", "phicoll.measuring"}
+    assert found - own <= {"__future__", "warnings", "struct", "_struct", "errno"}
+
+
+def test_pip_s_script_would_import_more_than_the_command() -> None:
+    words = (Path(sys.executable).parent / "phicoll").read_text()
+    assert {line for line in words.splitlines() if "import" in line} == {
+        "import sys",
+        "from phicoll.cli import main",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "plain"),
+    [
+        ("omp -- a --report", (["a", "--report"], {})),
+        ("pthread --report a -- b", (["a", "--", "b"], {"report": True})),
+        ("mpi --mpicc /m --report -- mpiexec a", (["mpiexec", "a"], {"mpicc": "/m", "report": True})),
+        ("omp -- -- a", (["--", "a"], {})),
+        # For argparse, which knows what to say.
+        ("omp", None),
+        ("omp --", None),
+        ("omp --rep -- a", None),
+        ("omp -h a", None),
+        ("omp --barrier auto -- a", None),
+        ("mpi --mpicc -- a", None),
+        ("mpi --mpicc", None),
+        ("mpi --build", None),
+        ("run --report a", None),
+        ("", None),
+    ],
+)
+def test_plain_words_are_read_without_argparse_and_as_by_it(words: str, plain: object) -> None:
+    assert plainly(words.split()) == plain
+    if plain:
+        arguments = parser().parse_args(words.split())
+        given = getattr(arguments, "program", None) or arguments.launcher
+        assert (given[given[:1] == ["--"] :], arguments.report) == (plain[0], plain[1].get("report", False))
+        assert getattr(arguments, "mpicc", None) == plain[1].get("mpicc")
 
 
 def test_an_mpi_program_is_preloaded_without_the_core(
@@ -63,7 +104,15 @@ def test_an_mpi_program_is_preloaded_without_the_core(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     used = modules_of(COMMAND.format(["mpi", "--mpicc", "/no/mpicc", "--", "true"]))
     assert "phicoll.preload.mpi" in used
-    assert not used & {"numpy", "msgspec", "phicoll._core", "phicoll.registry", "phicoll.measuring"}
+    assert not used & {
+        "argparse",
+        "shutil",
+        "numpy",
+        "msgspec",
+        "phicoll._core",
+        "phicoll.registry",
+        "phicoll.measuring",
+    }
 
 
 def test_importing_loads_the_core_once_it_is_used() -> None:

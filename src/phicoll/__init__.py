@@ -13,9 +13,7 @@ when they are used.
 
 from __future__ import annotations
 
-from importlib import import_module
 from os.path import exists
-from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import (
     ArgumentError,
@@ -29,7 +27,10 @@ from phicoll.errors import (
     VerificationError as VerificationError,
 )
 
+TYPE_CHECKING = False  # as typing's, whose import takes longer than all that is imported here
 if TYPE_CHECKING:
+    from typing import Any
+
     from phicoll.comm import (
         ANY_SOURCE,
         ANY_TAG,
@@ -196,6 +197,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(load(_LAZY[name], f"phicoll.{name}"), name)
         globals()[name] = value
         return value
+    from importlib import import_module
+
     if name == "COMM_WORLD":  # the running rank's own, never kept
         return import_module("phicoll.comm").world()
     if name.isupper():  # IN_PLACE, SUM, DOUBLE and so on

@@ -7,9 +7,12 @@ started. All other exceptions of phicoll are subclasses of :class:`Error` too.
 from __future__ import annotations
 
 import builtins
-from typing import Any
 
 from phicoll.foundations.streams import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "ArgumentError",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Any, NoReturn
 
 from phicoll.errors import (
     ArgumentError,
@@ -17,111 +14,19 @@ from phicoll.errors import (
     ResourceError,
     VerificationError,
 )
-from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, FAILED, INTERRUPTED, OK
-from phicoll.foundations.laboratory import load
-from phicoll.foundations.nearest import nearest
 from phicoll.foundations.streams import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 __all__ = ["main"]
 
-EPILOG = """exit codes: 0 done; 1 a resource was missing or refused; 2 bad input, nothing was started; 3 a group broke
-or a subject was not verified; 4 slower than the baseline; 130 interrupted, what was measured is kept"""
-
-# What `phicoll --help` says of each command. The module of that name has its arguments, but for those without one.
-COMMANDS = {
-    "doctor": "say what would spoil a measurement on this machine, and what to do about it",
-    "list": "list algorithms with their parameters and the named sets, or simulated machines",
-    "run": "measure a sweep over algorithms, ranks and modes",
-    "compare": "compare the subjects of results files, or two runs",
-    "plot": "draw a figure of results files",
-    "count": "count rounds, chains, notifications, edges and lines exactly",
-    "explain": "why a collective takes its time on a simulated machine: counters, critical path, trace",
-    "latency": "measure the cost of a cache line between every two cores",
-    "characterize": "measure this machine, fit its model, write a machine file",
-    "tune": "choose algorithms by measurement or model, and write a table that auto uses",
-    "why": "say what chooses a call's algorithm: environment, table row or rule; parameters, model",
-    "validate": "compare a simulated machine with its papers, or the models with runs: errors, verdicts",
-    "demo": "check this machine, compare all barriers on it, write a report",
-    "launch": "start a program once for each rank of a group",
-    "mpi": "run an MPI program with its collectives in phicoll, without changing it",
-    "omp": "run an OpenMP program with its barriers in phicoll, without changing it",
-    "pthread": "run a program with its pthread barriers in phicoll, without changing it",
-    "completion": "print a script by which a shell completes these commands",
-    "help": "print the help of a command, as its --help does",
-}
-# Commands whose module has another name than theirs.
-MODULES = {"list": "listing", "omp": "threads", "pthread": "threads"}
-# These commands parse their own arguments.
-OWN_PARSERS = ("demo", "launch")
-
-
-class Command(Parser):
-    """A command's parser, which imports the command's module once it is needed."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.module = ""
-
-    def load(self) -> None:
-        module, self.module = self.module, ""
-        if module:
-            load(module, self.prog).add(self)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        self.load()
-        return super().parse_known_args(args, namespace)
-
-
-class CMakeFolder(argparse.Action):
-    """Prints the folder in which find_package(phicoll) finds this installation, and exits."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, nargs=0, **options)
-
-    def __call__(self, *_: Any) -> NoReturn:
-        from phicoll.foundations.installed import installed
-
-        config = installed("cmake", "phicoll-config.cmake")
-        if config is None:
-            raise ResourceError("phicoll-config.cmake is not in this package, which was built without it")
-        print(os.path.dirname(config))  # noqa: PTH120
-        raise SystemExit(OK)
-
-
-class Version(argparse.Action):
-    """``--version``, which loads the core that knows it."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from phicoll import __version__
-
-        print(f"phicoll {__version__}")
-        parser.exit()
-
-
-def parser(*, whole: bool = False) -> argparse.ArgumentParser:
-    """The parser of the command line; ``whole``: with all that the commands take."""
-    root = Parser(
-        prog="phicoll",
-        description="Collectives between the threads or processes of a machine: measure, simulate, model, tune.",
-        epilog=EPILOG,
-    )
-    root.add_argument("--version", action=Version, nargs=0, help="show program's version number and exit")
-    root.add_argument(
-        "--cmakedir", action=CMakeFolder, help="print the folder for CMake's phicoll_DIR and exit"
-    )
-    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Command)
-    for name, words in COMMANDS.items():
-        command = commands.add_parser(name, help=words, add_help=name not in OWN_PARSERS)
-        if name == "help":
-            command.add_argument(
-                "topic", nargs="?", metavar="COMMAND", help="the command", choices=list(COMMANDS)
-            )
-        elif name not in OWN_PARSERS:
-            command.module = f"phicoll.cli.{MODULES.get(name, name)}"
-        if whole:
-            command.load()
-    return root
+#: The commands that become a program, which is to start soon, and those of their options that are read here; true: with
+#: a value.
+BECOMING = {"omp": {"report": False}, "pthread": {"report": False}, "mpi": {"report": False, "mpicc": True}}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -159,6 +64,18 @@ def drop_output() -> None:
 
 
 def dispatch(words: list[str]) -> int:
+    if (plain := plainly(words)) is not None:
+        command, options = plain
+        if words[0] == "mpi":
+            from phicoll.preload import mpi
+
+            return mpi.run(command, **options)
+        from phicoll.preload import threads
+
+        return threads.run(words[0], command, **options)
+    from phicoll.cli.commands import parser
+    from phicoll.foundations.laboratory import load
+
     if words[:1] == ["help"]:
         parser().parse_args(words)  # refuses unknown commands
         words = [*words[1:], "--help"]
@@ -177,8 +94,36 @@ def dispatch(words: list[str]) -> int:
         return int(arguments.function(arguments))
 
 
+def plainly(words: list[str]) -> tuple[list[str], dict[str, Any]] | None:
+    """The program that a command of ``BECOMING`` becomes and its options, or None where argparse has to read them.
+
+    So much is read without argparse, which takes as long to load as all else: options by their whole names, then a
+    program.
+    """
+    known = BECOMING.get(words[0]) if words else None
+    options: dict[str, Any] = {}
+    at = 1
+    while known and at < len(words):
+        word = words[at]
+        if word == "--" or not word.startswith("-"):
+            command = words[at + (word == "--") :]
+            return (command, options) if command else None
+        takes_value = known.get(word[2:]) if word.startswith("--") else None
+        if takes_value is None:
+            return None
+        if takes_value and (at + 1 == len(words) or words[at + 1].startswith("-")):
+            return None
+        options[word[2:]] = words[at + 1] if takes_value else True
+        at += 2 if takes_value else 1
+    return None
+
+
 def refuse_operation(words: list[str]) -> None:
     """Refuse an operation, or almost one, where a command belongs: `phicoll barrier` names `phicoll run barrier`."""
+    from phicoll.cli.commands import COMMANDS
+    from phicoll.foundations.laboratory import load
+    from phicoll.foundations.nearest import nearest
+
     if not words or words[0].startswith("-") or words[0] in COMMANDS or nearest(words[0], COMMANDS):
         return
     registry = load("phicoll.registry", f"phicoll {words[0]}")

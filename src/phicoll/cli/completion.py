@@ -28,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     with extra("completion"):
         import shtab
-    from phicoll.cli import parser
+    from phicoll.cli.commands import parser
 
     root = parser(whole=True)
     for action in actions_of(root):

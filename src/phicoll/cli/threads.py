@@ -20,5 +20,4 @@ def run(arguments: argparse.Namespace) -> int:
     from phicoll.preload import threads
 
     command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
-    kind = threads.KINDS[arguments.command]
-    return threads.run(kind, command, barrier=arguments.barrier, report=arguments.report)
+    return threads.run(arguments.command, command, barrier=arguments.barrier, report=arguments.report)

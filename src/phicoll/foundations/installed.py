@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
+import sys
 from os.path import dirname
 
 __all__ = ["installed"]
@@ -15,8 +15,10 @@ def installed(*parts: str) -> str | None:
     It lies beside the extension, which of an editable installation is in another folder than the package's text. The
     extension need not be loaded.
     """
-    core = find_spec("phicoll._core")
-    for folder in (dirname(core.origin if core and core.origin else __file__), dirname(dirname(__file__))):
+    package = sys.modules["phicoll"].__path__
+    specs = (finder.find_spec("phicoll._core", package) for finder in sys.meta_path)  # as importlib.util does
+    core = next((spec.origin for spec in specs if spec and spec.origin), __file__)
+    for folder in (dirname(core), dirname(dirname(__file__))):
         found = os.path.join(folder, *parts)
         if os.path.isfile(found):
             return found

@@ -1,20 +1,23 @@
-"""Other programs, started as a shell starts them: without what Python sets up for itself."""
+"""Other programs, started as a shell starts them: without what Python sets up for itself.
+
+`phicoll omp` and its like are to start soon: imports at the top are of modules that load in no time.
+"""
 
 from __future__ import annotations
 
+import _signal  # without the enumerations of signal, which take longer than becoming a program
 import errno
 import os
-import shutil
-import signal
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from phicoll.errors import ResourceError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Mapping, Sequence
+    from typing import Any, NoReturn
 
-__all__ = ["become", "environment_before_python", "finished", "started"]
+__all__ = ["become", "environment_before_python", "finished", "on_path", "started"]
 
 #: The values of LC_CTYPE with which Python replaces the C locale (PEP 538).
 COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
@@ -42,9 +45,15 @@ def environment_before_python() -> dict[str, str]:
     return environment
 
 
-def on_path(program: str) -> str:
-    """A program's path, or the name if there is none. Python's own search passes over scripts without ``#!``."""
-    return shutil.which(program) or program
+def on_path(program: str) -> str | None:
+    """The path of a program by its path or its name on the PATH, or None: as shutil.which finds it."""
+    searched = os.environ.get("PATH", os.defpath)
+    folders = searched.split(os.pathsep) if searched and program else []
+    for folder in [""] if os.path.dirname(program) else folders:
+        path = os.path.join(folder, program)
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
+            return path
+    return None
 
 
 def by_shell(program: str, words: Sequence[str], error: OSError) -> list[str]:
@@ -64,7 +73,7 @@ def started(words: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     """``subprocess.Popen``, which runs scripts without ``#!``, too."""
     import subprocess
 
-    program = on_path(words[0])
+    program = on_path(words[0]) or words[0]  # subprocess passes over scripts without #!
     try:
         return subprocess.Popen(words, executable=program, **options)
     except OSError as error:
@@ -106,8 +115,8 @@ def become(program: str, words: Sequence[str], environment: dict[str, str]) -> N
     before Python started is not known any more.
     """
     for name in IGNORED:
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
-    program = on_path(program)
+        _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
+    program = on_path(program) or program
     try:
         os.execve(program, list(words), environment)
     except OSError as error:

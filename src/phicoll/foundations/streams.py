@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 
 __all__ = ["flush_output", "is_control", "printable", "put", "say", "tell"]
@@ -53,6 +52,8 @@ def say(text: str) -> None:
 
 def flush_output() -> None:
     """Write what stdout and stderr still hold, before the process ends in its own way."""
+    import contextlib
+
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):  # None, closed, or on a full disk
             stream.flush()

@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import shlex
-import shutil
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +15,7 @@ from typing import NamedTuple
 
 from phicoll.errors import ResourceError
 from phicoll.foundations.own_files import foreign_reason, make_own_folder
-from phicoll.foundations.programs import finished
+from phicoll.foundations.programs import finished, on_path
 from phicoll.preload.programs import (
     become,
     is_whole,
@@ -81,7 +80,7 @@ def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool =
     named = [place if place == mpicc else place + suffix for place in places if place]
     near = named[: 0 if mpicc else len(neighbours(beside))]
     foreign = {path: why for path in near if (why := foreign_compiler(path, beside))}
-    found = next((path for place in named if place not in foreign and (path := shutil.which(place))), None)
+    found = next((path for place in named if place not in foreign and (path := on_path(place))), None)
     if found is None:
         where = mpicc or "none beside the launcher, in MPICC or on the PATH"
         raise ResourceError("; ".join([f"no mpicc{suffix}: {where}", *foreign.values()]))
@@ -138,7 +137,7 @@ def neighbours(program: str | None) -> list[str]:
     Where an installation has several MPIs their names end alike: ``mpirun`` is a link to ``mpirun.openmpi``, beside
     which is ``mpicc.openmpi``. Such an ending says more than the place.
     """
-    found = shutil.which(program) if program else None
+    found = on_path(program) if program else None
     links: list[Path] = []
     while found and Path(found) not in links:
         links.append(Path(found))
@@ -152,12 +151,12 @@ def foreign_compiler(path: str, program: str | None) -> str:
 
     The caller runs the program in any case, so that what its owner puts beside it is no new risk.
     """
-    launcher = shutil.which(program) if program else None
+    launcher = on_path(program) if program else None
     trusted = {0, os.geteuid()} | ({Path(launcher).stat().st_uid} if launcher else set())
     try:
         facts = [Path(path).lstat(), Path(path).stat()]
     except OSError:
-        return ""  # shutil.which does not find it either
+        return ""  # it is not found either
     if owner := next((f"user {one.st_uid}" for one in facts if one.st_uid not in trusted), ""):
         return f"{path} is not run, as it belongs to {owner}: name the MPI's own by --mpicc"
     if facts[1].st_mode & stat.S_IWOTH:
@@ -240,12 +239,18 @@ def compile_library(mpi: Mpi, native: Path, sources: Sequence[Path], library: Pa
             first = next((line for line in lines if "error" in line.lower()), "".join(lines[-1:]))
             full = os.strerror(errno.ENOSPC)
             # The linker writes through a mapping, so that a full disk may end it by a signal.
-            if full in done.stderr or shutil.disk_usage(library.parent).free < LEAST_FREE:
+            if full in done.stderr or free(library.parent) < LEAST_FREE:
                 raise ResourceError(cannot_write(library.parent, full))
             raise ResourceError(f"{mpi.mpicc} cannot compile the library for {mpi.version}: {first.strip()}")
         with made.open("rb") as file:
             os.fsync(file.fileno())  # so that no loss of power leaves a library that is cut short
         made.replace(library)
+
+
+def free(folder: Path) -> int:
+    """The bytes that a file may still take there."""
+    facts = os.statvfs(folder)
+    return facts.f_bavail * facts.f_frsize
 
 
 def cannot_write(folder: Path, why: str) -> str:
@@ -269,7 +274,7 @@ def check_own(library: Path) -> None:
 
 def compiler_version(mpi: Mpi) -> str:
     words = shlex.split(mpi.shown)
-    compiler = shutil.which(words[0]) if words else None
+    compiler = on_path(words[0]) if words else None
     if compiler is None:
         return ""
     facts = Path(compiler).resolve().stat()
@@ -291,7 +296,7 @@ def for_ranks(command: Sequence[str], variable: str, value: str) -> list[str] | 
     given = (variable, VARIABLES_OF_OPEN_MPI)
     if any(word in SCOPES or any(name in word for name in given) for word in words[1:]):
         return None
-    path = Path(shutil.which(words[0]) or words[0]).resolve()
+    path = Path(on_path(words[0]) or words[0]).resolve()
     kinds = [
         kind
         for kind, (names, beside) in LAUNCHERS.items()

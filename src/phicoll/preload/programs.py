@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import struct
-from collections.abc import Callable, Sequence
 from os.path import basename, dirname
 
 from phicoll.errors import ArgumentError, ResourceError
 from phicoll.foundations import programs
 from phicoll.foundations.installed import installed
 from phicoll.foundations.streams import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 __all__ = ["become", "is_whole", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
 
@@ -34,20 +36,20 @@ def preloadable_programs(words: Sequence[str]) -> list[str]:
     ResourceError
         All programs among the words are others; the message has the first, and why.
     """
-    programs: list[str] = []
+    loadable: list[str] = []
     refused = ""
     for word in words:
-        found = shutil.which(word)
+        found = programs.on_path(word)
         header = elf_header(found) if found else b""
         if not found or not header:
             continue
         if why := reason(found, header):
             refused = refused or f"{word} {why}"
         else:
-            programs.append(found)
-    if refused and not programs:
+            loadable.append(found)
+    if refused and not loadable:
         raise ResourceError(refused)
-    return programs
+    return loadable
 
 
 def elf_header(program: str | os.PathLike[str]) -> bytes:
@@ -164,7 +166,7 @@ def become(
     """
     if not command:
         raise ArgumentError("command", "nothing", example)
-    if shutil.which(command[0]) is None:
+    if programs.on_path(command[0]) is None:
         path = "the PATH" if os.environ.get("PATH") != "" else "the PATH, which is empty"
         raise ArgumentError("command", repr(command[0]), f"a program on {path}, or its path; {example}")
     environment = programs.environment_before_python()
