@@ -9,12 +9,14 @@ BUDGET ?= 36
 TESTED := -C cmake.define.PHICOLL_BUILD_TESTS=ON -C cmake.define.PHICOLL_WARNINGS_AS_ERRORS=ON
 # The purpose to set up for; scripts/setup.sh lists them.
 PURPOSE ?= demo
+# make wheels: the interpreters, such as "/opt/python/*/bin/python"; python3.10 to python3.14 of the PATH unless given.
+PYTHONS ?=
 SHELL := bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: help tools setup build demo test test-long docs bench bench-full style clean mpich openmpi intelmpi mpis
+.PHONY: help tools setup build wheels demo test test-long docs bench bench-full style clean mpich openmpi intelmpi mpis
 
 help:
 	@echo "make demo       check this machine and compare the barriers on it: demo/report.html, demo/results.jsonl.gz"
@@ -25,6 +27,7 @@ help:
 	@echo "make bench-full compare the collectives with the MPIs at every power of two: bench-out/full"
 	@echo "make mpis       install MPICH, Open MPI and Intel MPI in build/mpi, for comparison with phicoll (docs/mpi.md)"
 	@echo "make build      phicoll in .venv:  source .venv/bin/activate; phicoll"
+	@echo "make wheels     the sdist and a wheel for each Python on the PATH, or PYTHONS=..., each tried: dist/"
 	@echo "make clean      remove build products; .venv and demo/ stay"
 
 tools:
@@ -42,6 +45,9 @@ setup: | tools
 # Both at once: packages are fetched while the compiler runs.
 build:
 	@$(MAKE) --no-print-directory -j2 setup .venv/.built
+
+wheels:
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) scripts/wheels.sh $(PYTHONS)
 
 demo:
 	@echo "make demo: sets up, builds, measures the barriers of this machine and writes demo/report.html;"

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 import phicoll
 from phicoll import _core
 
+ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("pandas", "scipy", "matplotlib", "pyarrow", "IPython", "cloudpickle")
 
 
@@ -90,6 +92,49 @@ def test_the_package_carries_its_licence():
     assert found.metadata["Author"] == "The phicoll authors"
     (path,) = (file for file in found.files or [] if file.name == "LICENSE")
     assert Path(str(path.locate())).read_text() == (Path(__file__).parents[1] / "LICENSE").read_text()
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the repository")
+def test_the_sdist_has_what_a_build_reads_and_nothing_built(tmp_path: Path) -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = tracked.stdout.split()
+    whole = {
+        ".gitignore",
+        "CMakeLists.txt",
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+    }  # of the others the names count
+    source = tmp_path / "source"
+    for name in [*names, "build/main/a.o", ".venv/bin/python", "dist/phicoll.whl", "demo/report.html"]:
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((ROOT / name).read_bytes() if name in whole else b"")
+    code = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, tmp_path], cwd=source, capture_output=True, check=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    read = {name for name in names if name.partition("/")[0] in ("src", "cmake")}
+    assert len(read) > 900
+    assert read | whole | {"scripts/wheels.sh"} <= packed
+    assert not {name.partition("/")[0] for name in packed} & {".venv", "build", "demo", "dist"}
+
+
+def test_make_wheels_names_its_interpreters() -> None:
+    script = ROOT / "scripts" / "wheels.sh"
+    subprocess.run(["bash", "-n", script], check=True)
+    alone = {"PATH": "/no", "HOME": "/no"}  # without an interpreter
+    refused = subprocess.run(
+        ["/bin/bash", "-c", 'dirname() { echo "${1%/*}"; }; source "$0"', script],
+        env=alone, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("wheels: no interpreter: name some")
+    planned = subprocess.run(
+        ["make", "-n", "wheels", "PYTHONS=/a/python /b/python", "JOBS=3"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert planned.stdout == "CMAKE_BUILD_PARALLEL_LEVEL=3 scripts/wheels.sh /a/python /b/python\n"
 
 
 def test_phicoll_bench_is_a_console_script_that_becomes_the_program():
