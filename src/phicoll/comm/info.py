@@ -58,7 +58,8 @@ class Info(Handle):
 
     def Get(self, key: str) -> str | None:
         """The value of a key, or None."""
-        return self.get(key)
+        value: str | None = self.get(key)
+        return value
 
     def Set(self, key: str, value: str) -> None:
         """Set the value of a key."""

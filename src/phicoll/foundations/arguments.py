@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
             raise self.unknown(rest[0], getattr(found, "command", None))
         return found
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = sys.argv[1:] if args is None else list(args)
         self.first = words[0] if words else ""
         return super().parse_known_args(args, namespace)

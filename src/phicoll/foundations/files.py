@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import gzip
+import io
 import os
 import secrets
 import stat
@@ -13,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 from phicoll.errors import ArgumentError, ResourceError
 
@@ -46,7 +47,7 @@ def as_path(path: Any, argument: str = "path") -> Path:
     return Path(path)
 
 
-def open_input(path: Path) -> BinaryIO:
+def open_input(path: Path) -> io.BufferedReader:
     """Open a regular file for reading. A device or a FIFO, which may never answer or never end, is an OSError too."""
     # O_NONBLOCK: a FIFO without a writer is refused instead of waited for.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
@@ -77,7 +78,7 @@ def input_lines(path: Path) -> Iterator[bytes]:
             yield from lines_of(stream, os.fstat(stream.fileno()).st_size)
 
 
-def lines_of(stream: IO[bytes], left: int, endless: str = "") -> Iterator[bytes]:
+def lines_of(stream: io.BufferedIOBase, left: int, endless: str = "") -> Iterator[bytes]:
     """The lines in the next ``left`` bytes; with ``endless`` more of them are an OSError of this text."""
     try:
         while line := stream.readline(min(left, MOST_LINE + 1)):

@@ -62,7 +62,7 @@ class NotebookDisplay:
         from IPython.display import display
 
         self.start = self.last = time.monotonic()
-        self.handle: Any = display(self.shown("starting"), display_id=True)
+        self.handle: Any = display(self.shown("starting"), display_id=True)  # type: ignore[no-untyped-call]
 
     def update(self, done: int, total: int, what: str) -> None:
         now = time.monotonic()
@@ -80,7 +80,7 @@ class NotebookDisplay:
     def shown(text: str) -> Any:
         from IPython.display import HTML
 
-        return HTML(escaped(text))
+        return HTML(escaped(text))  # type: ignore[no-untyped-call]
 
 
 def duration(seconds: float) -> str:

@@ -89,7 +89,7 @@ class Panels:
             wrap(self.title or text, 1.15 * width, TITLE_SIZE), loc="left", pad=pad, fontsize=TITLE_SIZE
         )
         for axis, inches in ((ax.xaxis, 1.15 * width), (ax.yaxis, 1.15 * height)):
-            axis.label.set_text(wrap(axis.label.get_text(), inches, axis.label.get_fontsize()))
+            axis.label.set_text(wrap(axis.label.get_text(), inches, float(axis.label.get_fontsize())))
 
 
 def size_of(number: int, width: float, height: float, columns: int = 2) -> tuple[float, float]:

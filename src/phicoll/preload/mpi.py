@@ -80,7 +80,7 @@ def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool =
     named = [place if place == mpicc else place + suffix for place in places if place]
     near = named[: 0 if mpicc else len(neighbours(beside))]
     foreign = {path: why for path in near if (why := foreign_compiler(path, beside))}
-    found = next((path for place in named if place not in foreign and (path := on_path(place))), None)
+    found = next((at for place in named if place not in foreign and (at := on_path(place))), None)
     if found is None:
         where = mpicc or "none beside the launcher, in MPICC or on the PATH"
         raise ResourceError("; ".join([f"no mpicc{suffix}: {where}", *foreign.values()]))

@@ -69,7 +69,7 @@ def is_whole(library: str | os.PathLike[str]) -> bool:
         return False
     offset = struct.unpack_from("<Q", page, 40)[0]
     size, count = struct.unpack_from("<HH", page, 58)
-    return 0 < offset <= offset + size * count <= os.stat(library).st_size
+    return bool(0 < offset <= offset + size * count <= os.stat(library).st_size)
 
 
 def reason(program: str, page: bytes) -> str | None:
@@ -116,7 +116,7 @@ def loader_in(page: bytes) -> str | None:
 
 def needed_libraries(files: Sequence[str]) -> set[str]:
     """The names of the shared libraries that the programs' own loaders list, as ldd(1) does."""
-    names = set()
+    names: set[str] = set()
     for program in files:
         if loader := loader_in(elf_header(program)):
             listed = programs.finished([loader, "--list", program], LISTING_TIMEOUT_S).stdout
