@@ -72,8 +72,9 @@ for python in "${pythons[@]}"; do
   step "wheel for $("$python" --version)"
   rm -rf "$work/raw" "$work/wheel" "$work/build/CMakeCache.txt"
   environment "$work/env" "$python" "scikit-build-core>=0.11" "pybind11>=2.13"
-  PATH="$work/tools/bin:$PATH" pip "$work/env/bin/python" wheel --no-deps --no-build-isolation -C build-dir="$work/build" \
-    -C cmake.define.PHICOLL_WITH_HWLOC=OFF -w "$work/raw" "$work/source"
+  # Written out: pip of Python 3.10 has no -C.
+  PATH="$work/tools/bin:$PATH" pip "$work/env/bin/python" wheel --no-deps --no-build-isolation \
+    --config-settings=build-dir="$work/build" --config-settings=cmake.define.PHICOLL_WITH_HWLOC=OFF -w "$work/raw" "$work/source"
   PATH="$work/tools/bin:$PATH" auditwheel repair --exclude libgomp.so.1 -w "$work/wheel" "$work"/raw/*.whl
   environment "$work/try" "$python" "$work"/wheel/*.whl
   try "$work/try/bin"
