@@ -23,6 +23,7 @@ import phicoll._core as _core
 from phicoll.comm.answers import read_pickle, write_all
 from phicoll.comm.first_cause import ENDED, first_cause
 from phicoll.comm.group_options import GroupOptions
+from phicoll.comm.rank_server import ForkedRank, forks_for
 from phicoll.errors import ArgumentError, BrokenGroupError, ResourceError
 from phicoll.foundations import pickling, programs
 from phicoll.foundations.descriptors import give_limit_back_in, room_for
@@ -46,9 +47,9 @@ def signal_name(number: int) -> str:
 
 
 def room_for_ranks(ranks: int, each: int = 0) -> contextlib.AbstractContextManager[bool]:
-    """Room for what :class:`RankProcesses` opens, and ``each`` more for a rank; whether for its process, too."""
+    """Room for what :class:`RankProcesses` opens, and ``each`` more for a rank; whether for its process, too: two."""
     least = 4 + (2 + each) * ranks
-    return room_for(least + ranks, least, f"{ranks} ranks")
+    return room_for(least + 2 * ranks, least, f"{ranks} ranks")
 
 
 class Output:
@@ -92,7 +93,7 @@ class RankProcesses:
 
     ``command(rank)`` returns the rank's command line, and the descriptors that it inherits besides the group's memory.
     ``stdin`` is rank 0's standard input, as ``subprocess`` takes it; the other ranks' is empty. ``watched``: there is
-    room for a descriptor of each process (:func:`room_for_ranks`).
+    room for a descriptor of each process (:func:`room_for_ranks`). ``fork`` starts a rank by a server, or returns None.
     """
 
     def __init__(
@@ -104,12 +105,13 @@ class RankProcesses:
         finished: Callable[[int], bool] = lambda rank: True,
         stdin: int | None = subprocess.DEVNULL,
         watched: bool = True,
+        fork: Callable[..., ForkedRank | None] = lambda *_: None,
     ) -> None:
         self.watched = watched
         self.group = options.launched_group()
         self.broken: tuple[int, str] | None = None  # the first cause, once all have ended
         self.ranks = options.ranks
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[subprocess.Popen[bytes] | ForkedRank] = []
         self.statuses: dict[int, int] = {}
         self.overdue: list[int] = []  # ranks that were ended because they did not end in time
         self.finished = finished
@@ -119,25 +121,24 @@ class RankProcesses:
         try:
             for rank in range(self.ranks):
                 words, inherited = command(rank)
+                inherited = (self.group.descriptor, *inherited)
+                told = {"PHICOLL_GROUP_FD": str(self.group.descriptor), "PHICOLL_RANK": str(rank)}
                 try:
-                    process = programs.started(
+                    process = fork(words[3:], told, inherited) or programs.started(
                         words,
                         stdin=stdin if rank == 0 else subprocess.DEVNULL,
                         stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE,
-                        env={
-                            **environment,
-                            "PHICOLL_GROUP_FD": str(self.group.descriptor),
-                            "PHICOLL_RANK": str(rank),
-                        },
-                        pass_fds=(self.group.descriptor, *inherited),
+                        env={**environment, **told},
+                        pass_fds=inherited,
                         start_new_session=True,  # Ctrl-C in the terminal reaches this process only
                         preexec_fn=prepare,
                     )
                 except OSError as error:
                     raise ResourceError(f"rank {rank} could not be started: {error}") from error
                 self.processes.append(process)
-                give_limit_back_in(process.pid)
+                if isinstance(process, subprocess.Popen):
+                    give_limit_back_in(process.pid)
                 self.group.started(rank, process.pid)
                 self.watch(rank, process)
         except BaseException:
@@ -145,7 +146,7 @@ class RankProcesses:
             self.close()
             raise
 
-    def watch(self, rank: int, process: subprocess.Popen[bytes]) -> None:
+    def watch(self, rank: int, process: subprocess.Popen[bytes] | ForkedRank) -> None:
         for pipe, stream in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
@@ -154,7 +155,8 @@ class RankProcesses:
         if not self.watched:
             return
         with contextlib.suppress(AttributeError, OSError):
-            self.pidfds[rank] = os.pidfd_open(process.pid)
+            forked = isinstance(process, ForkedRank)
+            self.pidfds[rank] = process.watched() if forked else os.pidfd_open(process.pid)
             self.selector.register(self.pidfds[rank], selectors.EVENT_READ)
 
     def wait(self, grace_s: float | None = None) -> None:
@@ -210,8 +212,9 @@ class RankProcesses:
         pipe.close()
         return False
 
-    def ended(self, rank: int, process: subprocess.Popen[bytes]) -> None:
+    def ended(self, rank: int, process: subprocess.Popen[bytes] | ForkedRank) -> None:
         status = process.returncode
+        assert status is not None
         self.statuses[rank] = status
         if rank in self.pidfds:
             descriptor = self.pidfds.pop(rank)
@@ -261,8 +264,7 @@ class RankProcesses:
         self.signal(signal.SIGKILL)
         for rank, process in enumerate(self.processes):
             if rank not in self.statuses:
-                process.wait()
-                self.statuses[rank] = process.returncode
+                self.statuses[rank] = process.wait()
 
     def close(self) -> None:
         """Release everything, the group's memory included, as a traceback may keep this object alive."""
@@ -309,12 +311,14 @@ class ProcessesRun:
                 ]
                 return [*words, self.options.wait], (task, answers[rank])
 
+            environment = rank_environment()
             processes = RankProcesses(
                 self.options,
                 command,
-                rank_environment(),
+                environment,
                 finished=lambda rank: has_answer(answers[rank]),
                 watched=watched,
+                fork=forks_for(environment) if watched else lambda *_: None,
             )
             processes.wait(GRACE_S if self.options.timeout_ms else None)
             returned: dict[int, Any] = {}

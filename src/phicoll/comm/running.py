@@ -62,7 +62,8 @@ def run(
     ranks:
         The number of ranks, 1 to 1024; it may exceed the number of cores.
     mode:
-        ``"processes"``: an interpreter for each rank. What ranks print is forwarded line by line, prefixed with the
+        ``"processes"``: an interpreter for each rank, forked from a server that has imported NumPy and phicoll
+        (``PHICOLL_RANK_SERVER=off``: started anew). What ranks print is forwarded line by line, prefixed with the
         rank; each rank's BLAS has one thread unless the environment sets a number. ``"threads"``: threads of this
         interpreter, never the main one. A collective releases the interpreter's lock and has to take it again, so
         small collectives take several times as long as between processes.

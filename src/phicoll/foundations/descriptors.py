@@ -11,7 +11,7 @@ from pathlib import Path
 
 from phicoll.errors import ResourceError
 
-__all__ = ["give_limit_back_in", "room_for"]
+__all__ = ["give_limit_back_in", "limit_outside", "room_for"]
 
 SPARE = 24  # what a start opens and closes again, and what the program itself may open meanwhile
 
@@ -73,6 +73,11 @@ def room_for(wanted: int, least: int, what: str) -> Iterator[bool]:
                 with contextlib.suppress(ValueError, OSError):  # the hard limit was lowered meanwhile
                     resource.setrlimit(resource.RLIMIT_NOFILE, _before)
                 _before = None
+
+
+def limit_outside() -> tuple[int, int]:
+    """The limit that this process has outside of all runs."""
+    return _before or resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 def give_limit_back_in(pid: int) -> None:
