@@ -79,6 +79,14 @@ test_sanitized() {
   TSAN_OPTIONS=halt_on_error=1 run_ctest "san-$1" ${sample[$1]:+-R "^(${sample[$1]// /|})$"}
 }
 
+# pytest compiles the tests, and phicoll as it is a plugin's, in a manner of its own: once, for all workers and for the
+# runs of pytest in tests. Where the environment forbids to keep what was compiled, each would do it again.
+unset PYTHONDONTWRITEBYTECODE
+compile_tests() {
+  in_idle_class
+  .venv/bin/python -m pytest -q --collect-only -p no:xdist
+}
+
 # in_idle_class: what this shell does from now on runs only where nothing else would.
 in_idle_class() { chrt --idle --pid 0 "$BASHPID" 2>/dev/null || renice -n 19 -p "$BASHPID" >/dev/null; }
 # The site, warnings as errors. --long writes it and follows its links; else it is read and resolved only, half of the work.
@@ -96,14 +104,17 @@ step "C++: build and ctest"
 build main --  # the tree that the package was built in
 build_sanitized &
 compiling=$!
+compile_tests >build/collect.log 2>&1 &
+collecting=$!
 check_docs >build/docs.log 2>&1 &
 checking=$!
-trap 'pkill -g 0 -x ninja || true; kill $checking 2>/dev/null || true' EXIT  # where a test has failed
+trap 'pkill -g 0 -x ninja || true; kill $checking $collecting 2>/dev/null || true' EXIT  # where a test has failed
 if [ -n "$long" ]; then export PHICOLL_TEST_LONG=1; fi
 share 50
 run_ctest main ${long:+-LE fallbacks} || failed+=("C++ tests")  # the full matrix is walked in a build of its own below
 
 step "Python: pytest, the notebook among them"
+wait "$collecting" || true  # pytest says itself what it cannot collect
 # Three at a time, as much of a test is waiting; a file's tests in order; tests/conftest.py puts the files that take longest first.
 chosen=(-m "not long")
 [ -z "$long" ] || chosen=()

@@ -5,6 +5,7 @@ depth, and no modules of Python depend on each other in a circle. Every header c
 """
 
 import ast
+import functools
 import re
 import shutil
 import subprocess
@@ -344,6 +345,7 @@ def package_of(module: str) -> str:
     return max((p for p in PACKAGES if f"{module}.".startswith(f"{p}.")), key=len)
 
 
+@functools.cache
 def imports_of(module: str) -> tuple[set[str], set[str]]:
     """The modules of phicoll that a module imports: when it is loaded, and later or for type checkers alone."""
     at_once: set[str] = set()
@@ -376,12 +378,9 @@ def imports_of(module: str) -> tuple[set[str], set[str]]:
     return ours(at_once), ours(later)
 
 
-IMPORTS = {module: imports_of(module) for module in MODULES}
-
-
 def held(module: str) -> set[str]:
     """The modules that a module imports at any time, except the late imports that it is allowed."""
-    at_once, later = IMPORTS[module]
+    at_once, later = imports_of(module)
     return at_once | (later - LATE.get(module, set()))
 
 
@@ -450,6 +449,6 @@ def test_the_library_calls_nothing_of_the_laboratory_s_bindings():
 
 def test_late_binding_is_where_it_is_named_and_nowhere_hidden():
     for module, names in LATE.items():
-        assert names <= IMPORTS[module][1]
+        assert names <= imports_of(module)[1]
     by_name = {m for m, p in MODULES.items() if re.search(r"import_module|__import__", p.read_text())}
     assert by_name == {"", "comm", "foundations.laboratory"}  # lazy names, what either wing has

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from scipy import stats
 
 import phicoll
 from phicoll.models import Constant, MachineModel, compare_with_runs, machine_model, predict
@@ -97,6 +96,8 @@ def test_orders_are_by_setting_and_medians(compared):
     ],
 )
 def test_tau_is_kendalls(first, second):
+    from scipy import stats
+
     assert kendall_tau(first, second) == pytest.approx(stats.kendalltau(first, second).statistic)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy import stats
 
 from phicoll import _core
 from phicoll.results.compare.best import holm_levels
@@ -17,6 +16,8 @@ VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80)
 @given(VALUES, st.sampled_from([0.5, 0.9, 0.95, 0.99]))
 @settings(max_examples=200, deadline=None)
 def test_interval_is_the_narrowest_pair_of_order_statistics_with_the_coverage(values, confidence):
+    from scipy import stats
+
     low, high, attained = _core.median_interval(values, confidence)
     ordered, n = sorted(values), len(values)
     coverage = {k: 1 - 2 * stats.binom.cdf(k - 1, n, 0.5) for k in range(1, n // 2 + 1)}
@@ -31,6 +32,8 @@ def test_interval_is_the_narrowest_pair_of_order_statistics_with_the_coverage(va
 
 
 def test_interval_covers_the_true_median_as_often_as_it_says():
+    from scipy import stats
+
     random = np.random.default_rng(5)
     hits, runs = 0, 2000
     for _ in range(runs):
@@ -43,6 +46,8 @@ def test_interval_covers_the_true_median_as_often_as_it_says():
 @given(VALUES)
 @settings(max_examples=100, deadline=None)
 def test_sign_test_is_the_binomial_test(values):
+    from scipy import stats
+
     up, down = sum(v > 0 for v in values), sum(v < 0 for v in values)
     expected = stats.binomtest(up, up + down).pvalue if up + down else 1.0
     assert _core.sign_test(values) == pytest.approx(expected)
