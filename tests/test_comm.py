@@ -949,3 +949,9 @@ def test_the_pages_examples_run(name):
     names = {"__name__": "page"}
     for code in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
         exec(code, names)
+
+
+@pytest.mark.parametrize("name", ["Allreduce", "Iallreduce", "Allreduce_init", "Send", "Get_rank"])
+def test_errors_of_python_name_the_class_that_users_see(name):
+    with pytest.raises(TypeError, match=rf"Comm\.{name}\(\)"):
+        getattr(phicoll.Comm(), name)(no_such_argument=1)

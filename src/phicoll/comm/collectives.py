@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, ParamSpec
+from typing import Any, Concatenate, ParamSpec, Protocol, overload
 
 import phicoll._core as _core
 from phicoll.comm.operators import OPERATORS
@@ -56,7 +56,16 @@ def begins(blocking: Callable[P, None]) -> Callable[P, Request]:
     )
 
 
-def prepares(blocking: Callable[..., None]) -> Callable[..., Prequest]:
+class Prepares(Protocol[P]):
+    """A persistent form: it takes what the method takes and, as mpi4py has it, ``info``."""
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Prequest: ...
+    @overload
+    def __call__(self, *args: Any, info: Any, **kwargs: Any) -> Prequest: ...
+
+
+def prepares(blocking: Callable[Concatenate[Any, P], None]) -> Prepares[P]:
     """The persistent form of a method."""
     name = blocking.__name__
     doc = f"A request that begins :meth:`{name}` each time it is started."

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -352,6 +353,14 @@ class Comm(Collectives, PointToPoint, MatchedProbes, Derived):
         """
         algorithm, reason = self._whole.why(operation, whole_count(nbytes, "nbytes"))
         return f"{algorithm}: {reason}" if reason else str(algorithm)
+
+
+# Python's own errors name a method by the class that users see.
+for part in (Collectives, PointToPoint, MatchedProbes, Derived):
+    for name, method in vars(part).items():
+        function = getattr(method, "__wrapped__", method)
+        if isinstance(function, FunctionType):
+            function.__qualname__ = f"Comm.{name}"
 
 
 def array_of(shape: Any, dtype: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
