@@ -10,7 +10,7 @@ foreach(library phicoll_measure phicoll_sim)
 endforeach()
 set(PHICOLL_WITHOUT_HEADERS machines mpi)   # folders
 if(NOT PHICOLL_LABORATORY)
-  list(APPEND PHICOLL_WITHOUT_HEADERS kernels measure sim)
+  list(APPEND PHICOLL_WITHOUT_HEADERS kernels programs measure sim)
 endif()
 list(TRANSFORM PHICOLL_WITHOUT_HEADERS REPLACE "(.+)" "PATTERN;\\1;EXCLUDE")
 

@@ -34,7 +34,7 @@ LIBRARY = [
     "preload",
 ]
 #: What measures and simulates.
-LABORATORY = ["kernels", "measure", "sim"]
+LABORATORY = ["kernels", "programs", "measure", "sim"]
 LAYERS = LIBRARY + LABORATORY
 #: The programs and Python's module, by wing; they are no layers of the core.
 LIBRARY_PROGRAMS = ["bindings", "oshrun"]
@@ -247,7 +247,7 @@ def test_no_function_has_more_than_a_hundred_lines():
 
 
 #: Folders whose sources are compiled as one (phicoll_by_folder).
-AS_ONE = {"kernels", "measure", "sim", "bench"}
+AS_ONE = {"kernels", "programs", "measure", "sim", "bench"}
 
 
 def first_included() -> set[str]:

@@ -44,6 +44,29 @@ std::string as_json(Operation operation, const AlgorithmInfo& info) {
       .text();
 }
 
+void list_programs(bool json) {
+  std::vector<std::string> rows;
+  for (const programs::ProgramInfo& info : programs::program_infos()) {
+    JsonObject classes;
+    std::string told;
+    for (const programs::ProblemClass& one : info.classes) {
+      classes.add(std::string(1, one.letter), one.size);
+      told += std::string(told.empty() ? "    " : "; ") + one.letter + ": " + one.size;
+    }
+    rows.push_back(JsonObject()
+                       .add("name", info.facts.name)
+                       .add("operation", to_string(info.facts.operation))
+                       .add("source", info.facts.source)
+                       .add("summary", info.facts.summary)
+                       .raw("classes", classes.text())
+                       .text());
+    if (!json)
+      std::printf("%-12s %s\n    (%s)\n%s\n", info.facts.name, info.facts.summary, info.facts.source,
+                  told.c_str());
+  }
+  if (json) std::puts(json_list(rows).c_str());
+}
+
 }  // namespace
 
 int list_command(const std::vector<std::string>& words) {
@@ -58,12 +81,16 @@ int list_command(const std::vector<std::string>& words) {
     list_machines(one_machine ? what[1] : "", arguments.has("--json"));
     return 0;
   }
+  if (!what.empty() && what[0] == "programs") {
+    list_programs(arguments.has("--json"));
+    return 0;
+  }
   const std::string name = what.empty() ? "barrier" : what[0];
   Operation operation;
   try {
     operation = measure::parse_call(name).operation;
   } catch (const ArgumentError& error) {
-    throw ArgumentError("operation", error.got(), error.allowed() + ", machines, machine NAME");
+    throw ArgumentError("operation", error.got(), error.allowed() + ", programs, machines, machine NAME");
   }
   std::vector<AlgorithmInfo> infos = family(operation).algorithms();
   for (const AlgorithmInfo& info : measure::references(operation)) infos.push_back(info);

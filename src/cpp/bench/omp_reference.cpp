@@ -12,7 +12,9 @@
 
 #include <cstdio>
 #include <exception>
+#include <vector>
 
+#include "phicoll/measure/program_step.hpp"
 #include "phicoll/measure/set_config.hpp"
 #include "phicoll/measure/timing.hpp"
 #include "phicoll/os/cpu_set.hpp"
@@ -31,15 +33,26 @@ void name_runtime(char* note, std::size_t bytes) {
   std::free(real);
 }
 
+/// Memory of this process for a program, aligned to a page; the last one's is kept.
+unsigned char* shared_memory(std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  static std::vector<unsigned char> memory;
+#pragma omp single
+  memory.assign(bytes + page, 0);  // the others wait at the end
+  const auto at = reinterpret_cast<std::uintptr_t>(memory.data());
+  return memory.data() + (page - at % page) % page;
+}
+
 void serve(measure::StepBoard& board, const measure::SetConfig& config, int rank, bool shares_cpu) {
-  const measure::Seat seat{board, rank, config.ranks, shares_cpu, nullptr};
+  measure::Seat seat{board, rank, config.ranks, shares_cpu};
   std::uint32_t seen = 0;
   for (;;) {
     const measure::Step step = board.next(&seen);
     measure::RankReport& report = board.report(rank);
     report = measure::RankReport();
     if (step.kind == measure::StepKind::stop) break;
-    measure::run_step(
+    if (step.work.program.any()) seat.shared = shared_memory(step.work.program.shared_bytes(config.ranks));
+    measure::run_reference_step(
         seat, step,
         [] {
 #pragma omp barrier

@@ -208,7 +208,7 @@ CommandPage kernel_page() {
 const std::vector<CommandPage>& command_pages() {
   static const std::vector<CommandPage> pages = {
       {"run",
-       "OPERATION [options]",
+       "OPERATION|PROGRAM [options]",
        "measure, and write JSON Lines (docs/records.md)",
        sweep_rows(),
        refused_in_simulation(),
@@ -221,8 +221,8 @@ const std::vector<CommandPage>& command_pages() {
        "switches. `phicoll compare` shows more.\n",
        {0, 2}},
       {"list",
-       "[OPERATION | machines | machine NAME] [options]",
-       "list algorithms and references with their parameters, or simulated machines",
+       "[OPERATION | programs | machines | machine NAME] [options]",
+       "list algorithms and references with their parameters, programs, or simulated machines",
        {json_option},
        "",
        {0, 2}},

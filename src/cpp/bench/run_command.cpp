@@ -40,7 +40,8 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   const Arguments arguments(words, command_page("run"));
   if (arguments.alone().size() > 1)
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
-  const measure::Work work = measure::parse_call(arguments.alone().empty() ? "" : arguments.alone().front());
+  const measure::Work work =
+      measure::parse_measured(arguments.alone().empty() ? "" : arguments.alone().front());
   // Before any thread is started. The groups, in the ranks' own processes, read it from the environment too.
   if (arguments.has("--tuning")) setenv("PHICOLL_TUNING", arguments.text("--tuning", "").c_str(), 1);
   const measure::SweepValues values(work, arguments.given());

@@ -6,6 +6,8 @@
 #include <barrier>
 #include <new>
 
+#include "phicoll/measure/program_step.hpp"
+
 namespace phicoll {
 namespace bench {
 
@@ -18,7 +20,7 @@ void run(const measure::Seat& seat, const measure::Step& step, unsigned char* me
   auto* barrier = reinterpret_cast<Barrier*>(memory);
   if (seat.rank == 0) ::new (static_cast<void*>(memory)) Barrier(seat.ranks);
   meet.barrier();
-  measure::run_step(
+  measure::run_reference_step(
       seat, step, [barrier] { barrier->arrive_and_wait(); }, report);
   meet.barrier();
   if (seat.rank == 0) barrier->~Barrier();

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from phicoll.cli.output import put
 from phicoll.explaining.one_sided import ACCESSES
 from phicoll.foundations.extras import extra
-from phicoll.registry import CALLS
+from phicoll.registry import CALLS, PROGRAMS
 from phicoll.registry.machines import machines
 
 __all__ = ["add"]
@@ -37,8 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
         elif action.dest == "operation":
             action.choices = [
                 *CALLS,
+                *PROGRAMS,
                 *ACCESSES,
-                *(["machines", "machine"] if action.metavar == "WHAT" else []),
+                *(["programs", "machines", "machine"] if action.metavar == "WHAT" else []),
             ]
         elif action.dest == "machine" and action.choices is None:
             action.choices = [machine.name for machine in machines()]

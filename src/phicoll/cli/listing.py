@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
-from phicoll.registry import Algorithm, algorithm_sets, algorithms
+from phicoll.registry import PROGRAMS, Algorithm, algorithm_sets, algorithms
 from phicoll.registry.algorithms import check_operation
 from phicoll.registry.machines import load_machine, machines
 
@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="barrier",
         metavar="WHAT",
-        help="an operation, machines, machine NAME, or rules [OPERATION]",
+        help="an operation, programs, machines, machine NAME, or rules [OPERATION]",
     )
     parser.add_argument(
         "name",
@@ -42,6 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         return list_rules(arguments)
     if arguments.name is not None:
         raise ArgumentError("list", f"{arguments.name!r} after {arguments.operation!r}", "one thing to list")
+    if arguments.operation == "programs":
+        return list_programs(arguments)
     found = [a for a in algorithms(arguments.operation) if arguments.origin in (None, a.origin)]
     if arguments.json:
         put_json([algorithm.to_dict() for algorithm in found])
@@ -73,6 +75,18 @@ def list_machines(arguments: argparse.Namespace) -> int:
                 f"{m.name:<22} {m.cores:>3} cores, {m.contexts:>3} contexts  {m.summary}" for m in machines()
             )
         )
+    return 0
+
+
+def list_programs(arguments: argparse.Namespace) -> int:
+    if arguments.origin is not None:
+        raise ArgumentError("origin", repr(arguments.origin), "nothing: programs have none")
+    if arguments.json:
+        put_json([asdict(program) for program in PROGRAMS.values()])
+        return 0
+    for program in PROGRAMS.values():
+        put(f"{program.name}  ({program.operation}; {program.source})\n    {program.summary}")
+        put("\n".join(f"    {letter}  {size}" for letter, size in program.classes.items()))
     return 0
 
 

@@ -13,7 +13,7 @@ from phicoll.foundations.exit_codes import BROKEN, INTERRUPTED
 from phicoll.foundations.streams import say
 from phicoll.measuring import sweep
 from phicoll.measuring.options import OPTIONS
-from phicoll.registry import CALLS
+from phicoll.registry import CALLS, PROGRAMS
 from phicoll.results import Results
 
 __all__ = ["add"]
@@ -41,6 +41,8 @@ EXAMPLES = """algorithms are separated by commas, their parameters by colons:
       --ranks 2,4,8 --mode threads,processes --oversubscribe -o r.jsonl
   phicoll run barrier --algorithm all --machine xeon-phi-5110p --ranks 8..232:8 -o simulated.jsonl
   phicoll run allreduce --algorithm auto --sizes 8,4K,1M --mode processes -o allreduce.jsonl
+programs, whose run is timed with each barrier (docs/programs.md):
+  phicoll run cg --class S,W --algorithm auto,libgomp --mode threads -o cg.jsonl
 OpenSHMEM's accesses, by pairs of ranks (docs/kernels.md), with the cost of a library's call:
   phicoll run put --sizes 8,4K,64K --pairs 1,30 --call 0,200 --machine xeon-phi-se10p
 sets: all, references, paper-000, paper-001, paper-002, paper-004"""
@@ -50,7 +52,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
-        "operation", help=f"{', '.join(CALLS)}; or {', '.join(ACCESSES)}, perhaps with parameters"
+        "operation",
+        help=f"{', '.join(CALLS)}; a program: {', '.join(PROGRAMS)}; or {', '.join(ACCESSES)}, perhaps with parameters",
     )
     knobs = Knobs(parser)
     for argument, option in OPTIONS.items():

@@ -32,7 +32,7 @@ from phicoll.measuring.options import (
     value_text,
 )
 from phicoll.measuring.simulating import SimulatedPlan
-from phicoll.registry import CALLS, REDUCTIONS, check_call, moves_data
+from phicoll.registry import CALLS, REDUCTIONS, check_measured, moves_data
 from phicoll.results import Results, load
 from phicoll.results.compare.conditions import why_not_verified
 
@@ -81,7 +81,7 @@ def plan(
     for name in options:
         if name not in OPTIONS:
             raise ArgumentError("argument", repr(name), ", ".join(OPTIONS))
-    operation = check_call(operation)
+    operation = check_measured(operation)
     options = {name: list(value) if isinstance(value, Iterator) else value for name, value in options.items()}
     save, resume = options.pop("save", None), bool(options.pop("resume", False))
     machine = options.pop("machine", None)
@@ -246,6 +246,7 @@ def sweep(
     buffers: str | Sequence[str] | None = None,
     type: Any = None,
     op: str | Op | None = None,
+    problem_class: str | Iterable[str] | None = None,
     mode: str | Sequence[str] | None = None,
     definition: str | Sequence[str] | None = None,
     launches: int | None = None,
@@ -279,7 +280,8 @@ def sweep(
     Parameters
     ----------
     operation:
-        A collective, one of ``phicoll.registry.CALLS``, or its name in MPI.
+        A collective, one of ``phicoll.registry.CALLS``, or its name in MPI; or a program, one of
+        ``phicoll.registry.PROGRAMS``, whose run is then what is timed.
     {options}
     executor:
         Other hosts: ``"dask:ADDRESS"``, or ``"slurm"`` with keys after colons, ``"slurm:nodes=2:partition=short"``

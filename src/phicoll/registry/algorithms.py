@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,14 +17,17 @@ from phicoll.foundations.markup import Html, code, fill, join
 __all__ = [
     "CALLS",
     "OPERATIONS",
+    "PROGRAMS",
     "REDUCTIONS",
     "Algorithm",
     "AlgorithmList",
     "Parameter",
+    "Program",
     "algorithm_sets",
     "algorithms",
     "as_text",
     "check_call",
+    "check_measured",
     "check_operation",
     "expand",
     "moves_data",
@@ -41,9 +44,29 @@ REDUCTIONS: tuple[str, ...] = tuple(_core.reductions())
 _WITHOUT_DATA = frozenset(_core.operations_without_data())
 
 
+@dataclass(frozen=True)
+class Program:
+    """A program whose run is measured with each algorithm of ``operation``; ``classes`` say how large an input is."""
+
+    name: str
+    operation: str
+    source: str
+    summary: str
+    classes: Mapping[str, str]
+
+
+#: The programs, by name. One of a class is named as NPB names its executables: ``cg.S``.
+PROGRAMS: dict[str, Program] = {row["name"]: Program(**row) for row in _core.programs()}
+
+
+def program_of(operation: str) -> Program | None:
+    """The program of a name such as ``cg.S``, or None for a call's name."""
+    return PROGRAMS.get(operation.partition(".")[0])
+
+
 def moves_data(operation: str) -> bool:
-    """Whether the operation has a message or blocks, and so a size: all but ``barrier``."""
-    return operation not in _WITHOUT_DATA
+    """Whether the operation has a message or blocks, and so a size: all but ``barrier`` and programs."""
+    return operation not in _WITHOUT_DATA and program_of(operation) is None
 
 
 @dataclass(frozen=True)
@@ -110,9 +133,18 @@ class AlgorithmList(tuple[Algorithm, ...]):
 
 def check_call(operation: str) -> str:
     """Return the name in :data:`CALLS` of a call given by that name or MPI's, else raise :class:`ArgumentError`."""
+    return named(operation, _core.call_of)
+
+
+def check_measured(operation: str) -> str:
+    """Return the same for what a sweep takes, which may also be one of :data:`PROGRAMS`: ``cg`` is ``cg.S``."""
+    return named(operation, _core.measured_of)
+
+
+def named(operation: str, name_of: Callable[[str], str]) -> str:
     text = check_text("operation", operation, ", ".join(CALLS))
     try:
-        return str(_core.call_of(text))
+        return name_of(text)
     except ArgumentError:
         name = text.partition(",")[0].partition(":")[0].strip()
         having = [known for known in OPERATIONS if name in algorithms_of(known).names]
@@ -197,9 +229,11 @@ def as_text(algorithm: str | Iterable[str]) -> str:
 @functools.cache
 def defaults(operation: str, name: str) -> Mapping[str, str]:
     """The default values of an algorithm's parameters; empty for an unknown algorithm."""
-    if operation not in CALLS:
+    program = program_of(operation)
+    if program is None and operation not in CALLS:
         return {}
-    found: Sequence[Algorithm] = [a for a in algorithms(CALLS[operation]) if a.name == name]
+    listed = algorithms(CALLS[operation] if program is None else program.operation)
+    found: Sequence[Algorithm] = [a for a in listed if a.name == name]
     return {p.name: p.default for p in found[0].parameters} if found else {}
 
 

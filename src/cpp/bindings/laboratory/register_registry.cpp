@@ -82,6 +82,23 @@ void check_work(const std::string& operation, std::uint64_t size_bytes, const st
   measure::parse_work(operation, size_bytes, type, op);
 }
 
+py::list all_programs() {
+  py::list found;
+  for (const programs::ProgramInfo& info : programs::program_infos()) {
+    py::dict classes;
+    for (const programs::ProblemClass& one : info.classes)
+      classes[py::str(std::string(1, one.letter))] = one.size;
+    py::dict row;
+    row["name"] = info.facts.name;
+    row["operation"] = to_string(info.facts.operation);
+    row["source"] = info.facts.source;
+    row["summary"] = info.facts.summary;
+    row["classes"] = classes;
+    found.append(row);
+  }
+  return found;
+}
+
 }  // namespace
 
 void register_registry(py::module_& module) {
@@ -101,6 +118,10 @@ void register_registry(py::module_& module) {
   });
   module.def(
       "call_of", [](const std::string& name) { return measure::parse_call(name).name(); }, py::arg("name"));
+  module.def(
+      "measured_of", [](const std::string& name) { return measure::parse_measured(name).name(); },
+      py::arg("name"));
+  module.def("programs", &all_programs);
   module.def("reductions", [] {
     std::vector<std::string> names;
     for (const std::string& name : all_operations()) {

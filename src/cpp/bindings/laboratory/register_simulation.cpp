@@ -164,7 +164,7 @@ void register_simulation(py::module_& module) {
   using sim::SimulatedRun;
   py::class_<SimulatedRun>(module, "SimulatedRun")
       .def(py::init([](const std::string& operation, const std::map<std::string, std::string>& values) {
-             return SimulatedRun(measure::SweepValues(measure::parse_call(operation), values));
+             return SimulatedRun(measure::SweepValues(measure::parse_measured(operation), values));
            }),
            py::arg("operation"), py::arg("values"))
       .def("resume", &SimulatedRun::resume, py::arg("path"))

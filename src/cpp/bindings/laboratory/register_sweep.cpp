@@ -27,7 +27,7 @@ py::object use_dict(const measure::OptionUse& use) {
 }
 
 py::list options() {
-  static const char* const scopes[] = {"every call", "data", "reductions"};
+  static const char* const scopes[] = {"every call", "data", "reductions", "programs"};
   py::list rows;
   for (const measure::SweepOption& option : measure::sweep_options()) {
     py::dict row;
@@ -48,7 +48,7 @@ py::list options() {
 /// Refuses what `phicoll-bench run` would refuse, before it is started, and says what the texts mean.
 py::dict plan(const std::string& operation, const std::map<std::string, std::string>& values) {
   const measure::Settings settings =
-      measure::parse_settings(measure::SweepValues(measure::parse_call(operation), values));
+      measure::parse_settings(measure::SweepValues(measure::parse_measured(operation), values));
   measure::check_settings(settings);
   std::vector<std::string> specs;
   for (const measure::Subject& subject : settings.subjects)

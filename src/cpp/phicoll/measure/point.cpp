@@ -23,8 +23,8 @@ std::string parameter_value(const ParameterValues& values, const char* name, con
 }
 
 std::string Point::title() const {
-  return (subject.work.moves_data() ? subject.work.text() + " by " : "") + subject.text() + " with " +
-         std::to_string(ranks) + " ranks as " + mode;
+  return subject.work.before_algorithm() + subject.text() + " with " + std::to_string(ranks) + " ranks as " +
+         mode;
 }
 
 JsonObject point_fields(const Point& point, const Shape& shape, const Settings& settings) {

@@ -12,6 +12,7 @@
 #include "phicoll/measure/data_steps.hpp"
 #include "phicoll/measure/hand_loops.hpp"
 #include "phicoll/measure/probes.hpp"
+#include "phicoll/measure/program_step.hpp"
 #include "phicoll/measure/subjects.hpp"
 #include "phicoll/os/cpu_set.hpp"
 
@@ -59,10 +60,49 @@ class RankWorker {
   }
 
  private:
+  /// A program's memory in the group's heap, as long as a step runs.
+  class ProgramMemory {
+   public:
+    /// 1. Rank 0 allocates, and writes to the front of the subject's place how far from the region it lies:
+    ///    processes may map the group's memory at different addresses.
+    /// 2. The meetings before and after the others' reading keep that word theirs.
+    ProgramMemory(RankWorker& worker, const programs::ProgramChoice& program) : worker_(worker) {
+      if (!program.any()) return;
+      Communicator& communicator = worker.communicator_;
+      communicator.select_at(Operation::barrier, worker.meeting_, 0);
+      auto* const word = reinterpret_cast<std::int64_t*>(worker.seat_.memory);
+      if (communicator.rank() == 0) {
+        memory_ = communicator.allocate(program.shared_bytes(communicator.size()));
+        *word = static_cast<unsigned char*>(memory_) - communicator.region();
+      }
+      communicator.barrier();
+      worker.seat_.shared = communicator.region() + *word;
+      communicator.barrier();
+      worker.clear(worker.seat_.memory, sizeof *word);
+    }
+    ProgramMemory(const ProgramMemory&) = delete;
+    ProgramMemory& operator=(const ProgramMemory&) = delete;
+    /// The others are done with it: they met after their checks.
+    ~ProgramMemory() {
+      worker_.seat_.shared = nullptr;
+      if (memory_ == nullptr) return;
+      try {
+        worker_.communicator_.release(memory_);
+      } catch (const Error&) {
+        // The group is broken; its heap goes with it.
+      }
+    }
+
+   private:
+    RankWorker& worker_;
+    void* memory_ = nullptr;  // on rank 0
+  };
+
   void run_subject(const Step& step, RankReport& report) {
     const Subject subject = parse_subjects(step.algorithm, step.work).at(0);
     seat_.memory = communicator_.region() + step.place;
     communicator_.collectives().release();
+    const ProgramMemory program(*this, step.work.program);
     if (step.work.moves_data() && subject.reference) {
       communicator_.select_at(Operation::barrier, meeting_, 0);
       buffers_.prepare(step.work, step.place % buffer_places);
@@ -94,6 +134,7 @@ class RankWorker {
       // Captured by value: a program calls barrier() on a communicator that it has at hand and does not load
       // it from the harness's members.
       Communicator* const communicator = &communicator_;
+      if (step.work.program.any()) return run_program_step(seat_, step, communicator_, report);
       run_step(
           seat_, step, [communicator] { communicator->barrier(); }, report);
       return;
@@ -112,16 +153,16 @@ class RankWorker {
     const int rank = seat_.rank;
     if (name == "hand-one-line") {
       HandOneLine hand(memory, rank);
-      run_step(seat_, step, hand, report);
+      run_reference_step(seat_, step, hand, report);
     } else if (name == "hand-two-lines") {
       HandTwoLines hand(memory, rank);
-      run_step(seat_, step, hand, report);
+      run_reference_step(seat_, step, hand, report);
     } else if (name == "hand-counter-per-cpu") {
       HandCounterPerCpu hand(memory, rank, communicator_.shape());
-      run_step(seat_, step, hand, report);
+      run_reference_step(seat_, step, hand, report);
     } else if (name == "hand-flat-flags") {
       HandFlatFlags hand(memory, rank, communicator_.shape());
-      run_step(seat_, step, hand, report);
+      run_reference_step(seat_, step, hand, report);
     } else if (name == "pthread-barrier") {
       run_pthread(reinterpret_cast<pthread_barrier_t*>(memory), step, report);
     } else {
@@ -141,7 +182,7 @@ class RankWorker {
       pthread_barrierattr_destroy(&attributes);
     }
     communicator_.barrier();
-    run_step(
+    run_reference_step(
         seat_, step, [barrier] { pthread_barrier_wait(barrier); }, report);
     communicator_.barrier();
     if (seat_.rank == 0) pthread_barrier_destroy(barrier);

@@ -43,6 +43,10 @@ std::string Settings::json() const {
   object.raw("algorithms", json_strings(texts))
       .raw("ranks", json_integers(ranks))
       .raw("modes", json_strings(modes));
+  std::vector<std::string> programs;
+  for (const Subject& subject : subjects)
+    if (subject.work.program.any()) add_once(programs, subject.work.name());
+  if (!programs.empty()) object.raw("programs", json_strings(programs));
   if (!subjects.empty() && subjects.front().work.moves_data()) {
     const Work& work = subjects.front().work;
     object.add("operation", work.name()).raw("sizes", json_list(sizes));

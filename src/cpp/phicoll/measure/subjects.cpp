@@ -190,6 +190,10 @@ std::size_t subject_footprint(const Subject& subject, const Shape& shape) {
 }
 
 std::string why_not(const Subject& subject, const std::string& mode, const Shape& shape) {
+  if (subject.work.program.any()) {
+    const char* const why = subject.work.program.why_not(shape.size());
+    if (why != nullptr) return why;
+  }
   if (!subject.reference) {
     if (!subject.work.moves_data() || subject.spec.name == "auto") return "";
     try {

@@ -21,7 +21,7 @@ struct Interrupted {};
 
 // The Subject::key() of a point's record.
 std::string key_of(const JsonValue& point) {
-  Work work = parse_call(point["operation"].string);
+  Work work = parse_measured(point["operation"].string);
   work.bytes = static_cast<std::uint64_t>(point["size_bytes"].number);
   if (work.moves_data()) work.set_buffers(point["buffers"].string);
   if (work.reduces()) {

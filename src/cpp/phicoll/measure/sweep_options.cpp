@@ -63,6 +63,8 @@ const std::vector<SweepOption>& sweep_options() {
        "element type of reductions"},
       {"op", "", "op", Kind::name, "OP", Scope::reductions, value("sum"), value("sum"),
        "operator of reductions"},
+      {"class", "", "problem_class", Kind::list, "S,W", Scope::programs, otherwise("the program's first"),
+       refused(), "of a program: classes, which say how large its input is"},
       {"mode", "", "mode", Kind::choices, "LIST", every, one_of("threads", {"threads", "processes"}),
        refused(), "what a rank is: threads, processes or both"},
       {"definition", "", "definition", Kind::choices, "LIST", every,
@@ -217,6 +219,9 @@ SweepValues::SweepValues(const Work& work, std::map<std::string, std::string> gi
   for (const auto& one : given_)
     if (std::find(names.begin(), names.end(), one.first) == names.end())
       throw ArgumentError("option", "'" + one.first + "'", nearest_or_all(one.first, names));
+  if (work_.program.any() && simulated())
+    throw ArgumentError("machine", "'" + given_.at("machine") + "' with " + work_.program.info().facts.name,
+                        "none: programs run on this machine only");
   for (const SweepOption& option : sweep_options()) {
     const auto found = given_.find(option.name);
     if (found == given_.end()) continue;
@@ -226,8 +231,11 @@ SweepValues::SweepValues(const Work& work, std::map<std::string, std::string> gi
       refuse(option, text,
              simulated() ? "only without a machine: simulated runs do not have it"
                          : "only with a machine to simulate");
-    if (option.scope != OptionScope::every_call && !work.moves_data())
+    if (option.scope == OptionScope::programs) {
+      if (!work.program.any()) refuse(option, text, "only with programs");
+    } else if (option.scope != OptionScope::every_call && !work.moves_data()) {
       refuse(option, text, "only where data moves");
+    }
     if (option.scope == OptionScope::reductions && !work.reduces())
       refuse(option, text, "only with reductions");
     check(option, use, text);
@@ -256,17 +264,26 @@ std::vector<std::string> SweepValues::choices(const std::string& name) const {
 
 std::vector<std::string> SweepValues::definitions() const {
   if (!has("definition") && text("start") == "evicted") return {"window"};
+  if (!has("definition") && work_.program.any()) return {"loop"};
   return choices("definition");
 }
 
 std::vector<Work> SweepValues::works() const {
   Work work = work_;
+  std::vector<Work> works;
+  if (work.program.any() && has("class")) {
+    for (const programs::ProgramChoice& choice :
+         programs::parse_classes(work.program.program, text("class"))) {
+      work.program = choice;
+      works.push_back(work);
+    }
+    return works;
+  }
   if (!work.moves_data()) return {work};
   if (work.reduces()) {
     work.type = parse_type(text("type"));
     work.op = parse_op(text("op"));
   }
-  std::vector<Work> works;
   for (const std::uint64_t size : parse_sizes(text("sizes")))
     for (const std::string& buffers : choices("buffers")) {
       work.bytes = size;

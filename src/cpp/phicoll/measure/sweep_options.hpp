@@ -28,7 +28,7 @@ enum class OptionKind : std::uint8_t {
 const char* to_string(OptionKind kind);
 
 /// The calls to which an option applies.
-enum class OptionScope : std::uint8_t { every_call, data, reductions };
+enum class OptionScope : std::uint8_t { every_call, data, reductions, programs };
 
 /// How a sweep on this machine, or a simulated one, takes an option.
 struct OptionUse {
@@ -88,10 +88,11 @@ class SweepValues {
   /// The value's comma-separated parts, each once.
   std::vector<std::string> choices(const std::string& name) const;
 
-  /// The definitions of run time. If none is given, an evicted start implies windows.
+  /// The definitions of run time. If none is given, an evicted start implies windows, and a program's runs
+  /// are a loop.
   std::vector<std::string> definitions() const;
-  /// The call at every size with every kind of buffers; a barrier only once. Throws ArgumentError as
-  /// parse_sizes and check_work do.
+  /// The call at every size with every kind of buffers; a barrier only once, a program in every class. Throws
+  /// ArgumentError as parse_sizes, check_work and parse_classes do.
   std::vector<Work> works() const;
 
  private:

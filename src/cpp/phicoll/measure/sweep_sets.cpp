@@ -34,8 +34,8 @@ void Sweep::start_sets(int launch, int ranks, const Shape& placed, double verifi
     for (const Subject& subject : settings_.subjects) {
       const std::string spec = subject.text();
       const std::string why = why_not(subject, mode, shape);
-      const std::string what = (subject.work.moves_data() ? subject.work.text() + " by " : "") + spec +
-                               " with " + std::to_string(ranks) + " ranks as " + mode;
+      const std::string what =
+          subject.work.before_algorithm() + spec + " with " + std::to_string(ranks) + " ranks as " + mode;
       if (!why.empty()) {
         say_once("skipped: " + what + ": " + why);
         continue;
@@ -116,8 +116,7 @@ void Sweep::leave_out_from(LiveSet& set, std::size_t first) {
   for (std::size_t i = first; i < set.points.size(); ++i) {
     set.points[i]->excluded = true;
     const Subject& subject = set.points[i]->subject;
-    names += (i == first ? "" : ", ") + (subject.work.moves_data() ? subject.work.text() + " by " : "") +
-             subject.text();
+    names += (i == first ? "" : ", ") + subject.work.before_algorithm() + subject.text();
   }
   left_out_ = true;
   say_once("note: the budget is too short for " + std::to_string(set.points.size() - first) +
@@ -161,7 +160,7 @@ void Sweep::verify(LiveSet& set, Point& point, int launch) {
                mix_seed(settings_.seed, 4, static_cast<std::uint64_t>(launch)));
   if (!point.verified) {
     unverified_ = true;
-    say_once(std::string(point.subject.work.moves_data() ? "wrong: " : "not a barrier: ") + point.title() +
+    say_once(std::string(point.subject.work.plain_barrier() ? "not a barrier: " : "wrong: ") + point.title() +
              ": " + point.error);
   }
   if (!point.written || before != point.verified) write_point(set, point);

@@ -21,6 +21,7 @@ struct Seat {
   int ranks;
   bool shares_cpu;
   unsigned char* memory = nullptr;  ///< the subject's shared memory where it can be evicted
+  unsigned char* shared = nullptr;  ///< a program's memory that all ranks reach
 };
 
 /// The random delay of one rank before one call, in ticks. Every rank can compute it.

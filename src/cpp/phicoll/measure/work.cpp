@@ -14,6 +14,7 @@ namespace phicoll {
 namespace measure {
 
 std::string Work::name() const {
+  if (program.any()) return program.text();
   return name_of_call(operation, vector, exclusive);
 }
 
@@ -108,6 +109,28 @@ Work parse_call(const std::string& name) {
   work.operation = call.operation;
   work.vector = call.vector;
   work.exclusive = call.exclusive;
+  return work;
+}
+
+Work parse_measured(const std::string& name) {
+  const std::size_t dot = name.find('.');
+  const int program = programs::find_program(name.substr(0, dot));
+  if (program < 0) {
+    try {
+      return parse_call(name);
+    } catch (const ArgumentError& error) {
+      std::string names;
+      for (const programs::ProgramInfo& info : programs::program_infos())
+        names += std::string(", ") + info.facts.name;
+      throw ArgumentError("operation", error.got(), error.allowed() + "; programs: " + names.substr(2));
+    }
+  }
+  const programs::ProgramInfo& info = programs::program_infos()[static_cast<std::size_t>(program)];
+  const std::string letter =
+      dot == std::string::npos ? std::string(1, info.classes.front().letter) : name.substr(dot + 1);
+  Work work;
+  work.operation = info.facts.operation;
+  work.program = programs::parse_classes(program, letter).front();
   return work;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// What a subject is called with: an operation and, if it moves data, its size, buffers and elements.
+// What a subject is called with: an operation and, if it moves data, its size, buffers and elements; or a
+// program that makes the calls.
 
 #include <cstdint>
 #include <string>
@@ -9,6 +10,7 @@
 #include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/contract/operation.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/programs/programs.hpp"
 
 namespace phicoll {
 
@@ -29,12 +31,17 @@ struct Work {
   /// Bytes of the count argument: the message, or one block of gather, scatter, allgather, alltoall and
   /// reduce_scatter.
   std::uint64_t bytes = 0;
+  /// A program, whose barriers are the subject. A call is then a whole run of it.
+  programs::ProgramChoice program;
 
   bool moves_data() const { return phicoll::moves_data(operation); }
+  /// A barrier alone: neither data nor a program around it.
+  bool plain_barrier() const { return !moves_data() && !program.any(); }
   bool reduces() const { return phicoll::reduces(operation); }
   /// The count argument: elements in a reduction, bytes otherwise.
   std::uint64_t count() const { return reduces() ? bytes / bytes_of(type) : bytes; }
-  /// The call's name: the operation's, or exscan, gatherv, scatterv, allgatherv, alltoallv, reduce_scatter.
+  /// The call's name: the operation's, or exscan, gatherv, scatterv, allgatherv, alltoallv, reduce_scatter;
+  /// or a program's, with its class: "cg.S".
   std::string name() const;
   /// What every rank knows about such a call.
   CallFacts facts() const;
@@ -44,6 +51,8 @@ struct Work {
   void set_buffers(const std::string& kind);
   /// All of it as text: "allreduce 4096 fresh float32 sum". Differs between works that differ.
   std::string text() const;
+  /// For a person, before an algorithm's name: "allreduce 4096 fresh float32 sum by "; "" for a barrier.
+  std::string before_algorithm() const { return plain_barrier() ? "" : text() + " by "; }
 };
 
 /// Bytes of one rank's send and receive buffer, 0 if it has none. The root is rank 0.
@@ -74,6 +83,8 @@ std::vector<std::string> call_names();
 /// The work for such a name or MPI's (`bcast`, `Gatherv`), with everything else at its default. Throws
 /// ArgumentError("operation") with all names.
 Work parse_call(const std::string& name);
+/// The same for what a sweep can measure, which may also be a program: "cg", of its first class, or "cg.W".
+Work parse_measured(const std::string& name);
 /// The work described by these parts. A barrier ignores the bytes, and only reductions use the type and the
 /// operator. Throws ArgumentError as parse_call, parse_type, parse_op and check_work do.
 Work parse_work(const std::string& operation, std::uint64_t bytes, const std::string& type,
