@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from phicoll.comm.running import run
     from phicoll.explaining.counting import count
     from phicoll.explaining.explanation import Explanation as Explanation, explain
+    from phicoll.explaining.profile import Profile as Profile, profile
     from phicoll.measuring import measure, sweep
     from phicoll.measuring.doctor import doctor
     from phicoll.models.characterizing import Characterization as Characterization, characterize
@@ -122,6 +123,7 @@ __all__ = [
     "load_machine",
     "machines",
     "measure",
+    "profile",
     "run",
     "sweep",
     "tune",
@@ -140,6 +142,7 @@ _LAZY = {
     "Machine": "phicoll.registry",
     "Results": "phicoll.results",
     "Explanation": "phicoll.explaining.explanation",
+    "Profile": "phicoll.explaining.profile",
     "Characterization": "phicoll.models.characterizing",
     "algorithms": "phicoll.registry",
     "characterize": "phicoll.models.characterizing",
@@ -152,6 +155,7 @@ _LAZY = {
     "load_machine": "phicoll.registry",
     "machines": "phicoll.registry",
     "measure": "phicoll.measuring",
+    "profile": "phicoll.explaining.profile",
     "run": "phicoll.comm.running",
     "sweep": "phicoll.measuring",
     "tune": "phicoll.models.tuning",

@@ -25,6 +25,7 @@ COMMANDS = {
     "plot": "draw a figure of results files",
     "count": "count rounds, chains, notifications, edges and lines exactly",
     "explain": "why a collective takes its time on a simulated machine: counters, critical path, trace",
+    "profile": "run a program, and say what its collectives take and which rank the others wait for",
     "latency": "measure the cost of a cache line between every two cores",
     "characterize": "measure this machine, fit its model, write a machine file",
     "tune": "choose algorithms by measurement or model, and write a table that auto uses",

@@ -12,6 +12,7 @@
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/messages.hpp"
 #include "phicoll/group/nonblocking.hpp"
+#include "phicoll/group/profile.hpp"
 
 namespace phicoll {
 
@@ -191,7 +192,8 @@ std::unique_ptr<AnyCollective<NativePort>> Communicator::made(Operation operatio
                                                               const Setup& setup,
                                                               const WaitPolicy& wait) const {
   std::unique_ptr<AnyCollective<NativePort>> algorithm = make_collective<NativePort>(operation, spec, setup);
-  if (memory_.nonblocking == nullptr) return algorithm;
+  if (memory_.nonblocking == nullptr)
+    return watched(std::move(algorithm), operation, spec, *memory_.control, rank_, size_);
   return memory_.nonblocking->entered_here(std::move(algorithm), wait);
 }
 

@@ -12,6 +12,7 @@
 #include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/calibration.hpp"
+#include "phicoll/group/profile.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/os/cpu_set.hpp"
@@ -33,7 +34,8 @@ struct PhicollSeat {
   PhicollSeat(Control& control, int rank, const AlgorithmSpec& spec, const phicoll::Setup& setup,
               phicoll_preload::Bedroom& bedroom, bool sleepy)
       : port(control, rank, spec.has_wait ? spec.wait : phicoll::WaitPolicy{}),
-        barrier(phicoll::make_collective<NativePort>(Operation::barrier, spec, setup)),
+        barrier(phicoll::watched(phicoll::make_collective<NativePort>(Operation::barrier, spec, setup),
+                                 Operation::barrier, spec, control, rank, setup.shape.size())),
         bare(barrier->bare()) {
     if (spec.has_wait) return;
     if (sleepy) {

@@ -1,0 +1,52 @@
+"""``phicoll profile``: what a program's collectives take, and who waits for whom."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+
+from phicoll.cli.options import report_written
+from phicoll.cli.output import add_json, put_found
+from phicoll.errors import ArgumentError
+from phicoll.explaining.profile import profile
+from phicoll.foundations.files import check_writable
+from phicoll.foundations.programs import started
+
+__all__ = ["add"]
+
+EXAMPLES = """a program of phicoll's, or of an MPI or OpenMP with its collectives in phicoll:
+  phicoll profile -- python program.py
+  phicoll profile -o page.html -- phicoll mpi -- mpiexec -n 2 ./program"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the table as an HTML page, too")
+    add_json(parser)
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- command", help="what to run")
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    if not command:
+        raise ArgumentError("command", "none", "a program and its arguments after --")
+    page = None if arguments.output is None else check_writable(arguments.output, "output")
+    with profile() as found:
+        try:
+            process = started(command)
+        except OSError as error:
+            raise ArgumentError(
+                "command", repr(command[0]), f"a program that runs ({error.strerror})"
+            ) from error
+        # Ctrl-C reaches the program, too; what it has done until then is the profile.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            code = process.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
+    put_found(found, arguments.json)
+    if page is not None:
+        report_written(str(found.page(page)))
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,150 @@
+"""``phicoll profile`` and ``with phicoll.profile()``: what is counted, and whose wait it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+import phicoll
+from phicoll.cli import main
+from phicoll.explaining.profile import CALL, HEADER, HEADER_BYTES, MAGIC, VARIABLE, read_profile
+
+
+def written(folder, rank, calls, *, size=2, operation="allreduce", more=(0, 0, 0), place=0, name=None):
+    """A file as the core writes it, of one tick a nanosecond."""
+    head = HEADER.pack(
+        MAGIC, 1.0, place, rank, size, 7, 1, 1 << 20, *more, b"0:5", operation.encode(), b"ring"
+    )
+    table = np.zeros(len(calls) + 3, CALL)  # the file is longer than its calls
+    for at, (entered, left, size_bytes) in enumerate(calls):
+        table[at] = (entered, left, size_bytes)
+    path = folder / f"{name or f'{100 + rank}-0'}.calls"
+    path.write_bytes(head.ljust(HEADER_BYTES, b"\0") + table.tobytes())
+
+
+def test_waiting_is_the_time_until_the_last_rank_has_entered(tmp_path):
+    # Rank 1 is 300 ns late in two calls of three. In the third rank 0 enters last, after rank 1 has left: it sent.
+    written(tmp_path, 0, [(1000, 1400, 8), (2000, 2400, 8), (3500, 3600, 8)])
+    written(tmp_path, 1, [(1300, 1400, 8), (2300, 2400, 8), (3000, 3100, 8)])
+    found = read_profile(tmp_path, seconds=1e-5)
+    (row,) = found.rows
+    assert (row.communicator, row.ranks, row.operation, row.algorithm, row.bytes, row.calls) == (
+        "0", 2, "allreduce", "ring", 8, 3
+    )  # fmt: skip
+    assert row.inside_s == pytest.approx((400 + 400 + 100 + 100 + 100 + 100) * 1e-9)
+    assert row.waited_s == pytest.approx((300 + 300 + 100) * 1e-9)
+    assert (row.late_rank, row.late_share) == (1, pytest.approx(2 / 3))
+    assert found.share(row) == pytest.approx(0.06)
+    assert "1 (67%)" in str(found)
+
+
+def test_sizes_and_communicators_are_rows_of_their_own(tmp_path):
+    for rank in (0, 1):
+        written(tmp_path, rank, [(10, 20, 8), (30, 50, 64)])
+        written(tmp_path, rank, [(100, 110, 0)], operation="barrier", place=4096, name=f"{rank}-1")
+    rows = {(row.communicator, row.operation, row.bytes): row for row in read_profile(tmp_path, 1.0).rows}
+    assert set(rows) == {("0", "allreduce", 8), ("0", "allreduce", 64), ("0.1", "barrier", 0)}
+
+
+def test_ranks_that_are_missing_leave_the_waiting_unknown(tmp_path):
+    written(tmp_path, 0, [(1000, 1400, 8)])
+    (tmp_path / "9-9.calls").write_bytes(b"")  # a rank that died while it made its file
+    (row,) = read_profile(tmp_path, 1.0).rows
+    assert row.waited_s is None
+    assert row.late_rank is None
+    assert row.calls == 1
+
+
+def test_more_calls_than_are_kept_are_told(tmp_path):
+    for rank in (0, 1):
+        written(tmp_path, rank, [(10, 20, 8)], more=(5, 1000, 40))
+    found = read_profile(tmp_path, 1.0)
+    assert found.rows[0].waited_s is None
+    assert "10 more calls, 0.000002 s" in found.notes[0]
+
+
+def work(comm):
+    for _ in range(5):
+        comm.Allreduce(np.ones(4, np.float64), np.empty(4, np.float64))
+    half = comm.Split(comm.rank % 2)
+    half.Barrier()
+    half.Free()
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_a_block_watches_what_is_started_in_it(mode):
+    with phicoll.profile() as found:
+        phicoll.run(work, ranks=4, mode=mode)
+    assert VARIABLE not in os.environ
+    rows = [row for row in found.rows if (row.operation, row.bytes) == ("allreduce", 32)]
+    assert sum(row.calls for row in rows) == 5
+    halves = [row for row in found.rows if row.ranks == 2 and row.operation == "barrier"]
+    assert len(halves) == 2
+    assert {row.calls for row in halves} == {1}
+    assert all(row.waited_s is not None and 0 <= row.waited_s <= row.inside_s for row in (*rows, *halves))
+    assert "allreduce" in found._repr_html_()
+
+
+def test_a_profile_within_another_is_refused():
+    with (
+        phicoll.profile(),
+        pytest.raises(phicoll.Error, match="a profile is being made"),
+        phicoll.profile(),
+    ):
+        pass
+    assert VARIABLE not in os.environ
+
+
+PROGRAM = """
+import os, phicoll
+
+def work(comm):
+    for _ in range(3):
+        comm.Barrier()
+    {end}
+
+if __name__ == "__main__":
+    phicoll.run(work, ranks=2)
+"""
+
+
+def program(tmp_path, end):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.format(end=end))
+    return [sys.executable, str(path)]
+
+
+def test_the_command_prints_json_and_a_page_and_ends_as_the_program(tmp_path, capfd):
+    page = tmp_path / "page.html"
+    code = main(["profile", "--json", "-o", str(page), "--", *program(tmp_path, "pass")])
+    assert code == 0
+    said = json.loads(capfd.readouterr().out)
+    barriers = [row for row in said["rows"] if row["operation"] == "barrier"]
+    assert sum(row["calls"] for row in barriers) >= 3
+    assert 0 < barriers[0]["share"] <= 1
+    assert "barrier" in page.read_text()
+
+
+def test_a_program_that_is_killed_keeps_what_it_did(tmp_path, capfd):
+    end = f"os.kill(os.getppid(), {signal.SIGKILL.value}); os.kill(os.getpid(), {signal.SIGKILL.value})"
+    assert main(["profile", "--", *program(tmp_path, end)]) == 128 + signal.SIGKILL
+    assert "barrier" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [([], "command: got none"), (["--", "/nothing/here"], "command: got '/nothing/here'")],
+)
+def test_bad_input(words, message, capsys):
+    assert main(["profile", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_program_without_collectives_says_so(capfd):
+    assert main(["profile", "--", "true"]) == 0
+    assert "no collective calls in" in capfd.readouterr().out
