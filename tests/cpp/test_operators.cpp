@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -70,6 +71,47 @@ T float_result(Op op, T a, T b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
   const bool a_first = a < b || (a == b && std::signbit(a));
   return (op == Op::min) == a_first ? a : b;
+}
+
+/// A format of 16 bits: the bits of its fraction, the least exponent of a normal number.
+struct HalfFormat {
+  int fraction;
+  int least;
+};
+HalfFormat half_format(Type type) {
+  return type == Type::float16 ? HalfFormat{10, -14} : HalfFormat{7, -126};
+}
+
+float widened(HalfFormat format, std::uint16_t half) {
+  const int fraction = half & ((1 << format.fraction) - 1);
+  const int exponent = (half & 0x7fff) >> format.fraction;
+  const bool top = exponent == 0x7fff >> format.fraction;
+  const int whole = exponent == 0 ? fraction : fraction | 1 << format.fraction;
+  const double finite =
+      std::ldexp(whole, format.least - format.fraction + (exponent == 0 ? 0 : exponent - 1));
+  const double size = !top            ? finite
+                      : fraction == 0 ? std::numeric_limits<double>::infinity()
+                                      : std::numeric_limits<double>::quiet_NaN();
+  return static_cast<float>((half & 0x8000) != 0 ? -size : size);
+}
+
+/// Rounded to the nearest, ties to even, in whole units of the last place. Of NaNs some quiet one.
+std::uint16_t narrowed(HalfFormat format, float value) {
+  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
+  const std::uint16_t infinity = static_cast<std::uint16_t>(0x7fff >> format.fraction << format.fraction);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(infinity | infinity >> 1);
+  if (std::isinf(value)) return static_cast<std::uint16_t>(sign | infinity);
+  const double size = std::fabs(static_cast<double>(value));
+  const int exponent = size == 0 ? format.least : std::max(std::ilogb(size), format.least);
+  const double units = std::nearbyint(std::ldexp(size, format.fraction - exponent));
+  const int bits = static_cast<int>(units) + ((exponent - format.least) << format.fraction);
+  return static_cast<std::uint16_t>(sign | std::min<int>(bits, infinity));
+}
+
+void half_element(Type type, Op op, unsigned char* to, const unsigned char* a, const unsigned char* b) {
+  const HalfFormat format = half_format(type);
+  write(to, narrowed(format, float_result(op, widened(format, read<std::uint16_t>(a)),
+                                          widened(format, read<std::uint16_t>(b)))));
 }
 
 template <class T>
@@ -149,11 +191,14 @@ void one_element(Type type, Op op, unsigned char* to, const unsigned char* a, co
       return pair_element<std::int32_t>(op, 8, 4, to, a, b);
     case Type::short_int:
       return pair_element<std::int16_t>(op, 8, 4, to, a, b);
+    case Type::float16:
+    case Type::bfloat16:
+      return half_element(type, op, to, a, b);
   }
 }
 
 bool is_pair(Type type) {
-  return type >= Type::float_int;
+  return type >= Type::float_int && type <= Type::short_int;
 }
 
 /// Floats that no operation of two of them turns into a NaN whose payload depends on the order.
@@ -192,6 +237,12 @@ Bytes some_elements(Type type, Op op, std::size_t count, std::uint64_t seed) {
       case Type::complex128:
         write(at, some_float<double>(random, false));
         write(at + 8, some_float<double>(random, false));
+        break;
+      case Type::float16:
+      case Type::bfloat16:
+        // Without an infinity, whose product with zero is a NaN.
+        write(at, narrowed(half_format(type), special ? some_float<float>(random, true)
+                                                      : std::min(some_float<float>(random, false), 1e3f)));
         break;
       case Type::float_int:
         write(at, some_float<float>(random, special));
@@ -340,7 +391,7 @@ std::string pairing_name(const ::testing::TestParamInfo<std::pair<Type, Op>>& in
 INSTANTIATE_TEST_SUITE_P(Operators, EveryPairing, ::testing::ValuesIn(operator_pairings()), pairing_name);
 
 TEST(Operators, ThePairingsAreThoseOfMpi) {
-  EXPECT_EQ(operator_pairings().size(), 8u * 10u + 2u * 4u + 2u * 2u + 3u + 5u * 2u);
+  EXPECT_EQ(operator_pairings().size(), 8u * 10u + 4u * 4u + 2u * 2u + 3u + 5u * 2u);
   EXPECT_TRUE(fits(Type::int8, Op::bxor));
   EXPECT_FALSE(fits(Type::float32, Op::band));
   EXPECT_FALSE(fits(Type::float64, Op::land));
@@ -384,7 +435,8 @@ TEST(Operators, EveryPairingHasAnIdOfItsOwn) {
 
 TEST(Operators, OnlySumsAndProductsOfFloatsDependOnBrackets) {
   for (const auto& pairing : operator_pairings()) {
-    const bool rounds = pairing.first >= Type::float32 && pairing.first <= Type::complex128 &&
+    const bool floating = pairing.first >= Type::float32 && pairing.first <= Type::complex128;
+    const bool rounds = (floating || pairing.first >= Type::float16) &&
                         (pairing.second == Op::sum || pairing.second == Op::prod);
     EXPECT_EQ(find_operator(pairing.first, pairing.second).associative, !rounds);
   }
@@ -407,6 +459,50 @@ TEST(Operators, ZerosAndNansAreDefined) {
   EXPECT_TRUE(std::isnan(combined(Type::float64, Op::min, nan, 1.0)));
   EXPECT_TRUE(std::isnan(combined(Type::float64, Op::max, 1.0, -nan)));
   EXPECT_FALSE(std::signbit(combined(Type::float64, Op::max, 1.0, -nan)));
+}
+
+TEST(Operators, HalvesAreRoundedOnceFromFloat) {
+  // Every pair of a grid around the limits of the format and around ties, then drawn pairs of which half have
+  // exponents near each other.
+  for (const Type type : {Type::float16, Type::bfloat16}) {
+    const int fraction = half_format(type).fraction;
+    std::vector<std::uint16_t> grid, left, right;
+    for (const int exponent :
+         {0, 1, 2, 0x7fff >> (fraction + 1), (0x7fff >> fraction) - 1, 0x7fff >> fraction})
+      for (const int last : {0, 1, 2, 1 << (fraction - 1), (1 << fraction) - 1})
+        for (const int sign : {0, 0x8000})
+          grid.push_back(static_cast<std::uint16_t>(sign | exponent << fraction | last));
+    for (const std::uint16_t a : grid)
+      for (const std::uint16_t b : grid) {
+        left.push_back(a);
+        right.push_back(b);
+      }
+    std::mt19937 random(1);
+    for (int i = 0; i < 1000000; ++i) {
+      const auto drawn = static_cast<std::uint32_t>(random());
+      left.push_back(static_cast<std::uint16_t>(drawn));
+      const unsigned near = (drawn & 0x7fffu) ^ (drawn >> 17 & ((8u << fraction) - 1));
+      right.push_back(static_cast<std::uint16_t>(i % 2 == 0 ? drawn >> 16 : near | (drawn >> 16 & 0x8000u)));
+    }
+    std::vector<std::uint16_t> got(left.size());
+    for (const Op op : {Op::sum, Op::prod, Op::min, Op::max}) {
+      std::vector<std::uint16_t> want(left.size());
+      for (std::size_t i = 0; i < want.size(); ++i)
+        half_element(type, op, reinterpret_cast<unsigned char*>(&want[i]),
+                     reinterpret_cast<const unsigned char*>(&left[i]),
+                     reinterpret_cast<const unsigned char*>(&right[i]));
+      for (const InstructionSet& set : instruction_sets()) {
+        set.find(type, op)(nullptr, got.data(), left.data(), right.data(), got.size());
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          const bool both_nan = std::isnan(widened(half_format(type), want[i])) &&
+                                std::isnan(widened(half_format(type), got[i]));
+          ASSERT_TRUE(got[i] == want[i] || both_nan)
+              << set.name << " " << to_string(type) << " " << to_string(op) << std::hex << " of " << left[i]
+              << " and " << right[i] << ": " << got[i] << ", not " << want[i];
+        }
+      }
+    }
+  }
 }
 
 TEST(Operators, APairKeepsTheIndexOfTheWinner) {

@@ -67,9 +67,12 @@ void MessageBuffers::take(Part& part, std::size_t bytes, std::size_t offset) {
 }
 
 void MessageBuffers::make_units() {
-  // The factors of products are 1 and 2, so that the results stay representable.
+  // So that the results stay representable, the factors of products are 1 and 2, and halves' sums at most
+  // 2^8 or 2^11.
   const Type type = work_.reduces() ? work_.type : Type::uint8;
-  const unsigned most = work_.reduces() && work_.op == Op::prod ? 2 : 64;
+  const bool half = type == Type::float16 || type == Type::bfloat16;
+  const unsigned sum = half ? (type == Type::float16 ? 2048u : 256u) / static_cast<unsigned>(ranks_) : 64u;
+  const unsigned most = work_.reduces() && work_.op == Op::prod ? 2 : std::min(std::max(sum, 1u), 64u);
   const std::size_t element = bytes_of(type);
   units_.assign(static_cast<std::size_t>(ranks_), std::vector<MessageUnit>(FreshWrite::count));
   for (int owner = 0; owner < ranks_; ++owner)

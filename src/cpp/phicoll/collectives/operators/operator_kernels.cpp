@@ -5,6 +5,10 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/operators/operator_loops.hpp"
 
+#if defined(__x86_64__) && !defined(PHICOLL_ARCH_K1OM)
+#include <cpuid.h>
+#endif
+
 namespace phicoll {
 
 Operator::Kernel find_kernel_baseline(Type type, Op op) {
@@ -17,7 +21,9 @@ Operator::Kernel find_kernel(Type type, Op op) {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     if (const auto kernel = find_kernel_avx512(type, op)) return kernel;
-  if (__builtin_cpu_supports("avx2"))
+  unsigned a, b, c, d;
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  if (f16c && __builtin_cpu_supports("avx2"))
     if (const auto kernel = find_kernel_avx2(type, op)) return kernel;
 #endif
   return find_kernel_baseline(type, op);

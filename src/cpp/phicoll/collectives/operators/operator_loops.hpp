@@ -1,6 +1,6 @@
 // The loops of all operators, in an unnamed namespace: each file that includes this is compiled with options
 // of its own (see src/cpp/CMakeLists.txt), and no instance may serve another. Nothing but the smallest
-// standard headers may be included here for the same reason.
+// standard headers, and intrinsics, may be included here for the same reason.
 //
 // A kernel's buffers have any alignment, hence memcpy, which gcc vectorises (packed structs it does not);
 // `to` may be `left` or `right`, never overlap one in part, hence the pragma: without it the compiler's
@@ -10,6 +10,10 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
 
 #include "phicoll/collectives/operators/operators.hpp"
 
@@ -156,6 +160,93 @@ struct FloatMax {
   }
 };
 
+// Half precision. Selections have no branches and compare signed integers, which every vector unit can.
+
+/// The upper half of a float32. The lower half of a NaN that comes of two widened ones is zero, since its
+/// payload is an operand's or none: rounding leaves it alone.
+struct Bfloat16 {
+  static float widen(std::uint16_t half) { return from_bits<float>(static_cast<std::uint32_t>(half) << 16); }
+  static std::uint16_t narrow(float value) {
+    const std::uint32_t bits = bits_of(value);
+    return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+  }
+  static constexpr std::uint16_t infinity = 0x7f80;
+};
+
+/// IEEE 754's binary16, whose exponent has 5 bits.
+struct Float16 {
+#if defined(__F16C__)
+  static float widen(std::uint16_t half) {
+    return _cvtsh_ss(half);
+  }
+  static std::uint16_t narrow(float value) {
+    return _cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT);
+  }
+#elif defined(__aarch64__)
+  static float widen(std::uint16_t half) {
+    __fp16 value;
+    std::memcpy(&value, &half, sizeof value);
+    return value;
+  }
+  static std::uint16_t narrow(float value) {
+    const __fp16 rounded = static_cast<__fp16>(value);
+    std::uint16_t half;
+    std::memcpy(&half, &rounded, sizeof half);
+    return half;
+  }
+#else
+  static float widen(std::uint16_t half) {
+    const std::uint32_t shifted = static_cast<std::uint32_t>(half & 0x7fffu) << 13;
+    const auto exponent = static_cast<std::int32_t>(shifted & 0x0f800000u);
+    const std::uint32_t normal = shifted + (112u << 23);
+    // 2^-14 + the fraction, less 2^-14: the subtraction finds the exponent.
+    const float denormal = from_bits<float>(shifted + (113u << 23)) - from_bits<float>(113u << 23);
+    const std::uint32_t finite = exponent == 0 ? bits_of(denormal) : normal;
+    const std::uint32_t value = exponent == 0x0f800000 ? normal + (112u << 23) : finite;
+    return from_bits<float>(value | static_cast<std::uint32_t>(half & 0x8000u) << 16);
+  }
+  static std::uint16_t narrow(float value) {
+    const std::uint32_t bits = bits_of(value);
+    const std::uint32_t size = bits & 0x7fffffffu;
+    const auto compared = static_cast<std::int32_t>(size);
+    const std::uint32_t normal = (size - (112u << 23) + 0xfffu + (size >> 13 & 1u)) >> 13;
+    // Beside 0.5 the last bit of a float32 is that of a denormal binary16: the addition rounds.
+    const std::uint32_t denormal = bits_of(from_bits<float>(size) + 0.5f) - (126u << 23);
+    const std::uint32_t finite = compared < (113 << 23) ? denormal : normal;
+    const std::uint32_t large = compared > 0x7f800000 ? 0x7e00u | (size >> 13 & 0x3ffu) : 0x7c00u;
+    const std::uint32_t half = compared < (143 << 23) ? finite : large;
+    return static_cast<std::uint16_t>(half | (bits >> 16 & 0x8000u));
+  }
+#endif
+  static constexpr std::uint16_t infinity = 0x7c00;
+};
+
+template <class Half, class Function>
+struct InFloat {
+  template <class T>
+  static T apply(T a, T b) {
+    return Half::narrow(Function::template apply<float>(Half::widen(a), Half::widen(b)));
+  }
+};
+
+/// The lesser or greater of two halves, as FloatMin and FloatMax have them, by integers in their order.
+template <class Half, class Function>
+struct InOrder {
+  static std::int16_t key(std::int16_t half) {
+    return static_cast<std::int16_t>(half ^ (half >> 15 & 0x7fff));
+  }
+  static bool is_nan(std::int16_t half) {
+    return static_cast<std::int16_t>(half & 0x7fff) > static_cast<std::int16_t>(Half::infinity);
+  }
+  template <class T>
+  static T apply(T a, T b) {
+    const T chosen = key(Function::template apply<T>(key(a), key(b)));
+    const auto nan = static_cast<T>(Half::infinity | Half::infinity >> 1);
+    const T left = is_nan(a) ? nan : chosen;
+    return is_nan(b) ? nan : left;
+  }
+};
+
 /// The elements of one word, stored as one: a small reduction loads the word next, and would wait for several
 /// stores.
 template <class Function, class T>
@@ -178,6 +269,52 @@ void each(void*, void* to, const void* left, const void* right, std::size_t coun
   for (std::size_t i = 0; i < count; ++i)
     store<T>(t + i * sizeof(T),
              Function::template apply<T>(load<T>(l + i * sizeof(T)), load<T>(r + i * sizeof(T))));
+}
+
+#if defined(__F16C__) && defined(__AVX2__)
+/// float16's conversions, which compilers do not vectorise, and bfloat16's, for which they leave the lanes.
+template <class Function>
+inline __m128i of_block(Float16, __m128i left, __m128i right) {
+  const __m256 result = Function::template apply<__m256>(_mm256_cvtph_ps(left), _mm256_cvtph_ps(right));
+  return _mm256_cvtps_ph(result, _MM_FROUND_TO_NEAREST_INT);
+}
+inline __m256i narrowed(__m256 value) {
+  const __m256i bits = _mm256_castps_si256(value);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd), 16);
+}
+template <class Function>
+inline __m256i of_block(Bfloat16, __m256i left, __m256i right) {
+  const __m256i zero = _mm256_setzero_si256();
+  const auto low = [&](__m256i x) { return _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, x)); };
+  const auto high = [&](__m256i x) { return _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, x)); };
+  return _mm256_packus_epi32(narrowed(Function::template apply<__m256>(low(left), low(right))),
+                             narrowed(Function::template apply<__m256>(high(left), high(right))));
+}
+inline __m128i block_at(Float16, const unsigned char* at) {
+  return load<__m128i>(at);
+}
+inline __m256i block_at(Bfloat16, const unsigned char* at) {
+  return load<__m256i>(at);
+}
+#endif
+
+/// Sums and products of halves.
+template <class Half, class Function>
+void each_half(void* context, void* to, const void* left, const void* right, std::size_t count) {
+  auto* t = static_cast<unsigned char*>(to);
+  auto* l = static_cast<const unsigned char*>(left);
+  auto* r = static_cast<const unsigned char*>(right);
+#if defined(__F16C__) && defined(__AVX2__)
+  constexpr std::size_t bytes = sizeof(block_at(Half(), l));
+  for (; count * sizeof(std::uint16_t) >= bytes; count -= bytes / sizeof(std::uint16_t)) {
+    store(t, of_block<Function>(Half(), block_at(Half(), l), block_at(Half(), r)));
+    t += bytes;
+    l += bytes;
+    r += bytes;
+  }
+#endif
+  each<InFloat<Half, Function>, std::uint16_t>(context, t, l, r, count);
 }
 
 template <class T>
@@ -281,6 +418,22 @@ Operator::Kernel float_kernel(Op op) {
   }
 }
 
+template <class Half>
+Operator::Kernel half_kernel(Op op) {
+  switch (op) {
+    case Op::sum:
+      return each_half<Half, FloatSum>;
+    case Op::prod:
+      return each_half<Half, FloatProd>;
+    case Op::min:
+      return each<InOrder<Half, IntegerMin>, std::int16_t>;
+    case Op::max:
+      return each<InOrder<Half, IntegerMax>, std::int16_t>;
+    default:
+      return nullptr;
+  }
+}
+
 template <class T>
 Operator::Kernel complex_kernel(Op op) {
   return op == Op::sum ? complex_sum<T> : op == Op::prod ? complex_prod<T> : nullptr;
@@ -329,6 +482,10 @@ Operator::Kernel kernel_here(Type type, Op op) {
       return pair_kernel<std::int32_t>(op);
     case Type::short_int:
       return pair_kernel<std::int16_t>(op);
+    case Type::float16:
+      return half_kernel<Float16>(op);
+    case Type::bfloat16:
+      return half_kernel<Bfloat16>(op);
   }
   return nullptr;
 }

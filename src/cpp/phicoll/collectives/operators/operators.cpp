@@ -21,7 +21,7 @@ constexpr TypeRow type_rows[types] = {
     {"uint8", 1, false},   {"uint16", 2, false},    {"uint32", 4, false},      {"uint64", 8, false},
     {"float32", 4, true},  {"float64", 8, true},    {"complex64", 8, true},    {"complex128", 16, true},
     {"bool8", 1, false},   {"float_int", 8, false}, {"double_int", 16, false}, {"long_int", 16, false},
-    {"two_int", 8, false}, {"short_int", 8, false}};
+    {"two_int", 8, false}, {"short_int", 8, false}, {"float16", 2, true},      {"bfloat16", 2, true}};
 // In the place of an Op.
 constexpr unsigned users_own = 15;
 static_assert(ops <= users_own && types <= most_types, "both fit into a signature");

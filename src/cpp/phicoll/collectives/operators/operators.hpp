@@ -5,6 +5,7 @@
 //
 //     integers                    sum prod min max land band lor bor lxor bxor
 //     float32 float64             sum prod min max
+//     float16 bfloat16            sum prod min max
 //     complex64 complex128        sum prod
 //     bool8                       land lor lxor
 //     the pairs (value, index)    minloc maxloc
@@ -23,6 +24,8 @@
 // - logical: anything but zero is true; the result is 0 or 1 in the type.
 // - min, max of floats: -0.0 is less than +0.0; a NaN operand gives the one quiet NaN without sign and
 //   payload. So the order of operands does not matter.
+// - float16, bfloat16: sums and products are float32's, rounded once more, to the nearest, ties to even. A
+//   NaN stays one. Whatever an algorithm combines next starts from the rounded element.
 // - sum, prod of floats: rounded once an operation, nothing fused; of complex numbers by the textbook
 //   formula, with no second look at infinities. NaN payloads are an operand's.
 namespace phicoll {
@@ -46,9 +49,11 @@ enum class Type : std::uint8_t {
   double_int,  ///< 16 bytes: float64, int32, 4 of padding
   long_int,    ///< 16 bytes: int64, int32, 4 of padding
   two_int,     ///< 8 bytes: int32, int32
-  short_int    ///< 8 bytes: int16, 2 of padding, int32
+  short_int,   ///< 8 bytes: int16, 2 of padding, int32
+  float16,     ///< IEEE 754's binary16
+  bfloat16     ///< the upper half of a float32
 };
-constexpr int types = 18;
+constexpr int types = 20;
 
 // minloc: the lesser value with its index; of equal values (-0.0 equals +0.0) the lower index. A NaN comes
 // before every number in minloc and maxloc alike, of two NaNs that of the lower index. The element is taken

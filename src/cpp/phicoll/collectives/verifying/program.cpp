@@ -32,6 +32,16 @@ void put(unsigned char* to, int value) {
   std::memcpy(to, &number, sizeof number);
 }
 
+/// The leading bits of a float32; `bias` takes its exponent to the half's.
+void put_half(unsigned char* to, int value, int shift, std::uint32_t bias) {
+  const float number = static_cast<float>(value);
+  std::uint32_t bits;
+  std::memcpy(&bits, &number, sizeof bits);
+  const std::uint32_t size = value == 0 ? 0 : ((bits & 0x7fffffffu) - bias) >> shift;
+  const auto half = static_cast<std::uint16_t>(size | (bits >> 16 & 0x8000u));
+  std::memcpy(to, &half, sizeof half);
+}
+
 bool is_complex(Type type) {
   return type == Type::complex64 || type == Type::complex128;
 }
@@ -81,8 +91,8 @@ std::vector<std::size_t> column_of(const ProgramCall& call, int ranks, int rank)
 }
 
 bool exact_in_any_order(Type type, Op op) {
-  const bool floating =
-      type == Type::float32 || type == Type::float64 || type == Type::complex64 || type == Type::complex128;
+  const bool floating = type == Type::float32 || type == Type::float64 || is_complex(type) ||
+                        type == Type::float16 || type == Type::bfloat16;
   return op != Op::minloc && op != Op::maxloc && !(floating && (op == Op::sum || op == Op::prod));
 }
 
@@ -130,6 +140,10 @@ void write_element(Type type, int value, int second, unsigned char* to) {
     case Type::short_int:
       put<std::int16_t>(to, value);
       return put<std::int32_t>(to + 4, second);
+    case Type::float16:
+      return put_half(to, value, 13, 112u << 23);
+    case Type::bfloat16:
+      return put_half(to, value, 16, 0);
   }
 }
 

@@ -81,7 +81,23 @@ void add_fortran_integer(MPI_Datatype type) {
 void add_fortran_real(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return;
   const size_t bytes = size_of(type);
-  add(type, bytes == 4 ? "float32" : bytes == 8 ? "float64" : nullptr);
+  add(type, bytes == 2 ? "float16" : bytes == 4 ? "float32" : bytes == 8 ? "float64" : nullptr);
+}
+
+// MPIs that have them give them various names.
+void add_halves() {
+#if defined MPI_FLOAT16_T
+  add(MPI_FLOAT16_T, "float16");
+#endif
+#if defined MPIX_C_FLOAT16
+  add(MPIX_C_FLOAT16, "float16");
+#endif
+#if defined MPI_BFLOAT16_T
+  add(MPI_BFLOAT16_T, "bfloat16");
+#endif
+#if defined MPIX_BFLOAT16
+  add(MPIX_BFLOAT16, "bfloat16");
+#endif
 }
 
 void add_fortran_complex(MPI_Datatype type) {
@@ -189,6 +205,9 @@ void add_fortran_types() {
   add_fortran_integer(MPI_INTEGER8);
 #endif
 #if defined MPI_REAL4 && defined MPI_REAL8 && defined MPI_COMPLEX8 && defined MPI_COMPLEX16
+#if defined MPI_REAL2
+  add_fortran_real(MPI_REAL2);
+#endif
   add_fortran_real(MPI_REAL4);
   add_fortran_real(MPI_REAL8);
   add_fortran_complex(MPI_COMPLEX8);
@@ -354,6 +373,7 @@ void start_types() {
   add(MPI_2INT, "two_int");
   add(MPI_SHORT_INT, "short_int");
   add_fortran_types();
+  add_halves();
 
   const NamedOp names[named_ops] = {{MPI_SUM, "sum"},   {MPI_PROD, "prod"},     {MPI_MIN, "min"},
                                     {MPI_MAX, "max"},   {MPI_LAND, "land"},     {MPI_BAND, "band"},
