@@ -206,7 +206,7 @@ TEST_F(Calibration, AGroupBeginsWithWhatTheFileSays) {
     CallFacts facts;
     facts.operation = Operation::scan;
     facts.bytes = 5000;
-    const bool used = comm.size() > 2 || comm.why(facts).numbers.find("rotate=4099") == 0;
+    const bool used = comm.size() > 2 || comm.collectives().why(facts).numbers.find("rotate=4099") == 0;
     return numbers.rotate == 4099 && numbers.far == 90 && numbers.state == HostNumbers::measured && used ? 0
                                                                                                          : 1;
   };
@@ -559,11 +559,12 @@ TEST_F(Calibration, BegunCallsHaveTheSameNumbersWheneverARankBegins) {
               HostNumbers begun;
               std::shared_ptr<CollectiveRequest> request;
               const auto begin = [&] {
-                request = comm.begin([&](Communicator& calls) {
+                request = std::make_shared<CollectiveRequest>([&](Communicator& calls) {
                   begun = calls.shape().host();
                   calls.reduce_scatter_block(send.data(), receive.data(), count,
                                              find_operator(Type::int32, Op::sum));
                 });
+                comm.begin(request);
               };
               if (comm.rank() == 0) begin();
               if (after_calls(comm, {large}).state != HostNumbers::measured) return 1;

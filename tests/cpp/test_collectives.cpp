@@ -719,14 +719,55 @@ TEST(Collectives, SelectionHoldsUntilTheNext) {
     facts.operation = Operation::allreduce;
     facts.bytes = 64;
     comm.select(Operation::allreduce, "sliced:chunk=4096");
-    EXPECT_EQ(comm.why(facts).spec.name, "sliced");
+    EXPECT_EQ(comm.collectives().why(facts).spec.name, "sliced");
     Check(comm, Operation::allreduce, family(Operation::allreduce).parse("auto"))(3000, 0, 1);
     comm.select(Operation::allreduce, "auto");
-    EXPECT_FALSE(comm.why(facts).why.empty());
+    EXPECT_FALSE(comm.collectives().why(facts).why.empty());
     Numbers x = input(comm.rank(), 16, 1), y(16);
     comm.allreduce(x.data(), y.data(), 16, sum());
     EXPECT_EQ(y, sums(0, 2, 16, 1));
   });
+}
+
+TEST(Collectives, WhyAnswersForTheVeryCall) {
+  ThreadGroup group(2);
+  group.run([](Communicator& comm) {
+    comm.select(Operation::allreduce, "sliced:chunk=4096");
+    const AlgorithmSpec named = family(Operation::allreduce).parse("recursive-doubling");
+    Numbers x = input(comm.rank(), 8, 1), y(8);
+    Request request = Request::allreduce(x.data(), y.data(), 8, sum());
+    EXPECT_EQ(comm.why(request).spec.name, "sliced");
+    request.algorithm = &named;
+    EXPECT_EQ(comm.why(request).spec, named);
+    comm.call(request);
+    EXPECT_EQ(y, sums(0, 2, 8, 1));
+    EXPECT_EQ(comm.why().spec.name, comm.why(Request()).spec.name);
+    // Of counts that all ranks know, the mean decides; of those that they do not, nothing.
+    const std::size_t lengths[] = {8, 24}, at[] = {0, 8};
+    EXPECT_EQ(facts_of(Request::allgatherv(nullptr, 8, nullptr, lengths, at), 2).bytes, 16u);
+    EXPECT_EQ(facts_of(Request::reduce_scatter(nullptr, nullptr, lengths, sum()), 2).bytes,
+              16u * sum().element_bytes);
+    EXPECT_FALSE(facts_of(Request::alltoallv(nullptr, lengths, at, nullptr, lengths, at), 2).known);
+  });
+}
+
+TEST(Collectives, OverlapIsInPlaceOrRefused) {
+  unsigned char memory[64];
+  const auto overlap = [&](const Request& request) { return overlaps(request, 1, 4); };
+  const Operator op = find_operator(Type::uint8, Op::sum);
+  EXPECT_FALSE(overlap(Request::allreduce(memory, memory, 8, op)));
+  EXPECT_TRUE(overlap(Request::allreduce(memory, memory + 1, 8, op)));
+  EXPECT_FALSE(overlap(Request::allreduce(memory, memory + 8, 8, op)));
+  EXPECT_FALSE(overlap(Request::allreduce(memory, memory + 1, 0, op)));
+  EXPECT_FALSE(overlap(Request::allreduce(nullptr, memory, 8, op)));
+  EXPECT_TRUE(overlap(Request::reduce_scatter_block(memory, memory, 8, op)));
+  EXPECT_FALSE(overlap(Request::allgather(memory + 8, memory, 8)));  // the rank's own block
+  EXPECT_TRUE(overlap(Request::allgather(memory, memory, 8)));
+  EXPECT_FALSE(overlap(Request::gather(memory, memory, 8, 0)));  // the root's alone
+  EXPECT_TRUE(overlap(Request::gather(memory, memory, 8, 1)));
+  EXPECT_FALSE(overlap(Request::scatter(memory, memory + 8, 8, 1)));
+  EXPECT_TRUE(overlap(Request::alltoall(memory, memory + 16, 8)));
+  EXPECT_FALSE(overlap(Request::broadcast(memory, 8, 1)));
 }
 
 }  // namespace

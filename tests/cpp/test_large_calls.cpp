@@ -71,9 +71,12 @@ void expect(bool holds, const std::string& what) {
 void gather_and_scatter(Communicator& comm) {
   constexpr std::size_t border = std::size_t{8} << 20;
   const auto ranks = static_cast<std::size_t>(comm.size());
-  expect(comm.why(facts_of(Operation::gather, border - 1)).spec.name == "mailbox", "gather below 8 MB");
-  expect(comm.why(facts_of(Operation::gather, border)).spec.name == "single-copy", "gather of 8 MB");
-  expect(comm.why(facts_of(Operation::scatter, border)).spec.name == "single-copy", "scatter of 8 MB");
+  expect(comm.collectives().why(facts_of(Operation::gather, border - 1)).spec.name == "mailbox",
+         "gather below 8 MB");
+  expect(comm.collectives().why(facts_of(Operation::gather, border)).spec.name == "single-copy",
+         "gather of 8 MB");
+  expect(comm.collectives().why(facts_of(Operation::scatter, border)).spec.name == "single-copy",
+         "scatter of 8 MB");
   for (const std::size_t bytes : {border, border + 13}) {
     std::vector<unsigned char> block(bytes), all(ranks * bytes);
     for (int root = 0; root < comm.size(); ++root) {

@@ -191,9 +191,9 @@ TEST(Split, APartOrGroupHasRoomForTheLongestRings) {
     CallFacts facts;
     facts.operation = Operation::broadcast;
     facts.bytes = std::size_t{2} << 20;
-    const std::string wanted = all.why(facts).spec.text();
-    require(part->why(facts).spec.text() == wanted, "a part");
-    require(group->why(facts).spec.text() == wanted, "a group");
+    const std::string wanted = all.collectives().why(facts).spec.text();
+    require(part->collectives().why(facts).spec.text() == wanted, "a part");
+    require(group->collectives().why(facts).spec.text() == wanted, "a group");
     all.barrier();
   });
 }
@@ -207,10 +207,10 @@ TEST(Split, EightPartsHaveRoomForTheLongestRings) {
     CallFacts facts;
     facts.operation = Operation::broadcast;
     facts.bytes = std::size_t{2} << 20;
-    const std::string wanted = roomy->why(facts).spec.text();
+    const std::string wanted = roomy->collectives().why(facts).spec.text();
     const auto part = all.split(all.rank() / 2, 0);
-    require(part->why(facts).spec.text() == wanted, "a part");
-    require(part->dup()->why(facts).spec.text() == wanted, "a part's part");
+    require(part->collectives().why(facts).spec.text() == wanted, "a part");
+    require(part->dup()->collectives().why(facts).spec.text() == wanted, "a part's part");
     all.barrier();
   });
 }

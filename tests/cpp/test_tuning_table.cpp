@@ -574,10 +574,10 @@ void expect_tuned(Communicator& comm) {
   std::vector<std::int32_t> values(3000, comm.rank() + 1);
   comm.allreduce(nullptr, values.data(), values.size(), sum);
   EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 9000);
-  EXPECT_EQ(comm.why(allreduce(8)).spec.name, "one-shot");
-  EXPECT_EQ(comm.why(allreduce(12000)).spec.name, "recursive-doubling");
+  EXPECT_EQ(comm.collectives().why(allreduce(8)).spec.name, "one-shot");
+  EXPECT_EQ(comm.collectives().why(allreduce(12000)).spec.name, "recursive-doubling");
   const std::unique_ptr<Communicator> both = comm.dup();
-  EXPECT_EQ(both->why(allreduce(12000)).spec.name, "recursive-doubling");
+  EXPECT_EQ(both->collectives().why(allreduce(12000)).spec.name, "recursive-doubling");
   both->allreduce(nullptr, values.data(), values.size(), sum);
   EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 18000);
 }
@@ -597,7 +597,7 @@ TEST(Tuning, ChangesWhatAutoDoesInThreads) {
   options.tuning = "none";
   ThreadGroup(2, options).run([](Communicator& comm) {
     EXPECT_EQ(comm.why().why.find("tuned"), std::string::npos);
-    EXPECT_EQ(comm.why(allreduce(12000)).why.find("tuned"), std::string::npos);
+    EXPECT_EQ(comm.collectives().why(allreduce(12000)).why.find("tuned"), std::string::npos);
   });
   unsetenv("PHICOLL_TUNING");
 }

@@ -225,12 +225,12 @@ void CommunicatorHandle::select(const std::string& operation, const std::string&
 
 py::tuple CommunicatorHandle::why(const std::string& operation, std::size_t bytes) {
   const CallFacts facts = parse_call_name(operation, bytes);
-  const AlgorithmChoice choice = call([&](Communicator& communicator) {
-    AlgorithmChoice found = communicator.why(facts);
-    if (facts.operation != Operation::barrier)
-      family(facts.operation).check_fit(found.spec, communicator.shape(), facts);
-    return found;
-  });
+  Request request;
+  request.operation = facts.operation;
+  request.vector = facts.vector;
+  request.exclusive = facts.exclusive;
+  request.count = bytes;
+  const AlgorithmChoice choice = call([&](Communicator& communicator) { return communicator.why(request); });
   return py::make_tuple(choice.spec.text(), choice.why);
 }
 

@@ -43,6 +43,26 @@ class Inside {
   CallBoard::Noted* noted_;
 };
 
+// Faults that one rank sees alone: they break the group, in which the others have begun the call and wait.
+[[noreturn]] void refuse_alone(Member& by, const char* argument, const std::string& got,
+                               const std::string& allowed);
+[[noreturn, gnu::noinline, gnu::cold]] void refuse_null(Member& by, const char* argument, std::size_t bytes);
+[[noreturn, gnu::noinline, gnu::cold]] void refuse_overlap(Member& by);
+[[gnu::noinline, gnu::cold]] void refuse_end(Member& by, const char* argument, const Blocks& blocks);
+std::size_t mean_block(const Request& request, const request_rules::Extent& extent, int ranks);
+void check_ends(Member& by, const Request& request, const request_rules::Extent& extent);
+void check_fit(Member& by, const Request& request, const request_rules::Extent& extent);
+
+inline void check_root(int root, int ranks) {
+  if (static_cast<unsigned>(root) >= static_cast<unsigned>(ranks))
+    throw ArgumentError("root", std::to_string(root), "0.." + std::to_string(ranks - 1));
+}
+
+[[gnu::always_inline]] inline void check_buffer(Member& by, const char* name, const void* pointer,
+                                                std::size_t bytes) {
+  if (__builtin_expect(pointer == nullptr && bytes != 0, 0)) refuse_null(by, name, bytes);
+}
+
 }  // namespace data_call
 
 /// Begins a call that the algorithm with the mark `by` serves. Returns where the call is noted; null if it is
@@ -87,16 +107,6 @@ class Inside {
   collectives_->run(instance, call, calls_.begun());
 }
 
-inline void Communicator::check_root(int root) const {
-  if (static_cast<unsigned>(root) >= static_cast<unsigned>(size()))
-    throw ArgumentError("root", std::to_string(root), "0.." + std::to_string(size() - 1));
-}
-
-[[gnu::always_inline]] inline void Communicator::check_buffer(const char* name, const void* pointer,
-                                                              std::size_t bytes) {
-  if (__builtin_expect(pointer == nullptr && bytes != 0, 0)) refuse_null(name, bytes);
-}
-
 /// Makes a call: checks it, and hands it to its algorithm in the form that algorithms take. Inlined for each
 /// operation, as run() is.
 ///
@@ -105,31 +115,33 @@ inline void Communicator::check_root(int root) const {
 template <Operation operation, bool counted>
 [[gnu::always_inline]] inline void Communicator::submit(const Request& r) {
   using namespace request_rules;
+  using namespace data_call;
   constexpr const OperationRow& row = row_of(operation);
   constexpr bool pairs = exchanges_pairs(operation);
   constexpr bool gives = gives_blocks(row);
-  if (row.rooted) check_root(r.root);
+  if (row.rooted) check_root(r.root, size_);
   if (counted && pairs && r.send == nullptr) return exchange_in_place(r);
   const bool root = at_root(row, r.root, rank_);
   const Extent extent = extent_of(row, counted, r, root, rank_, size_);
-  const std::size_t bytes = counted ? mean_block(r, extent) : extent.block;
-  if (counted) check_ends(r, extent);
+  const std::size_t bytes = counted ? mean_block(r, extent, size_) : extent.block;
+  if (counted) check_ends(*this, r, extent);
 
   if (is_message(row))
-    check_buffer("buffer", r.receive, extent.received);
+    check_buffer(*this, "buffer", r.receive, extent.received);
   else if (root ? gives : !gives)
-    check_buffer("send", r.send, extent.sent);
+    check_buffer(*this, "send", r.send, extent.sent);
   else
-    check_buffer("receive", r.receive, row.reduces && r.send == nullptr ? extent.sent : extent.received);
+    check_buffer(*this, "receive", r.receive,
+                 row.reduces && r.send == nullptr ? extent.sent : extent.received);
   if (pairs) {
     if (counted)
-      check_buffer("send", r.send, extent.sent);
+      check_buffer(*this, "send", r.send, extent.sent);
     else if (__builtin_expect(r.send == nullptr && extent.received != 0, 0))
       return exchange_in_place(r);
   }
   if (__builtin_expect(!in_place(row, r, root, extent), 1)) {
-    if (__builtin_expect(overlap(counted, r, extent), 0)) refuse_overlap();
-    if (counted) check_fit(r, extent);
+    if (__builtin_expect(overlap(counted, r, extent), 0)) refuse_overlap(*this);
+    if (counted) check_fit(*this, r, extent);
   }
 
   Call other;
@@ -139,8 +151,8 @@ template <Operation operation, bool counted>
                : operation == Operation::reduce        ? reduce_
                : pairs || row.receives == Part::blocks ? exchange_
                                                        : other;
-  const Data send = data_call::data_at(r.send);
-  const Data receive = data_call::data_at(r.receive);
+  const Data send = data_at(r.send);
+  const Data receive = data_at(r.receive);
   if (is_message(row)) {
     call.receive = receive;
   } else if (!root) {
@@ -159,7 +171,7 @@ template <Operation operation, bool counted>
   if (row.reduces)
     call.op = *r.op;
   else
-    call.op.id = data_call::id_of(r.type);
+    call.op.id = id_of(r.type);
   Blocks blocks, send_blocks;
   if (counted && root) {
     blocks = gives || row.reduces ? r.send_blocks : r.receive_blocks;

@@ -5,8 +5,8 @@
 
 #include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/group/communicator.hpp"
 #include "phicoll/group/environment.hpp"
+#include "phicoll/group/member.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/liveness.hpp"
 #include "phicoll/os/membarrier.hpp"
@@ -14,7 +14,7 @@
 
 namespace phicoll {
 
-Collectives::Collectives(Communicator& owner)
+Collectives::Collectives(Member& owner)
     : owner_(&owner),
       set_(
           owner.shape(),
@@ -36,7 +36,7 @@ Collectives::~Collectives() {
 void Collectives::release() {
   ++changes_;
   set_.clear();
-  for (const Placed& placed : placed_at_) owner_->give_back(placed.block);
+  for (const Placed& placed : placed_at_) owner_->free_region().give_back(placed.block);
   placed_at_.clear();
 }
 
@@ -76,7 +76,7 @@ void Collectives::make_room(const Region& region, std::size_t bytes) {
   ++changes_;
   for (const Placed& gone : oldest) {
     if (gone.instance != nullptr) set_.end(*gone.instance);
-    owner_->give_back(gone.block);
+    owner_->free_region().give_back(gone.block);
     placed_at_.erase(std::find_if(placed_at_.begin(), placed_at_.end(), [&](const Placed& placed) {
       return placed.block.offset == gone.block.offset;
     }));
@@ -98,8 +98,10 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
                                                               const AlgorithmSpec& spec) {
   const bool placed = placed_;
   placed_ = false;
-  const Region::Block block =
-      owner_->take_zeroed(family(operation).footprint(spec, owner_->shape()), placed ? &place_ : nullptr);
+  const std::size_t bytes = family(operation).footprint(spec, owner_->shape());
+  owner_->check_process();
+  if (!placed) make_room(owner_->free_region(), bytes);
+  const Region::Block block = owner_->take_zeroed(bytes, placed ? &place_ : nullptr);
   placed_at_.push_back(Placed{nullptr, block});
   try {
     const Setup setup{owner_->rank(), owner_->shape(), owner_->region() + block.offset};
@@ -122,7 +124,7 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
 // (1) In this call. It finishes its current copy, sees the break where it waits next, and says that it is
 //     done (release). This rank acquires that, so the peer's reads come before the free.
 void Collectives::wait_for_readers(std::uint64_t call) {
-  CallBoard* const board = owner_->board_;
+  CallBoard* const board = owner_->board();
   if (board == nullptr) return;
   const Control& control = owner_->control();
   const int own = owner_->rank();

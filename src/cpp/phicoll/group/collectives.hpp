@@ -14,12 +14,12 @@
 
 namespace phicoll {
 
-class Communicator;
+class Member;
 
 /// One rank's side of the data collectives of one communicator. Every member function is collective.
 class Collectives {
  public:
-  explicit Collectives(Communicator& owner);
+  explicit Collectives(Member& owner);
   ~Collectives();
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
@@ -94,7 +94,7 @@ class Collectives {
   void wait_for_readers(std::uint64_t call);
   std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);
 
-  Communicator* owner_;
+  Member* owner_;
   Set set_;
   std::vector<Placed> placed_at_;  // in the order of making
   std::size_t place_ = 0;          // of the next instance, if it is placed

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "phicoll/collectives/choosing/tuning_table.hpp"
@@ -43,13 +44,13 @@ void Communicator::run_anew(CallFacts facts, const Call& asked, const AlgorithmS
   if (__builtin_expect(learns, 0)) {
     {
       // Noted here too, so that a rank in another call is told of this one.
-      const data_call::Inside inside(begin_found());
+      const Inside inside(begin_found());
       check_whole();
       learn_numbers();
     }
     found = collectives_->find(facts, algorithm);
   }
-  const data_call::Inside inside(begin_found());
+  const Inside inside(begin_found());
   const std::uint64_t number = calls_.begun();
   check_whole();
   collectives_->run(collectives_->take(facts, algorithm, found), call, number);
@@ -120,93 +121,89 @@ void Communicator::calibrate(bool anew) {
   use_numbers(host);
 }
 
-// The twin, on which calls are begun, takes it too: after the calls begun before it, as on all ranks, or when
-// it is made.
-void Communicator::select_for_begun(Operation operation, const std::string& spec) {
-  if (memory_.nonblocking != nullptr || size_ == 1) return;
-  selected_[operation] = spec;
-  if (nonblocking_) nonblocking_->select(operation, spec);
-}
-
 AlgorithmChoice Communicator::why(const Request& request) {
-  AlgorithmChoice choice = why(facts_of(request, size_));
-  if (request.algorithm != nullptr && request.algorithm->name != "auto") {
-    choice = AlgorithmChoice();
-    choice.spec = *request.algorithm;
-    choice.why = "named in the call";
-  }
-  return choice;
-}
-
-AlgorithmChoice Communicator::why(const CallFacts& facts) {
-  if (!moves_data(facts.operation)) {
+  if (!moves_data(request.operation)) {
     // What exists, or would be made: this call is not collective, so it makes nothing.
     if (barrier_) return {barrier_->spec(), reason_};
     AlgorithmChoice choice = first_barrier();
     choice.spec = family(Operation::barrier).effective(choice.spec, shape_);
     return choice;
   }
-  return collectives().why(facts);
+  const CallFacts facts = facts_of(request, size_);
+  AlgorithmChoice choice;
+  if (request.algorithm == nullptr || request.algorithm->name == "auto") {
+    choice = collectives().why(facts);
+  } else {
+    choice.spec = *request.algorithm;
+    choice.why = "named in the call";
+  }
+  family(request.operation).check_fit(choice.spec, shape_, facts);
+  return choice;
 }
 
+namespace data_call {
+
 // The others, if there are any, have begun the call and would wait.
-void Communicator::refuse_alone(const char* argument, const std::string& got, const std::string& allowed) {
+void refuse_alone(Member& by, const char* argument, const std::string& got, const std::string& allowed) {
   const ArgumentError error(argument, got, allowed);
-  if (size() > 1) fail(error.what());
+  if (by.size() > 1) by.fail(error.what());
   throw error;
 }
 
-void Communicator::refuse_null(const char* argument, std::size_t bytes) {
-  refuse_alone(argument, "null", "memory of " + std::to_string(bytes) + " bytes");
+void refuse_null(Member& by, const char* argument, std::size_t bytes) {
+  refuse_alone(by, argument, "null", "memory of " + std::to_string(bytes) + " bytes");
 }
 
-void Communicator::refuse_size(const char* argument, std::size_t got, std::size_t own) {
-  refuse_alone(argument, std::to_string(got) + " bytes", "this rank's own count, " + std::to_string(own));
+void refuse_size(Member& by, const char* argument, std::size_t got, std::size_t own) {
+  refuse_alone(by, argument, std::to_string(got) + " bytes", "this rank's own count, " + std::to_string(own));
 }
 
-void Communicator::refuse_end(const char* argument, const Blocks& blocks) {
-  for (int r = 0; r < size_; ++r) {
+void refuse_end(Member& by, const char* argument, const Blocks& blocks) {
+  for (int r = 0; r < by.size(); ++r) {
     const std::size_t count = blocks.counts[r], at = blocks.displacements[r];
     if (count != 0 && (at > SIZE_MAX / 2 || count > SIZE_MAX / 2 - at))
       refuse_alone(
-          argument,
+          by, argument,
           std::to_string(count) + " bytes at " + std::to_string(at) + " for rank " + std::to_string(r),
           "blocks within the memory");
   }
 }
 
 // Of blocks with counts, if all ranks know them: what they compare, and choose by.
-std::size_t Communicator::mean_block(const Request& request, const Extent& extent) const {
+std::size_t mean_block(const Request& request, const request_rules::Extent& extent, int ranks) {
   const OperationRow& row = row_of(request.operation);
   if (!row.counts_known) return 0;
-  return (row.reduces ? extent.sent : request_rules::sum_of(request.receive_blocks.counts, size_)) /
-         static_cast<std::size_t>(size_);
+  return (row.reduces ? extent.sent : request_rules::sum_of(request.receive_blocks.counts, ranks)) /
+         static_cast<std::size_t>(ranks);
 }
 
 // Of blocks with counts, before any of their memory is looked at.
-void Communicator::check_ends(const Request& request, const Extent& extent) {
-  if (extent.received == SIZE_MAX) refuse_end("receive", request.receive_blocks);
-  if (extent.sent == SIZE_MAX) refuse_end("send", request.send_blocks);
+void check_ends(Member& by, const Request& request, const request_rules::Extent& extent) {
+  if (extent.received == SIZE_MAX) refuse_end(by, "receive", request.receive_blocks);
+  if (extent.sent == SIZE_MAX) refuse_end(by, "send", request.send_blocks);
 }
 
 // That a block is as long where it is sent as where it is received, as far as one rank sees both.
-void Communicator::check_fit(const Request& request, const Extent& extent) {
+void check_fit(Member& by, const Request& request, const request_rules::Extent& extent) {
   if (row_of(request.operation).reduces) return;
   if (!exchanges_pairs(request.operation)) {
     if (extent.block != extent.own)
-      refuse_size(request_rules::gives_blocks(row_of(request.operation)) ? "receive" : "send", extent.block,
-                  extent.own);
+      refuse_size(by, request_rules::gives_blocks(row_of(request.operation)) ? "receive" : "send",
+                  extent.block, extent.own);
     return;
   }
-  const std::size_t sent = request.send_blocks.counts[rank_], received = request.receive_blocks.counts[rank_];
+  const std::size_t sent = request.send_blocks.counts[by.rank()],
+                    received = request.receive_blocks.counts[by.rank()];
   if (sent != received)
-    refuse_alone("counts", std::to_string(received) + " bytes from this rank to itself",
+    refuse_alone(by, "counts", std::to_string(received) + " bytes from this rank to itself",
                  "as many as it sends, " + std::to_string(sent));
 }
 
-void Communicator::refuse_overlap() {
-  refuse_alone("receive", "memory that overlaps with send", "separate buffers, or in place");
+void refuse_overlap(Member& by) {
+  refuse_alone(by, "receive", "memory that overlaps with send", "separate buffers, or in place");
 }
+
+}  // namespace data_call
 
 // What every rank sends is about to be overwritten: a copy is sent, which lives as long as the call.
 void Communicator::exchange_in_place(Request request) {
@@ -214,8 +211,8 @@ void Communicator::exchange_in_place(Request request) {
   const std::size_t all =
       request.vector ? end_of(request.receive_blocks, size_)
                      : extent_of(row_of(request.operation), false, request, true, rank_, size_).received;
-  if (all == SIZE_MAX) refuse_end("receive", request.receive_blocks);
-  check_buffer("receive", request.receive, all);
+  if (all == SIZE_MAX) refuse_end(*this, "receive", request.receive_blocks);
+  check_buffer(*this, "receive", request.receive, all);
   const auto* const from = static_cast<const unsigned char*>(request.receive);
   const auto copy = std::make_shared<std::vector<unsigned char>>(from, from + all);
   copy->reserve(1);  // an address, which says that it is not in place
@@ -250,74 +247,47 @@ class Places {
   Blocks blocks_;
 };
 
+/// What a call is made of: the request as it is given, or a reduction's with counts, whose blocks lie one
+/// after the other.
+struct AsGiven {
+  AsGiven(const Request& given, int) : request(given) {}
+  const Request& request;
+};
+struct WithPlaces {
+  WithPlaces(const Request& given, int ranks) : places(given.send_blocks.counts, ranks), request(given) {
+    request.send_blocks = places.blocks();
+  }
+  const Places places;
+  Request request;
+};
+
+constexpr int calls_listed() {
+  int calls = 0;
+#define PHICOLL_METHOD(...) ++calls;
+  PHICOLL_CALLS(PHICOLL_METHOD)
+#undef PHICOLL_METHOD
+  return calls;
+}
+constexpr int calls_of_operations() {
+  int calls = 0;
+  for (const OperationRow& row : operation_rows)
+    if (row.receives != Part::none)
+      calls += 1 + (row.vector_name != nullptr ? 1 : 0) + (row.exclusive_name != nullptr ? 1 : 0);
+  return calls;
+}
+static_assert(calls_listed() == calls_of_operations(),
+              "PHICOLL_CALLS (contract/request.hpp) has a row for each operation that moves data, and for "
+              "each of its versions");
+
 }  // namespace
 
-void Communicator::broadcast(void* buffer, std::size_t bytes, int root, By algorithm, unsigned type) {
-  submit<Operation::broadcast>(Request::broadcast(buffer, bytes, root, algorithm, type));
-}
-void Communicator::reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
-                          By algorithm) {
-  submit<Operation::reduce>(Request::reduce(send, receive, count, op, root, algorithm));
-}
-void Communicator::allreduce(const void* send, void* receive, std::size_t count, const Operator& op,
-                             By algorithm) {
-  submit<Operation::allreduce>(Request::allreduce(send, receive, count, op, algorithm));
-}
-void Communicator::scan(const void* send, void* receive, std::size_t count, const Operator& op,
-                        By algorithm) {
-  submit<Operation::scan>(Request::scan(send, receive, count, op, algorithm));
-}
-void Communicator::exscan(const void* send, void* receive, std::size_t count, const Operator& op,
-                          By algorithm) {
-  submit<Operation::scan>(Request::exscan(send, receive, count, op, algorithm));
-}
-void Communicator::reduce_scatter_block(const void* send, void* receive, std::size_t count,
-                                        const Operator& op, By algorithm) {
-  submit<Operation::reduce_scatter>(Request::reduce_scatter_block(send, receive, count, op, algorithm));
-}
-void Communicator::reduce_scatter(const void* send, void* receive, const std::size_t* counts,
-                                  const Operator& op, By algorithm) {
-  const Places places(counts, size_);
-  Request request = Request::reduce_scatter(send, receive, counts, op, algorithm);
-  request.send_blocks = places.blocks();
-  submit<Operation::reduce_scatter, true>(request);
-}
-void Communicator::gather(const void* send, void* receive, std::size_t bytes, int root, By algorithm,
-                          unsigned type) {
-  submit<Operation::gather>(Request::gather(send, receive, bytes, root, algorithm, type));
-}
-void Communicator::scatter(const void* send, void* receive, std::size_t bytes, int root, By algorithm,
-                           unsigned type) {
-  submit<Operation::scatter>(Request::scatter(send, receive, bytes, root, algorithm, type));
-}
-void Communicator::allgather(const void* send, void* receive, std::size_t bytes, By algorithm,
-                             unsigned type) {
-  submit<Operation::allgather>(Request::allgather(send, receive, bytes, algorithm, type));
-}
-void Communicator::alltoall(const void* send, void* receive, std::size_t bytes, By algorithm, unsigned type) {
-  submit<Operation::alltoall>(Request::alltoall(send, receive, bytes, algorithm, type));
-}
-void Communicator::gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
-                           const std::size_t* displacements, int root, By algorithm, unsigned type) {
-  submit<Operation::gather, true>(
-      Request::gatherv(send, send_bytes, receive, counts, displacements, root, algorithm, type));
-}
-void Communicator::scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements,
-                            void* receive, std::size_t receive_bytes, int root, By algorithm, unsigned type) {
-  submit<Operation::scatter, true>(
-      Request::scatterv(send, counts, displacements, receive, receive_bytes, root, algorithm, type));
-}
-void Communicator::allgatherv(const void* send, std::size_t send_bytes, void* receive,
-                              const std::size_t* counts, const std::size_t* displacements, By algorithm,
-                              unsigned type) {
-  submit<Operation::allgather, true>(
-      Request::allgatherv(send, send_bytes, receive, counts, displacements, algorithm, type));
-}
-void Communicator::alltoallv(const void* send, const std::size_t* send_counts,
-                             const std::size_t* send_displacements, void* receive, const std::size_t* counts,
-                             const std::size_t* displacements, By algorithm, unsigned type) {
-  submit<Operation::alltoall, true>(Request::alltoallv(send, send_counts, send_displacements, receive, counts,
-                                                       displacements, algorithm, type));
-}
+#define PHICOLL_METHOD(name, operation, counted, exclusive, kind, parameters, arguments, of_request)    \
+  void Communicator::name(PHICOLL_LISTED parameters, PHICOLL_TAKEN_##kind) {                            \
+    using Made = std::conditional<counted && reduces(Operation::operation), WithPlaces, AsGiven>::type; \
+    submit<Operation::operation, counted>(                                                              \
+        Made(Request::name(PHICOLL_LISTED arguments, PHICOLL_PASSED_##kind), size_).request);           \
+  }
+PHICOLL_CALLS(PHICOLL_METHOD)
+#undef PHICOLL_METHOD
 
 }  // namespace phicoll

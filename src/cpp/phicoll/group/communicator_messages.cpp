@@ -10,8 +10,8 @@
 
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/group/communicator.hpp"
 #include "phicoll/group/messages.hpp"
+#include "phicoll/group/point_to_point.hpp"
 #include "phicoll/os/liveness.hpp"
 
 namespace phicoll {
@@ -188,14 +188,14 @@ void Messages::take_back(const Transfer& transfer) {
   endpoint.withdraw(port);
 }
 
-Messages::Messages(Communicator& owner)
-    : lock(*owner.memory_.work),
-      port(*owner.memory_.control, owner.rank_, owner.wait_, nullptr, nullptr, &stuck),
-      channels(*owner.memory_.control, owner.heap_),
-      endpoint(Setup{owner.rank_, owner.shape_, nullptr}, channels, stuck),
+Messages::Messages(Member& owner)
+    : lock(*owner.memory().work),
+      port(*owner.memory().control, owner.rank(), owner.wait_policy(), nullptr, nullptr, &stuck),
+      channels(*owner.memory().control, owner.heap()),
+      endpoint(Setup{owner.rank(), owner.shape(), nullptr}, channels, stuck),
       owner_(owner),
       within_(*this),
-      work_(owner.memory_.work) {
+      work_(owner.memory().work) {
   port.set_background(&within_);
   work_->add(*this);
 }
@@ -221,7 +221,7 @@ SharedTransfer Messages::spare(const Transfer& wanted) {
   return spare_;
 }
 
-Messages& Communicator::messages() {
+Messages& PointToPoint::messages() {
   check_process();
   Messages* own = messages_.load(std::memory_order_acquire);
   if (__builtin_expect(own == nullptr, 0)) own = make_messages();
@@ -230,7 +230,7 @@ Messages& Communicator::messages() {
 }
 
 // By the first thread that needs them: one that waits on another communicator, perhaps.
-Messages* Communicator::make_messages() {
+Messages* PointToPoint::make_messages() {
   const RankWork::Hold work(*memory_.work);
   Messages* own = messages_.load(std::memory_order_relaxed);  // ordered by the hold
   if (own == nullptr) {
@@ -238,6 +238,25 @@ Messages* Communicator::make_messages() {
     messages_.store(own, std::memory_order_release);
   }
   return own;
+}
+
+void PointToPoint::send_all() {
+  if (Messages* const own = messages_.load(std::memory_order_acquire)) own->send_all();
+}
+
+void PointToPoint::end_messages() {
+  delete messages_.load(std::memory_order_relaxed);
+}
+
+void PointToPoint::Mailbox::meet_messages() {
+  if (own_.messages_.load(std::memory_order_relaxed) != nullptr ||
+      own_.memory_.control->messages().atomic().load(std::memory_order_acquire) == 0)
+    return;
+  try {
+    own_.make_messages();
+  } catch (const std::bad_alloc&) {
+    return;  // they stay in their channels
+  }
 }
 
 namespace {
@@ -292,13 +311,13 @@ void check_taken(const Transfer& transfer) {
 }  // namespace
 
 template <class Function>
-auto Communicator::on_messages(const Function& function) -> decltype(function(std::declval<Messages&>())) {
+auto PointToPoint::on_messages(const Function& function) -> decltype(function(std::declval<Messages&>())) {
   Messages& own = messages();
   const Messages::Hold hold(own);
   return own.call([&] { return function(own); });
 }
 
-Envelope Communicator::carry_out(const Transfer& wanted) {
+Envelope PointToPoint::carry_out(const Transfer& wanted) {
   if (wanted.done) return wanted.envelope;
   const auto transfer = messages().spare(wanted);
   transfer->peer_in_group = memory_.control->root_rank(wanted.peer);
@@ -307,7 +326,7 @@ Envelope Communicator::carry_out(const Transfer& wanted) {
   return transfer->envelope;
 }
 
-std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
+std::shared_ptr<Transfer> PointToPoint::begin(Transfer wanted) {
   const auto transfer = std::make_shared<Transfer>(std::move(wanted));
   if (!transfer->done) {
     go_on_in_passing();
@@ -317,7 +336,7 @@ std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
   return transfer;
 }
 
-void Communicator::finish(Transfer& transfer) {
+void PointToPoint::finish(Transfer& transfer) {
   if (transfer.done) return;
   Messages& own = messages();
   go_on_in_passing();
@@ -338,18 +357,12 @@ void Communicator::finish(Transfer& transfer) {
   }
 }
 
-// First of all, so that no thread goes on with what the call leaves (Messages::go_on), and those that wait in
-// a call let go of their locks. A group of one rank stays usable.
-void Communicator::fail_others(const std::exception& error) {
-  if (memory_.control->root().ranks() > 1) fail(error);
-}
-
-void Communicator::send(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
+void PointToPoint::send(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
   check_message("dest", dest, size_, false, tag, data, bytes, type);
   if (!send_now(data, bytes, dest, tag, type)) carry_out(described(true, data, bytes, dest, tag, type));
 }
 
-bool Communicator::send_now(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
+bool PointToPoint::send_now(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
   if (dest == no_rank) return false;
   Messages& own = messages();
   go_on_in_passing();
@@ -357,13 +370,13 @@ bool Communicator::send_now(const void* data, std::size_t bytes, int dest, int t
   return own.endpoint.send_now(own.port, own.port.bind(data, bytes), bytes, dest, tag, type);
 }
 
-Envelope Communicator::receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type) {
+Envelope PointToPoint::receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type) {
   Envelope found;
   if (receive_now(buffer, bytes, source, tag, type, &found)) return found;
   return carry_out(described(false, buffer, bytes, source, tag, type));
 }
 
-bool Communicator::receive_now(void* buffer, std::size_t bytes, int source, int tag, unsigned type,
+bool PointToPoint::receive_now(void* buffer, std::size_t bytes, int source, int tag, unsigned type,
                                Envelope* found) {
   check_message("source", source, size_, true, tag, buffer, bytes, type);
   if (source == no_rank) return false;
@@ -374,11 +387,11 @@ bool Communicator::receive_now(void* buffer, std::size_t bytes, int source, int 
 }
 
 // A message of the library's own, whose tag is below any_tag.
-void Communicator::exchange(void* data, std::size_t bytes, int peer, int tag, bool sends) {
+void PointToPoint::exchange(void* data, std::size_t bytes, int peer, int tag, bool sends) {
   carry_out(described(sends, data, bytes, peer, tag, 0));
 }
 
-Envelope Communicator::send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
+Envelope PointToPoint::send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
                                     std::size_t room, int source, int receive_tag, unsigned type) {
   check_message("source", source, size_, true, receive_tag, buffer, room, type);
   check_message("dest", dest, size_, false, tag, data, bytes, type);
@@ -394,12 +407,12 @@ Envelope Communicator::send_receive(const void* data, std::size_t bytes, int des
   return received->envelope;
 }
 
-void Communicator::check_transfer(const Transfer& wanted, const void* data) const {
+void PointToPoint::check_transfer(const Transfer& wanted, const void* data) const {
   check_message(wanted.sends ? "dest" : "source", wanted.peer, size_, !wanted.sends, wanted.tag, data,
                 wanted.bytes, wanted.type);
 }
 
-std::shared_ptr<Transfer> Communicator::begin_send(const void* data, std::size_t bytes, int dest, int tag,
+std::shared_ptr<Transfer> PointToPoint::begin_send(const void* data, std::size_t bytes, int dest, int tag,
                                                    unsigned type, bool synchronous) {
   check_message("dest", dest, size_, false, tag, data, bytes, type);
   Transfer wanted = described(true, data, bytes, dest, tag, type);
@@ -407,7 +420,7 @@ std::shared_ptr<Transfer> Communicator::begin_send(const void* data, std::size_t
   return begin(std::move(wanted));
 }
 
-std::shared_ptr<Transfer> Communicator::begin_send(std::vector<Transfer::Piece> pieces, int dest, int tag,
+std::shared_ptr<Transfer> PointToPoint::begin_send(std::vector<Transfer::Piece> pieces, int dest, int tag,
                                                    unsigned type, bool synchronous) {
   std::size_t bytes = 0;
   for (const Transfer::Piece& piece : pieces) bytes += piece.bytes;
@@ -419,13 +432,13 @@ std::shared_ptr<Transfer> Communicator::begin_send(std::vector<Transfer::Piece> 
   return begin(std::move(wanted));
 }
 
-std::shared_ptr<Transfer> Communicator::begin_receive(void* buffer, std::size_t bytes, int source, int tag,
+std::shared_ptr<Transfer> PointToPoint::begin_receive(void* buffer, std::size_t bytes, int source, int tag,
                                                       unsigned type) {
   check_message("source", source, size_, true, tag, buffer, bytes, type);
   return begin(described(false, buffer, bytes, source, tag, type));
 }
 
-std::shared_ptr<Transfer> Communicator::begin_receive(std::shared_ptr<FrameBytes> frame, int source, int tag,
+std::shared_ptr<Transfer> PointToPoint::begin_receive(std::shared_ptr<FrameBytes> frame, int source, int tag,
                                                       unsigned type) {
   check_message("source", source, size_, true, tag, frame->data(), frame->size(), type);
   Transfer wanted = described(false, frame->data(), frame->size(), source, tag, type);
@@ -433,7 +446,7 @@ std::shared_ptr<Transfer> Communicator::begin_receive(std::shared_ptr<FrameBytes
   return begin(std::move(wanted));
 }
 
-std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, void* buffer, std::size_t bytes,
+std::shared_ptr<Transfer> PointToPoint::begin_receive(const Envelope& held, void* buffer, std::size_t bytes,
                                                       unsigned type) {
   check_message("source", held.source, size_, false, any_tag + 1, buffer, bytes, type);
   Transfer wanted = described(false, buffer, bytes, held.source, held.tag, type);
@@ -441,7 +454,7 @@ std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, void
   return begin(std::move(wanted));
 }
 
-std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, std::shared_ptr<FrameBytes> frame,
+std::shared_ptr<Transfer> PointToPoint::begin_receive(const Envelope& held, std::shared_ptr<FrameBytes> frame,
                                                       unsigned type) {
   check_message("source", held.source, size_, false, any_tag + 1, frame->data(), frame->size(), type);
   Transfer wanted = described(false, frame->data(), frame->size(), held.source, held.tag, type);
@@ -450,7 +463,7 @@ std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, std:
   return begin(std::move(wanted));
 }
 
-bool Communicator::test(const Transfer& transfer) {
+bool PointToPoint::test(const Transfer& transfer) {
   if (!transfer.done) {
     RankWork& work = *memory_.work;
     work.begin_look();
@@ -471,12 +484,12 @@ bool Communicator::test(const Transfer& transfer) {
   return done;
 }
 
-void Communicator::wait(Transfer& transfer) {
+void PointToPoint::wait(Transfer& transfer) {
   finish(transfer);
   check_taken(transfer);
 }
 
-std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Begun>>& begun) {
+std::size_t PointToPoint::wait_any(const std::vector<std::shared_ptr<Begun>>& begun) {
   if (begun.empty()) throw ArgumentError("begun", "none", "at least one");
   for (const auto& one : begun)
     if (!one) throw ArgumentError("begun", "a null request", "requests that begin() or the like returned");
@@ -504,7 +517,7 @@ std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Begun>>& be
   return found;
 }
 
-bool Communicator::cancel(Transfer& transfer) {
+bool PointToPoint::cancel(Transfer& transfer) {
   if (transfer.sends)
     throw ArgumentError("transfer", "a send", "a receive: what is sent cannot be taken back");
   Messages& own = messages();
@@ -514,7 +527,7 @@ bool Communicator::cancel(Transfer& transfer) {
   return transfer.cancelled;
 }
 
-bool Communicator::find(Envelope* found, int source, int tag, bool waits, bool holds) {
+bool PointToPoint::find(Envelope* found, int source, int tag, bool waits, bool holds) {
   check_message("source", source, size_, true, tag, nullptr, 0, 0);
   if (source == no_rank) {
     *found = from_none();
@@ -542,23 +555,23 @@ bool Communicator::find(Envelope* found, int source, int tag, bool waits, bool h
   return any;
 }
 
-Envelope Communicator::probe(int source, int tag) {
+Envelope PointToPoint::probe(int source, int tag) {
   Envelope found;
   find(&found, source, tag, true, false);
   return found;
 }
 
-bool Communicator::probe_now(Envelope* found, int source, int tag) {
+bool PointToPoint::probe_now(Envelope* found, int source, int tag) {
   return find(found, source, tag, false, false);
 }
 
-Envelope Communicator::hold(int source, int tag) {
+Envelope PointToPoint::hold(int source, int tag) {
   Envelope found;
   find(&found, source, tag, true, true);
   return found;
 }
 
-bool Communicator::hold_now(Envelope* found, int source, int tag) {
+bool PointToPoint::hold_now(Envelope* found, int source, int tag) {
   return find(found, source, tag, false, true);
 }
 

@@ -17,7 +17,7 @@ namespace phicoll {
 ///  - in a call of all ranks of a communicator, its rank 0, which tells the others
 ///    (Communicator::learn_numbers);
 ///  - in a new communicator, its first rank, which writes the numbers into the new memory
-///    (Communicator::found_child).
+///    (found_child in split.cpp).
 class alignas(arch::stride_bytes) LearnedNumbers {
  public:
   /// Replaces `numbers` by what was learned. Returns false, without effect, if that is nothing yet.

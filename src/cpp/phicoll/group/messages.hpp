@@ -18,7 +18,7 @@
 
 namespace phicoll {
 
-class Communicator;
+class Member;
 
 /// Channels in the group's heap, found by a table whose place is in the group's control. Rings are shorter in
 /// a communicator whose messages begin when little of the heap is left: there may be thousands.
@@ -57,7 +57,7 @@ class GroupChannels final : public Channels {
 /// thread is in a call of.
 class Messages final : public Ongoing {
  public:
-  explicit Messages(Communicator& owner);
+  explicit Messages(Member& owner);
   ~Messages();
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
@@ -99,7 +99,7 @@ class Messages final : public Ongoing {
   bool take_in_locked();
   void tell_what_is_under_way();
 
-  Communicator& owner_;
+  Member& owner_;
   Within within_;
   os::HomeProcess home_;
   SharedTransfer spare_;

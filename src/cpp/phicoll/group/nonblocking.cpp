@@ -31,8 +31,7 @@ thread_local Nonblocking* in_operator = nullptr;
 
 }  // namespace
 
-CollectiveRequest::CollectiveRequest(const Request& of, int rank, int ranks)
-    : call([this](Communicator& on) { on.call(request); }), is_single(true), request(of) {
+CollectiveRequest::CollectiveRequest(const Request& of, int rank, int ranks) : request(of) {
   done = true;
   if (of.op != nullptr) request.op = &(operator_ = *of.op);
   if (of.algorithm != nullptr) request.algorithm = &(algorithm_ = *of.algorithm);
@@ -43,6 +42,10 @@ CollectiveRequest::CollectiveRequest(const Request& of, int rank, int ranks)
   };
   keep(sent_, request.send_blocks);
   keep(received_, request.receive_blocks);
+}
+
+void CollectiveRequest::make(Communicator& on) const {
+  function ? function(on) : on.call(request);
 }
 
 /// An algorithm of the communicator on which the calls are made.
@@ -175,7 +178,8 @@ void Nonblocking::move() {
 
 /// Handles an exception that leaves a call half done, as in a blocking call.
 template <class Function>
-[[gnu::always_inline]] inline void Nonblocking::in_call(const MadeCall& made, const Function& function) {
+[[gnu::always_inline]] inline void Nonblocking::in_call(const CollectiveRequest& made,
+                                                        const Function& function) {
   try {
     function();
   } catch (...) {
@@ -203,7 +207,7 @@ void Nonblocking::put_aside() {
 
 /// Lets the next begin() repeat `request`, the last call, if what served it serves it again.
 [[gnu::always_inline]] inline CollectiveRequest* Nonblocking::prepare_again(CollectiveRequest& request) {
-  MadeCall& made = request.made;
+  CollectiveRequest& made = request;
   if (__builtin_expect(made.valid != inner_->collectives_->changes(), 0)) return nullptr;
   made.next_tag = calls_.tag_after(made.signature, made.mark);
   return &request;
@@ -223,7 +227,7 @@ void Nonblocking::put_aside() {
   // A call that is begun again need not be counted again.
   if (first_.use_count() == 1)
     first_.reset();
-  else if (first_->made.valid != 0 && !first_->error && queue_.empty())
+  else if (first_->valid != 0 && !first_->error && queue_.empty())
     again_ = prepare_again(*first_);
 }
 
@@ -242,11 +246,11 @@ void Nonblocking::run_all() {
 
 // On the other stack.
 void Nonblocking::run_first() {
-  MadeCall& made = first_->made;
+  CollectiveRequest& made = *first_;
   try {
     if (ending_) inner_->control().check_broken(inner_->rank());
     if (stage_ == Stage::function) {
-      first_->call(*inner_);
+      first_->make(*inner_);
     } else if (stage_ == Stage::algorithm) {
       in_call(made, [&] { (*made.algorithm)(*made.leaves, made.call); });
     } else {
@@ -301,7 +305,7 @@ bool Nonblocking::is_outside() const {
 
 // Notes a call that has begun. That comes after what peers wait for, which is early enough: it must precede
 // only waits and reads of others' memory (Collectives::wait_for_readers).
-[[gnu::always_inline]] inline void Nonblocking::note(const MadeCall& made) {
+[[gnu::always_inline]] inline void Nonblocking::note(const CollectiveRequest& made) {
   noted_ = &unnoted_;
   if (made.last_use == nullptr) return;
   if (__builtin_expect(board_ != nullptr, 1))
@@ -310,7 +314,7 @@ bool Nonblocking::is_outside() const {
 }
 
 // Goes on with a call whose algorithm has started.
-void Nonblocking::follow(MadeCall& made, Started started) {
+void Nonblocking::follow(CollectiveRequest& made, Started started) {
   note(made);
   if (started == Started::whole) return end_first();
   stage_ = started == Started::half ? Stage::half : Stage::algorithm;
@@ -324,7 +328,7 @@ void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
     return (*by.algorithm)(port, *call);
   }
   starts_here_ = false;  // one call
-  MadeCall& made = first_->made;
+  CollectiveRequest& made = *first_;
   made.algorithm = by.algorithm.get();
   made.leaves = &port;
   made.stays = &by.stays;
@@ -342,17 +346,17 @@ void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
 }
 
 // The function's frames, where its blocks may be, are gone when the call goes on.
-void MadeCall::keep_blocks(int ranks) {
-  if (call.blocks != nullptr) call.blocks = blocks.keep(*call.blocks, ranks);
-  if (call.send_blocks != nullptr) call.send_blocks = send_blocks.keep(*call.send_blocks, ranks);
+void CollectiveRequest::keep_blocks(int ranks) {
+  if (call.blocks != nullptr) call.blocks = blocks_.keep(*call.blocks, ranks);
+  if (call.send_blocks != nullptr) call.send_blocks = send_blocks_.keep(*call.send_blocks, ranks);
 }
 
-[[gnu::always_inline]] inline Started Nonblocking::start_again(MadeCall& made) {
+[[gnu::always_inline]] inline Started Nonblocking::start_again(CollectiveRequest& made) {
   made.call.tag = made.next_tag;
   return made.algorithm->start(*made.stays, made.call);
 }
 
-[[gnu::always_inline]] inline void Nonblocking::count_again(const MadeCall& made) {
+[[gnu::always_inline]] inline void Nonblocking::count_again(const CollectiveRequest& made) {
   if (made.last_use == nullptr)
     calls_.begin();
   else
@@ -368,7 +372,7 @@ void Nonblocking::make_here(CollectiveRequest& request) {
     inner_->board_ = board_;
   };
   try {
-    request.call(*inner_);
+    request.make(*inner_);
   } catch (...) {
     put_back();
     throw;
@@ -395,7 +399,7 @@ template <class Function>
 void Nonblocking::begin_here(const Shared& request) {
   if (first_ != request) first_ = request;
   count_unfinished(1);
-  MadeCall& made = request->made;
+  CollectiveRequest& made = *request;
   const bool known = made.valid != 0 && made.valid == inner_->collectives_->changes();
   const auto make_again = [&] {
     made.next_tag = calls_.tag_after(made.signature, made.mark);
@@ -417,13 +421,13 @@ void Nonblocking::put_in_queue(const Shared& request) {
 void Nonblocking::begin(const Shared& request) {
   CollectiveRequest* const one = request.get();
   if (__builtin_expect(work_.takes_care() || one != again_, 0)) return begin_anew(request);
-  arch::prefetch_line_to_write(one->made.algorithm->first_line());
-  follow_again(*one, start_again(one->made));
+  arch::prefetch_line_to_write(one->algorithm->first_line());
+  follow_again(*one, start_again(*one));
 }
 
 void Nonblocking::follow_again(CollectiveRequest& request, Started started) {
   again_ = nullptr;
-  MadeCall& made = request.made;
+  CollectiveRequest& made = request;
   try {
     count_again(made);
     note(made);
@@ -480,7 +484,7 @@ void Nonblocking::begin_anew(const Shared& request) {
     again_ = in_place_ = nullptr;
     request->done = false;
     if (request->error) request->error = nullptr;
-    if (request->is_single && !pending()) {
+    if (!request->function && !pending()) {
       begin_here(request);
     } else {
       put_in_queue(request);
@@ -491,14 +495,14 @@ void Nonblocking::begin_anew(const Shared& request) {
 }
 
 // Meanwhile nothing of it is pending, so waits sleep instead of going on with it.
-[[gnu::always_inline]] inline void Nonblocking::complete(MadeCall& made) {
+[[gnu::always_inline]] inline void Nonblocking::complete(CollectiveRequest& made) {
   stage_ = Stage::completing;
   in_call(made, [&] { made.algorithm->complete(*made.stays, made.call); });
 }
 
 // As little as possible follows the last look, as in begin() before the first store.
 [[gnu::always_inline]] inline void Nonblocking::complete_in_place(CollectiveRequest& request) {
-  MadeCall& made = request.made;
+  CollectiveRequest& made = request;
   unfinished_.store(0, std::memory_order_release);
   stuck_.note.call = calls_.begun();
   CollectiveRequest* const again = prepare_again(request);
@@ -517,7 +521,7 @@ void Nonblocking::complete_here(bool alone) {
   if (!alone) outer_ = std::exchange(in_operator, this);
   unfinished_.store(queued(), std::memory_order_release);
   try {
-    complete(first_->made);
+    complete(*first_);
   } catch (...) {
     fail_first();
   }

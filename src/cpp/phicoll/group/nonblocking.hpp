@@ -40,8 +40,17 @@ namespace phicoll {
 
 class Communicator;
 
-/// A Call with the algorithm and the ports that serve it, kept so that it can be made again.
-struct MadeCall {
+/// A collective call that can be begun, again and again, and goes on by itself. Leave its memory alone
+/// meanwhile. What serves it is kept, so that it can be made again.
+struct CollectiveRequest : Begun {
+  /// Takes copies of all that the request refers to, but for data.
+  CollectiveRequest(const Request& of, int rank, int ranks);
+  /// What is done between calls, in their order: a selection, say.
+  explicit CollectiveRequest(std::function<void(Communicator&)> between) : function(std::move(between)) {
+    done = true;
+  }
+
+  std::exception_ptr error;  ///< the error that it ended by, if any
   AnyCollective<NativePort>* algorithm = nullptr;
   NativePort* leaves = nullptr;       ///< waits by leaving the stack
   NativePort* stays = nullptr;        ///< waits as in a blocking call
@@ -51,36 +60,21 @@ struct MadeCall {
   SignatureWord mark = 0;
   std::uint64_t next_tag = 0;  ///< the call's tag if it is the next one
   Call call;
-  OwnBlocks blocks;
-  OwnBlocks send_blocks;
+  Request request;
+  std::function<void(Communicator&)> function;  ///< none: the request's call
 
+  /// Makes the call.
+  void make(Communicator& on) const;
   /// Takes copies of the blocks of `call`.
   void keep_blocks(int ranks);
-};
-
-/// A collective call that can be begun, again and again, and goes on by itself. Leave its memory alone
-/// meanwhile.
-struct CollectiveRequest : Begun {
-  /// `single`: the function makes one call, with the same arguments each time, and does nothing else.
-  explicit CollectiveRequest(std::function<void(Communicator&)> function, bool single = false)
-      : call(std::move(function)), is_single(single) {
-    done = true;
-  }
-  /// Takes copies of all that the request refers to, but for data.
-  CollectiveRequest(const Request& of, int rank, int ranks);
   CollectiveRequest(const CollectiveRequest&) = delete;  // it refers to itself
   CollectiveRequest& operator=(const CollectiveRequest&) = delete;
-
-  std::function<void(Communicator&)> call;
-  std::exception_ptr error;  ///< the error that it ended by, if any
-  bool is_single;
-  MadeCall made;  ///< of a single call
-  Request request;
 
  private:
   Operator operator_;
   AlgorithmSpec algorithm_;
-  OwnBlocks sent_, received_;
+  OwnBlocks sent_, received_;       // of the request
+  OwnBlocks blocks_, send_blocks_;  // of the call
 };
 
 /// The calls that a rank has begun on one communicator. One of the rank's threads at a time goes on with
@@ -150,19 +144,19 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   template <class Function>
   bool begin_by(const Function& function);
   [[gnu::noinline]] void make_here(CollectiveRequest& request);
-  Started start_again(MadeCall& made);
-  void count_again(const MadeCall& made);
+  Started start_again(CollectiveRequest& made);
+  void count_again(const CollectiveRequest& made);
   CollectiveRequest* prepare_again(CollectiveRequest& request);
-  void note(const MadeCall& made);
-  [[gnu::noinline]] void follow(MadeCall& made, Started started);
+  void note(const CollectiveRequest& made);
+  [[gnu::noinline]] void follow(CollectiveRequest& made, Started started);
   [[gnu::noinline]] void follow_again(CollectiveRequest& request, Started started);
   void end_begun(CollectiveRequest& request);
   [[gnu::noinline, gnu::cold]] void fail_begun(CollectiveRequest& request);
   [[gnu::noinline]] void begin_elsewhere(CollectiveRequest& request);
   [[noreturn, gnu::noinline, gnu::cold]] static void rethrow(CollectiveRequest& request);
   template <class Function>
-  void in_call(const MadeCall& made, const Function& function);
-  void complete(MadeCall& made);
+  void in_call(const CollectiveRequest& made, const Function& function);
+  void complete(CollectiveRequest& made);
   void complete_in_place(CollectiveRequest& request);
   void complete_here(bool alone);
   [[gnu::noinline]] void put_in_queue(const Shared& request);

@@ -85,7 +85,7 @@ std::int64_t NumberTrials::agreed(std::int64_t value) {
 
 std::int64_t NumberTrials::line_percent(const Trial& look, std::size_t bytes) {
   turns(look, bytes, 32);
-  return agreed(static_cast<std::int64_t>(ranks_.hand_over_.percent()));
+  return agreed(static_cast<std::int64_t>(ranks_.hand_over().percent()));
 }
 
 std::int64_t NumberTrials::barrier_ns() {
@@ -142,7 +142,7 @@ std::vector<Times> NumberTrials::compare(const std::vector<Trial>& trials, std::
     std::reverse(taking_part.begin(), taking_part.end());  // each way leaves the caches to the next one
     const std::int64_t writes = time(nullptr, bytes, calls);
     for (const std::size_t i : taking_part) {
-      ranks_.hand_over_.set_host(trials[i].numbers);
+      ranks_.hand_over().set_host(trials[i].numbers);
       times[i].push_back(std::max<std::int64_t>(1, time(&trials[i], bytes, calls) - writes));
     }
     if (!stayed()) return {};
@@ -153,7 +153,7 @@ std::vector<Times> NumberTrials::compare(const std::vector<Trial>& trials, std::
 void NumberTrials::move_elsewhere() {
   ranks_.collectives().release();
   warmed_.clear();
-  Region& region = ranks_.region_;
+  Region& region = ranks_.free_region();
   if (spacer_.bytes != 0) region.give_back(spacer_);
   place_ = (place_ + 1) % ring_places;
   spacer_ = place_ == 0 ? Region::Block{0, 0, false} : region.take(place_ * elsewhere_bytes);

@@ -51,13 +51,11 @@ HostNumbers not_to_learn(HostNumbers host) {
   return host;
 }
 
-}  // namespace
-
 /// The callers' arrays count only where they leave little room.
-PartRoom Communicator::room_for_parts() const {
-  const std::size_t parts = heap_.part_bytes();
-  const std::size_t share = heap_.bytes() / 32;
-  if (parts >= 20 * share || heap_.free_bytes() < 2 * share) return PartRoom::least;
+PartRoom room_for_parts(const Heap& heap) {
+  const std::size_t parts = heap.part_bytes();
+  const std::size_t share = heap.bytes() / 32;
+  if (parts >= 20 * share || heap.free_bytes() < 2 * share) return PartRoom::least;
   return parts < 16 * share ? PartRoom::large : parts < 19 * share ? PartRoom::usual : PartRoom::some;
 }
 
@@ -66,67 +64,72 @@ PartRoom Communicator::room_for_parts() const {
 /// split often: beyond what small calls need, all parts together take at most a seventh of the heap. As parts
 /// fill the heap, later ones get less, so that libraries may make thousands. A communicator of one rank needs
 /// no rings; an algorithm selected by name still gets memory while the heap has room.
-std::size_t Communicator::region_for(std::size_t members, std::size_t parts, PartRoom room) const {
+std::size_t region_for(const Member& of, std::size_t members, std::size_t parts, PartRoom room) {
+  const Heap& heap = of.heap();
   const std::size_t least = least_region(members);
   if (room == PartRoom::least) return least;
   const std::size_t usual = room == PartRoom::some ? some_region : usual_region;
-  const std::size_t small = std::max(std::min(usual, heap_.bytes() / 4 / parts), least);
+  const std::size_t small = std::max(std::min(usual, heap.bytes() / 4 / parts), least);
   if (members == 1 || room != PartRoom::large) return small;
   const std::size_t large =
-      std::min({region_.bytes(), most_region, heap_.bytes() / 15, heap_.bytes() / 7 / parts});
+      std::min({of.region_bytes(), most_region, heap.bytes() / 15, heap.bytes() / 7 / parts});
   return std::max(large, small);
 }
 
 /// The same on the first ranks of all parts, whichever of them takes its memory first. It is the same in
 /// every run too, unless some ranks still free parts that have half of the heap.
-std::size_t Communicator::default_region(std::size_t members) const {
+std::size_t default_region(const Member& of, std::size_t members) {
+  const SplitSlot* const slots = of.memory().slots;
   std::vector<std::int64_t> colors;
-  for (int r = 0; r < size(); ++r)
-    if (memory_.slots[r].color >= 0) colors.push_back(memory_.slots[r].color);
+  for (int r = 0; r < of.size(); ++r)
+    if (slots[r].color >= 0) colors.push_back(slots[r].color);
   std::sort(colors.begin(), colors.end());
   colors.erase(std::unique(colors.begin(), colors.end()), colors.end());
-  return region_for(members, colors.size(), memory_.slots[0].room);
+  return region_for(of, members, colors.size(), slots[0].room);
 }
 
 /// The numbers with which a communicator of so many of this one's ranks begins. Its first rank decides:
 /// others may find more or less learned, as they come before or after a large call of another communicator,
 /// or of this one if they are in create_group, which is no call of all of its ranks.
-HostNumbers Communicator::numbers_for(std::size_t members) const {
-  HostNumbers host = shape_.host();
-  if (host.state == HostNumbers::wanted) memory_.learned->read(&host);
+HostNumbers numbers_for(const Member& of, std::size_t members) {
+  HostNumbers host = of.shape().host();
+  if (host.state == HostNumbers::wanted) of.memory().learned->read(&host);
   // All ranks of a group measure together.
-  return members < static_cast<std::size_t>(size_) ? not_to_learn(host) : host;
+  return members < static_cast<std::size_t>(of.size()) ? not_to_learn(host) : host;
 }
 
 /// The child's block, by its first rank: all but the region zeroed and written, in pages that are there.
-void Communicator::found_child(const std::vector<int>& members, std::size_t region_bytes,
-                               const HostNumbers& host, SplitSlot& slot) {
+void found_child(Member& of, const std::vector<int>& members, std::size_t region_bytes,
+                 const HostNumbers& host, SplitSlot& slot) {
+  Heap& heap = of.heap();
   slot.block = 0;
   slot.asked = region_bytes;
   const int ranks = static_cast<int>(members.size());
   const std::size_t front = ChildLayout::region_offset(ranks);
   Heap::Block block{nullptr, 0};
   try {
-    if (region_bytes > heap_.bytes()) throw ResourceError("more than the heap has");
+    if (region_bytes > heap.bytes()) throw ResourceError("more than the heap has");
     region_bytes = GroupLayout::round_up(region_bytes);
     slot.asked = front + region_bytes;
-    block = heap_.take_part(front + region_bytes);
-    heap_.reserve(block.at, front);
+    block = heap.take_part(front + region_bytes);
+    heap.reserve(block.at, front);
   } catch (const ResourceError&) {
     // The part's other ranks hear of it, and all of them raise.
-    if (block.at != nullptr) heap_.give_back_part(block.at);
-    slot.free = heap_.free_bytes();
+    if (block.at != nullptr) heap.give_back_part(block.at);
+    slot.free = heap.free_bytes();
     return;
   }
   std::memset(block.at, 0, front);
   auto* const control = reinterpret_cast<Control*>(block.at);
-  control->configure_child(*memory_.control, members);
+  control->configure_child(*of.memory().control, members);
   control->set_board(ChildLayout::board_offset(ranks));
   new (block.at + ChildLayout::host_offset(ranks)) HostNumbers(host);
   slot.region_bytes = region_bytes;
   slot.used_before = block.used_before > front ? block.used_before - front : 0;
-  slot.block = memory_.control->offset_of(block.at);
+  slot.block = of.memory().control->offset_of(block.at);
 }
+
+}  // namespace
 
 std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_t memory_limit) {
   // Plain stores and loads of slots, ordered by the two barriers: the first makes every rank's wish visible
@@ -137,7 +140,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
   SplitSlot& own = memory_.slots[rank_];
   own.color = color;
   own.key = key;
-  own.room = room_for_parts();
+  own.room = room_for_parts(heap_);
   const auto meet = [this] {
     if (board_ != nullptr)
       board_->note(rank_, calls_.begun() + 1, CallNote{call_signature::split, calls_.tag()});
@@ -152,8 +155,8 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
                      [&](int a, int b) { return memory_.slots[a].key < memory_.slots[b].key; });
     if (members[0] == rank_) {
       try {
-        found_child(members, memory_limit != 0 ? memory_limit : default_region(members.size()),
-                    numbers_for(members.size()), own);
+        found_child(*this, members, memory_limit != 0 ? memory_limit : default_region(*this, members.size()),
+                    numbers_for(*this, members.size()), own);
       } catch (const std::exception& error) {
         fail(error.what());
         throw;
@@ -184,8 +187,9 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   if (members[0] == rank_) {
     try {
       // One of several, but nobody knows of how many: as one of four.
-      const std::size_t usual = region_for(members.size(), 4, room_for_parts());
-      found_child(members, memory_limit != 0 ? memory_limit : usual, numbers_for(members.size()), slot);
+      const std::size_t usual = region_for(*this, members.size(), 4, room_for_parts(heap_));
+      found_child(*this, members, memory_limit != 0 ? memory_limit : usual,
+                  numbers_for(*this, members.size()), slot);
     } catch (const std::exception& error) {
       fail(error.what());
       throw;
@@ -214,7 +218,7 @@ std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
   };
   std::atomic<std::uint64_t>& decided = memory_.control->nonblocking().atomic();
   const std::uint64_t attempt = ++twins_asked_;
-  const std::size_t region_bytes = region_for(members.size(), 1, room_for_parts());
+  const std::size_t region_bytes = region_for(*this, members.size(), 1, room_for_parts(heap_));
   SplitSlot slot = SplitSlot();
   slot.asked = ChildLayout::region_offset(size_) + GroupLayout::round_up(region_bytes);
   slot.free = heap_.free_bytes();
@@ -232,7 +236,7 @@ std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
         sched_yield();
       } else if (decided.compare_exchange_strong(word, 4 * attempt + 2, std::memory_order_acquire)) {
         // The rank may come before or after this communicator learns. A call that does not wait never learns.
-        found_child(members, region_bytes, not_to_learn(first_numbers_), slot);
+        found_child(*this, members, region_bytes, not_to_learn(first_numbers_), slot);
         slot.attempt = attempt;
         if (slot.block != 0) slot_at(slot.block) = slot;
         decided.store(slot.block != 0 ? slot.block : 4 * attempt + 1, std::memory_order_release);

@@ -21,9 +21,9 @@ inline const char* name_of_call(const CallFacts& facts) {
 }
 /// All names, aliases included, each with the facts of such a call of no bytes.
 const std::vector<std::pair<const char*, CallFacts>>& call_names();
-/// The facts of the operation's plain call (reduce_scatter_block, for reduce_scatter), or of its vector
-/// version, with a count argument of `bytes`; 0 bytes where not all ranks know all counts. Assumes an
-/// operator that commutes. Throws ArgumentError("vector") for an operation without a vector version.
+/// The facts of the operation's plain call, or of its vector version, with a count argument of `bytes`; 0
+/// bytes where not all ranks know all counts. Assumes an operator that commutes. Throws
+/// ArgumentError("vector") for an operation without a vector version.
 CallFacts call_of(Operation operation, bool vector = false, std::size_t bytes = 0);
 /// The facts of the call that a name such as `gatherv` or `Gatherv` stands for; `bcast` is `broadcast`, and
 /// reduce_scatter is MPI's, with counts. Throws ArgumentError("operation") with all names.

@@ -3,6 +3,13 @@
 namespace phicoll {
 namespace request_rules {
 
+void refuse_call(const Request& request) {
+  throw ArgumentError("request",
+                      std::string(to_string(request.operation)) + (request.vector ? " with counts" : "") +
+                          (request.exclusive ? " without the rank's own elements" : ""),
+                      "a call that there is");
+}
+
 void refuse_elements(std::size_t count, const Operator* op) {
   if (op->kernel == nullptr || op->element_bytes == 0 || op->element_bytes > max_element_bytes)
     throw ArgumentError("op", "an operator on elements of " + std::to_string(op->element_bytes) + " bytes",

@@ -15,6 +15,68 @@
 
 namespace phicoll {
 
+// clang-format off
+/// The calls, from which a Communicator's methods follow: CALL(name, operation, whether it is the version
+/// with counts, whether it is the one without the rank's own elements, the kind of its last arguments, the
+/// other parameters, these as arguments, the same of a request `r`).
+#define PHICOLL_CALLS(CALL)                                                                                  \
+  CALL(broadcast, broadcast, false, false, moving, (void* buffer, std::size_t bytes, int root),              \
+       (buffer, bytes, root), (r.receive, r.count, r.root))                                                  \
+  CALL(reduce, reduce, false, false, combining,                                                              \
+       (const void* send, void* receive, std::size_t count, const Operator& op, int root),                   \
+       (send, receive, count, op, root), (r.send, r.receive, r.count, *r.op, r.root))                        \
+  PHICOLL_CALL_COMBINING(CALL, allreduce, allreduce, false)                                                  \
+  PHICOLL_CALL_COMBINING(CALL, scan, scan, false)                                                            \
+  PHICOLL_CALL_COMBINING(CALL, exscan, scan, true)                                                           \
+  PHICOLL_CALL_COMBINING(CALL, reduce_scatter_block, reduce_scatter, false)                                  \
+  CALL(reduce_scatter, reduce_scatter, true, false, combining,                                               \
+       (const void* send, void* receive, Sizes counts, const Operator& op), (send, receive, counts, op),     \
+       (r.send, r.receive, r.send_blocks.counts, *r.op))                                                     \
+  PHICOLL_CALL_ROOTED(CALL, gather)                                                                          \
+  PHICOLL_CALL_ROOTED(CALL, scatter)                                                                         \
+  PHICOLL_CALL_EXCHANGING(CALL, allgather)                                                                   \
+  PHICOLL_CALL_EXCHANGING(CALL, alltoall)                                                                    \
+  CALL(gatherv, gather, true, false, moving,                                                                 \
+       (const void* send, std::size_t send_bytes, void* receive, Sizes counts, Sizes displacements, int root), \
+       (send, send_bytes, receive, counts, displacements, root),                                             \
+       (r.send, r.count, r.receive, r.receive_blocks.counts, r.receive_blocks.displacements, r.root))        \
+  CALL(scatterv, scatter, true, false, moving,                                                               \
+       (const void* send, Sizes counts, Sizes displacements, void* receive, std::size_t receive_bytes, int root), \
+       (send, counts, displacements, receive, receive_bytes, root),                                          \
+       (r.send, r.send_blocks.counts, r.send_blocks.displacements, r.receive, r.count, r.root))              \
+  CALL(allgatherv, allgather, true, false, moving,                                                           \
+       (const void* send, std::size_t send_bytes, void* receive, Sizes counts, Sizes displacements),         \
+       (send, send_bytes, receive, counts, displacements),                                                   \
+       (r.send, r.count, r.receive, r.receive_blocks.counts, r.receive_blocks.displacements))                \
+  CALL(alltoallv, alltoall, true, false, moving,                                                             \
+       (const void* send, Sizes send_counts, Sizes send_displacements, void* receive, Sizes counts,          \
+        Sizes displacements),                                                                                \
+       (send, send_counts, send_displacements, receive, counts, displacements),                              \
+       (r.send, r.send_blocks.counts, r.send_blocks.displacements, r.receive, r.receive_blocks.counts,       \
+        r.receive_blocks.displacements))
+#define PHICOLL_CALL_COMBINING(CALL, name, operation, exclusive)                                             \
+  CALL(name, operation, false, exclusive, combining,                                                         \
+       (const void* send, void* receive, std::size_t count, const Operator& op),                             \
+       (send, receive, count, op), (r.send, r.receive, r.count, *r.op))
+#define PHICOLL_CALL_ROOTED(CALL, name)                                                                      \
+  CALL(name, name, false, false, moving, (const void* send, void* receive, std::size_t bytes, int root),     \
+       (send, receive, bytes, root), (r.send, r.receive, r.count, r.root))
+#define PHICOLL_CALL_EXCHANGING(CALL, name)                                                                  \
+  CALL(name, name, false, false, moving, (const void* send, void* receive, std::size_t bytes),               \
+       (send, receive, bytes), (r.send, r.receive, r.count))
+// clang-format on
+/// What stands in parentheses in a row; and the last arguments of each kind: with what they are if not given,
+/// as parameters, as arguments, and of a request.
+#define PHICOLL_LISTED(...) __VA_ARGS__
+#define PHICOLL_GIVEN_moving By algorithm = nullptr, unsigned type = 0
+#define PHICOLL_GIVEN_combining By algorithm = nullptr
+#define PHICOLL_TAKEN_moving By algorithm, unsigned type
+#define PHICOLL_TAKEN_combining By algorithm
+#define PHICOLL_PASSED_moving algorithm, type
+#define PHICOLL_PASSED_combining algorithm
+#define PHICOLL_OF_REQUEST_moving r.algorithm, r.type
+#define PHICOLL_OF_REQUEST_combining r.algorithm
+
 /// Refers to its operator, algorithm, counts and displacements. The functions that make one take the
 /// arguments of the Communicator's method of that name; inline, so that a call whose operation is known when
 /// it is compiled has no request in memory.
@@ -36,56 +98,71 @@ struct Request {
 
   using By = const AlgorithmSpec*;
   using Sizes = const std::size_t*;
+  /// Copies the root's `bytes` at `buffer` to every rank's buffer.
   [[gnu::always_inline]] static inline Request broadcast(void* buffer, std::size_t bytes, int root,
                                                          By algorithm = nullptr, unsigned type = 0) {
     return moving(Operation::broadcast, nullptr, buffer, bytes, root, algorithm, type);
   }
+  /// receive[i] on the root = send[i] of rank 0 op send[i] of rank 1 ... The others' `receive` is ignored. In
+  /// place on the root only.
   [[gnu::always_inline]] static inline Request reduce(const void* send, void* receive, std::size_t count,
                                                       const Operator& op, int root, By algorithm = nullptr) {
     Request made = reducing(Operation::reduce, send, receive, count, op, algorithm);
     made.root = root;
     return made;
   }
+  /// Reduces as `reduce` does, with the result on every rank.
   [[gnu::always_inline]] static inline Request allreduce(const void* send, void* receive, std::size_t count,
                                                          const Operator& op, By algorithm = nullptr) {
     return reducing(Operation::allreduce, send, receive, count, op, algorithm);
   }
+  /// Reduces over ranks 0 to this one.
   [[gnu::always_inline]] static inline Request scan(const void* send, void* receive, std::size_t count,
                                                     const Operator& op, By algorithm = nullptr) {
     return reducing(Operation::scan, send, receive, count, op, algorithm);
   }
+  /// Reduces over ranks 0 to the one before this; rank 0's `receive` stays as it was.
   [[gnu::always_inline]] static inline Request exscan(const void* send, void* receive, std::size_t count,
                                                       const Operator& op, By algorithm = nullptr) {
     Request made = reducing(Operation::scan, send, receive, count, op, algorithm);
     made.exclusive = true;
     return made;
   }
+  /// Reduces block i of `send`, of `count` elements, over all ranks to rank i.
   [[gnu::always_inline]] static inline Request reduce_scatter_block(const void* send, void* receive,
                                                                     std::size_t count, const Operator& op,
                                                                     By algorithm = nullptr) {
     return reducing(Operation::reduce_scatter, send, receive, count, op, algorithm);
   }
+  /// Reduces block i of `send`, of counts[i] elements, over all ranks to rank i.
   [[gnu::always_inline]] static inline Request reduce_scatter(const void* send, void* receive, Sizes counts,
                                                               const Operator& op, By algorithm = nullptr) {
     Request made = reducing(Operation::reduce_scatter, send, receive, 0, op, algorithm);
     return with_counts(made, Blocks{counts, nullptr}, Blocks());
   }
+  /// Gathers blocks of `bytes`, in rank order, at the root's `receive`. In place on the root only, as in
+  /// scatter.
   [[gnu::always_inline]] static inline Request gather(const void* send, void* receive, std::size_t bytes,
                                                       int root, By algorithm = nullptr, unsigned type = 0) {
     return moving(Operation::gather, send, receive, bytes, root, algorithm, type);
   }
+  /// Gives rank i block i of the root's `send`.
   [[gnu::always_inline]] static inline Request scatter(const void* send, void* receive, std::size_t bytes,
                                                        int root, By algorithm = nullptr, unsigned type = 0) {
     return moving(Operation::scatter, send, receive, bytes, root, algorithm, type);
   }
+  /// Gathers blocks of `bytes`, in rank order, at every rank's `receive`.
   [[gnu::always_inline]] static inline Request allgather(const void* send, void* receive, std::size_t bytes,
                                                          By algorithm = nullptr, unsigned type = 0) {
     return moving(Operation::allgather, send, receive, bytes, 0, algorithm, type);
   }
+  /// Gives rank i block i of every rank's `send`, in rank order.
   [[gnu::always_inline]] static inline Request alltoall(const void* send, void* receive, std::size_t bytes,
                                                         By algorithm = nullptr, unsigned type = 0) {
     return moving(Operation::alltoall, send, receive, bytes, 0, algorithm, type);
   }
+  /// Gathers as `gather` does; block i has counts[i] bytes and begins at byte displacements[i] of the buffer.
+  /// The other vector versions describe their blocks likewise.
   [[gnu::always_inline]] static inline Request gatherv(const void* send, std::size_t send_bytes,
                                                        void* receive, Sizes counts, Sizes displacements,
                                                        int root, By algorithm = nullptr, unsigned type = 0) {
@@ -159,7 +236,13 @@ inline bool fits_in_memory(std::size_t each, std::size_t times) {
   return __builtin_expect(each <= UINT32_MAX, 1) || each <= SIZE_MAX / 2 / times;
 }
 
+/// A number for each call, by which a switch finds it.
+constexpr int call_number(Operation operation, bool counted, bool exclusive) {
+  return static_cast<int>(operation) * 4 + (counted ? 2 : 0) + (exclusive ? 1 : 0);
+}
+
 // Faults that all ranks see alike: refused without effect.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_call(const Request& request);
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_elements(std::size_t count, const Operator* op);
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_blocks(std::size_t bytes);
 /// The sum of counts that all ranks know.
