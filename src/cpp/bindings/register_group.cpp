@@ -152,11 +152,7 @@ void die_with_parent(int parent) {
   if (getppid() != parent) kill(getpid(), SIGKILL);
 }
 
-}  // namespace
-
-void register_group(py::module_& module) {
-  remember_main_thread();
-
+void register_launching(py::module_& module) {
   py::class_<LaunchedGroup>(module, "LaunchedGroup")
       .def(py::init<int, const std::string&, std::size_t, std::size_t, std::int64_t, std::int64_t,
                     const std::string&, const std::string&>(),
@@ -169,7 +165,9 @@ void register_group(py::module_& module) {
       .def("started", &LaunchedGroup::started, py::arg("rank"), py::arg("pid"))
       .def("joined", &LaunchedGroup::joined, py::arg("rank"))
       .def("fail", &LaunchedGroup::fail, py::arg("rank"), py::arg("reason"));
+}
 
+void register_operators(py::module_& module) {
   py::class_<OperatorHandle, std::shared_ptr<OperatorHandle>>(module, "Operator")
       .def("combine", &OperatorHandle::combine, py::arg("left"), py::arg("right"), py::arg("count"));
   module.def("operator", &OperatorHandle::predefined, py::arg("op"), py::arg("type"));
@@ -183,7 +181,9 @@ void register_group(py::module_& module) {
   module.def("memory_fence", [] { std::atomic_thread_fence(std::memory_order_seq_cst); });
   module.def("name_type", &name_type, py::arg("number"), py::arg("name"));
   module.def("operator_types", &operator_types, py::arg("op"));
+}
 
+void register_begun(py::module_& module) {
   py::class_<BegunHandle, std::shared_ptr<BegunHandle>>(module, "Begun")
       .def_property_readonly("done", [](const BegunHandle& self) -> bool { return self.begun()->done; })
       .def("test", &BegunHandle::test)
@@ -191,7 +191,9 @@ void register_group(py::module_& module) {
   module.def("wait_any", &BegunHandle::wait_any, py::arg("begun"));
   py::class_<CollectiveCall, BegunHandle, std::shared_ptr<CollectiveCall>>(module, "CollectiveCall")
       .def("start", &CollectiveCall::start);
+}
 
+void register_communicator(py::module_& module) {
   using Handle = CommunicatorHandle;
   py::class_<CommunicatorHandle, std::shared_ptr<CommunicatorHandle>>(module, "Communicator")
       .def_property_readonly("rank", &Handle::rank)
@@ -229,7 +231,10 @@ void register_group(py::module_& module) {
       .def("fail", &Handle::fail, py::arg("reason"))
       .def("close", &Handle::close)
       .def("leave", [](Handle& self) { self.leave(std::chrono::seconds(5)); });
+}
 
+void register_joining(py::module_& module) {
+  using Handle = CommunicatorHandle;
   // Only of a contiguous array; asking NumPy itself takes a microsecond.
   module.def(
       "address", [](const py::array& array) { return reinterpret_cast<std::uintptr_t>(array.data()); },
@@ -244,6 +249,17 @@ void register_group(py::module_& module) {
              py::arg("tuning") = "", py::arg("tuning_foreign") = "");
   module.def("unnamed_file", &unnamed_file, py::arg("label"));
   module.def("die_with_parent", &die_with_parent, py::arg("parent"));
+}
+
+}  // namespace
+
+void register_group(py::module_& module) {
+  remember_main_thread();
+  register_launching(module);
+  register_operators(module);
+  register_begun(module);
+  register_communicator(module);
+  register_joining(module);
 }
 
 }  // namespace bindings
