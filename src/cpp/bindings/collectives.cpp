@@ -60,7 +60,8 @@ class CollectiveReader : public BufferReader {
         read_lengths();
     });
     if (row_.reduces) read_operator();
-    if (overlaps(request, handle_.rank(), handle_.size())) alone([] { refuse_overlap(); });
+    const bool two = request.send != nullptr && request.receive != nullptr;  // else nothing meets
+    if (two && overlaps(request, handle_.rank(), handle_.size())) alone([] { refuse_overlap(); });
     if (a_.asks(algorithm_parameter)) read_algorithm();
   }
 
