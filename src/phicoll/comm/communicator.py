@@ -341,7 +341,7 @@ class Comm(Collectives, PointToPoint, MatchedProbes, Derived):
         ----------
         operation:
             The method's name, ``"Gatherv"`` or ``"gatherv"``, or the name that :meth:`select` takes.
-            ``"reduce_scatter"`` has a count for each rank, ``"reduce_scatter_block"`` equal blocks.
+            ``"reduce_scatter"`` is MPI's, with a count for each rank.
         nbytes:
             Bytes of the message or of one block; for Allgatherv and Reduce_scatter of the mean block. Ignored for
             Gatherv, Scatterv and Alltoallv, where ranks do not know each other's counts.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-from phicoll.registry import OPERATIONS, check_operation, expand
+from phicoll.registry import OPERATIONS, algorithms, check_operation, expand
 
 __all__ = ["candidates"]
 
@@ -103,7 +103,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
         ("recursive-halving", {"buffer": (64 * KB,)}),
     ),
 }
-assert set(GRIDS) == set(OPERATIONS)
+assert set(GRIDS) <= set(OPERATIONS)
 
 
 def candidates(operation: str) -> list[str]:
@@ -116,7 +116,8 @@ def candidates(operation: str) -> list[str]:
     """
     operation = check_operation(operation)
     found: list[str] = []
-    for name, grid in GRIDS[operation]:
+    defaults: Sequence[Grid] = [(one.name, {}) for one in algorithms(operation) if one.name != "auto"]
+    for name, grid in GRIDS.get(operation, defaults):
         for values in itertools.product(*grid.values()):
             found.append(
                 ":".join([name, *(f"{key}={value}" for key, value in zip(grid, values, strict=True))])

@@ -169,7 +169,7 @@ def why(
     ----------
     operation, ranks, size:
         The call, by its operation or by the name of a method of :class:`phicoll.Comm` (``"gatherv"``, ``"Exscan"``,
-        ``"bcast"``; ``"reduce_scatter"`` is the one with counts, ``"reduce_scatter_block"`` the one with blocks).
+        ``"bcast"``; ``"reduce_scatter"`` is MPI's, with a count for each rank).
         ``size`` is the bytes of the count argument, a number or a text such as ``"64K"``, 4096 by default: of the
         message or a block; of the mean block in allgatherv and reduce_scatter. In gatherv, scatterv and alltoallv ranks
         do not know each other's counts, so no choice depends on the size. A barrier has none.
