@@ -105,8 +105,8 @@ inline void check_symmetric(const char* argument, const void* address, std::size
   throw ArgumentError("dest", "memory that overlaps with source",
                       in_place ? "memory apart from it, or the same" : "memory apart from it");
 }
-/// Throws unless what a call writes is apart from what it reads or, in place, the same memory. Nothing has
-/// been entered yet, so the group goes on.
+/// Throws unless what is written is apart from what is read or, where that may be, the same memory. For calls
+/// whose request has only one of them, or whose elements lie apart.
 inline void check_apart(const void* dest, std::size_t written, const void* source, std::size_t read,
                         bool in_place) {
   const bool apart =
@@ -114,17 +114,24 @@ inline void check_apart(const void* dest, std::size_t written, const void* sourc
   if (__builtin_expect(!apart, 0)) refuse_overlap(in_place);
 }
 
-/// A source and a destination as the group knows them. In place, the communicator wants none.
-struct Buffers {
-  const void* source;
-  void* dest;
-  Buffers(void* to, const void* from, std::size_t bytes)
-      : source(to == from ? nullptr : world().as_group_memory(from)), dest(world().as_group_memory(to)) {
-    check_symmetric("source", from, bytes);
-    check_symmetric("dest", to, bytes);
-    check_apart(to, bytes, from, bytes, true);
-  }
-};
+/// A request with the program's addresses, as the group knows them. Throws for wrong ones; nothing has been
+/// entered yet, so the group goes on. Only the same memory is in place, and only in reductions.
+template <Operation operation, bool counted = false>
+[[gnu::always_inline]] inline Request checked(const Team& team, Request request) {
+  constexpr const OperationRow& row = row_of(operation);
+  const request_rules::Extent extent =
+      request_rules::extent_of(row, counted, request, true, team.comm->rank(), team.size());
+  check_symmetric("source", request.send, extent.sent);
+  check_symmetric("dest", request.receive, extent.received);
+  if (row.reduces && request.send == request.receive)
+    request.send = nullptr;
+  else if (__builtin_expect(request_rules::overlap(counted, request, extent), 0))
+    refuse_overlap(row.reduces);
+  else
+    request.send = world().as_group_memory(request.send);
+  request.receive = world().as_group_memory(request.receive);
+  return request;
+}
 
 /// Looked up once, since that takes a tenth of a small reduction's time.
 template <class T, Op op>
@@ -145,11 +152,10 @@ inline std::size_t checked_count(int nreduce) {
 /// An allreduce, or a scan. The first PE's result of an exclusive scan is zero here.
 template <Op op, Operation operation = Operation::allreduce, bool exclusive = false, class T>
 void reduce(Team& team, T* dest, const T* source, std::size_t count) {
-  const Buffers at(dest, source, count * sizeof(T));
-  Request request = Request::allreduce(at.source, at.dest, count, operator_of<T, op>());
+  Request request = Request::allreduce(source, dest, count, operator_of<T, op>());
   request.operation = operation;
   request.exclusive = exclusive;
-  team.comm->call(request);
+  team.comm->call(checked<operation>(team, request));
   if (exclusive && team.comm->rank() == 0)
     for (std::size_t i = 0; i < count; ++i) dest[i] = T();
 }
@@ -230,15 +236,12 @@ bool put_block(Team& team, void* dest, std::size_t all, std::size_t at, const vo
 }
 
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  World& of = world();
+  const Request request = checked<Operation::allgather>(team, Request::allgather(source, dest, bytes));
   const std::size_t all = bytes * static_cast<std::size_t>(team.size());
-  check_symmetric("source", source, bytes);
-  check_symmetric("dest", dest, all);
-  check_apart(dest, all, source, bytes, false);
   if (puts(team, Operation::allgather, bytes) &&
       put_block(team, dest, all, bytes * static_cast<std::size_t>(team.comm->rank()), source, bytes))
     return;
-  team.comm->allgather(of.as_group_memory(source), of.as_group_memory(dest), bytes);
+  team.comm->call(request);
 }
 
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
@@ -251,24 +254,16 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
     all += counts[pe];
   }
   if (all == 0) return;
-  World& of = world();
-  check_symmetric("source", source, bytes);
-  check_symmetric("dest", dest, all);
-  check_apart(dest, all, source, bytes, false);
+  const Request request = checked<Operation::allgather, true>(
+      team, Request::allgatherv(source, bytes, dest, counts.data(), places.data()));
   if (puts(team, Operation::allgather, all) &&
       put_block(team, dest, all, places[static_cast<std::size_t>(team.comm->rank())], source, bytes))
     return;
-  team.comm->allgatherv(of.as_group_memory(source), bytes, of.as_group_memory(dest), counts.data(),
-                        places.data());
+  team.comm->call(request);
 }
 
 void alltoall(Team& team, void* dest, const void* source, std::size_t bytes) {
-  World& of = world();
-  const std::size_t all = bytes * static_cast<std::size_t>(team.size());
-  check_symmetric("source", source, all);
-  check_symmetric("dest", dest, all);
-  check_apart(dest, all, source, all, false);
-  team.comm->alltoall(of.as_group_memory(source), of.as_group_memory(dest), bytes);
+  team.comm->call(checked<Operation::alltoall>(team, Request::alltoall(source, dest, bytes)));
 }
 
 // Elements of a block lie `sst` and `dst` elements apart. Each PE fetches its blocks between two barriers:
