@@ -735,7 +735,8 @@ TEST(Collectives, WhyAnswersForTheVeryCall) {
     comm.select(Operation::allreduce, "sliced:chunk=4096");
     const AlgorithmSpec named = family(Operation::allreduce).parse("recursive-doubling");
     Numbers x = input(comm.rank(), 8, 1), y(8);
-    Request request = Request::allreduce(x.data(), y.data(), 8, sum());
+    const Operator op = sum();  // the request refers to it
+    Request request = Request::allreduce(x.data(), y.data(), 8, op);
     EXPECT_EQ(comm.why(request).spec.name, "sliced");
     request.algorithm = &named;
     EXPECT_EQ(comm.why(request).spec, named);
