@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import functools
+import importlib.util
 import itertools
 import operator
 import re
@@ -25,7 +26,10 @@ GROUPS = [
 LONG_GROUPS = [(3, "threads"), (5, "processes")]
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-FLOATS = ["float32", "float64"]
+FLOATS = ["float16", "float32", "float64"]
+if importlib.util.find_spec("ml_dtypes"):
+    importlib.import_module("ml_dtypes")  # names the dtype for NumPy
+    FLOATS.append("bfloat16")
 COMPLEX = ["complex64", "complex128"]
 PAIRS = ["FLOAT_INT", "DOUBLE_INT", "LONG_INT", "TWO_INT", "SHORT_INT"]
 
@@ -812,9 +816,10 @@ EVERYONE_SEES = [
         "op: got MINLOC on elements of float64; allowed: MINLOC on FLOAT_INT",
     ),
     (
-        "comm.Allreduce(np.ones(3, 'e'), np.zeros(3, 'e'))",
-        "op: got SUM on elements of float16; allowed: SUM on int8, int16, int32, int64, uint8, uint16, uint32, "
-        f"uint64, float32, float64, complex64, complex128, {np.dtype('g')}, {np.dtype('G')}",
+        "comm.Allreduce(np.zeros(3, 'M8[s]'), np.zeros(3, 'M8[s]'))",
+        "op: got SUM on elements of datetime64[s]; allowed: SUM on int8, int16, int32, int64, uint8, uint16, uint32, "
+        f"uint64, float32, float64, complex64, complex128, float16, bfloat16, {np.dtype('g')}, "
+        f"{np.dtype('G')}",
     ),
     (
         "comm.Allreduce(np.ones(3), np.zeros(3), phicoll.LAND)",
