@@ -16,12 +16,13 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: help tools setup build wheels demo test test-long docs bench bench-full style clean mpich openmpi intelmpi mpis
+.PHONY: help tools setup build wheels demo test test-long docs bench bench-full style clean mpich openmpi intelmpi mpis test-torch
 
 help:
 	@echo "make demo       check this machine and compare the barriers on it: demo/report.html, demo/results.jsonl.gz"
 	@echo "make test       C++ and Python tests, the notebook, style, a sample of the sanitizers and fallbacks"
 	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
+	@echo "make test-torch  PyTorch in an environment of its own, build/torch, and the tests of its backend (docs/torch.md)"
 	@echo "make docs       the documentation as a site: build/docs/index.html"
 	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"
 	@echo "make bench-full compare the collectives with the MPIs at every power of two: bench-out/full"
@@ -91,6 +92,15 @@ test:
 test-long:
 	@$(MAKE) --no-print-directory build PURPOSE=test-long CONFIGURE="$(TESTED)"
 	JOBS=$(JOBS) BUDGET=$(BUDGET) scripts/test.sh --long
+
+# PyTorch beside the package, which it sees but does not change. TORCH=torch==2.13.0+cpu: another release, or one of a pip source.
+TORCH ?= torch
+test-torch:
+	@$(MAKE) --no-print-directory build PURPOSE=test CONFIGURE="$(TESTED)"
+	$(PYTHON) -m venv build/torch
+	$(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$$(echo build/torch/lib/python3*/site-packages)/beside.pth"
+	build/torch/bin/python -m pip install -q '$(TORCH)'
+	build/torch/bin/python -m pytest -q tests/test_torch.py
 
 # Warnings are errors, such as a link or a reference that leads nowhere; then the site's own links. All pages are read anew (-E): a
 # page that is known already does not repeat its warnings.

@@ -288,7 +288,7 @@ def test_every_header_compiles_alone(tmp_path):
 # Python: src/phicoll
 
 #: The packages, lowest first, those inside others included. A package that is not named is part of its parent.
-LIBRARY_PACKAGES = ["foundations", "comm", "shmem", "preload"]
+LIBRARY_PACKAGES = ["foundations", "comm", "shmem", "preload", "torch"]
 LABORATORY_PACKAGES = [
     "registry",
     "results",

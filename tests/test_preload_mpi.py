@@ -1038,7 +1038,7 @@ group, comm = ctypes.c_void_p(), ctypes.c_void_p()
 rank = int(sys.argv[3])
 def fine(result):
     assert result == 0, library.phicoll_preload_error()
-fine(library.phicoll_preload_attach(sys.argv[2].encode(), 2, rank, progress, ctypes.byref(group)))
+fine(library.phicoll_preload_attach(sys.argv[2].encode(), 2, rank, progress, ctypes.c_int64(30000), ctypes.c_int64(0), ctypes.byref(group)))
 members = (ctypes.c_int * 2)(1, 0)
 fine(library.phicoll_preload_create(group, members, 2, ctypes.byref(comm)))
 turns, counts = 0, True

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shlex
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from phicoll.errors import ResourceError
 from phicoll.foundations.own_files import foreign_reason, make_own_folder
 from phicoll.foundations.programs import finished, on_path
+from phicoll.preload.building import BUILD_TIMEOUT_S, built, cache_folder, hashed
 from phicoll.preload.programs import (
     become,
-    is_whole,
     native_folder,
     needed_libraries,
     preloadable_programs,
@@ -27,9 +25,6 @@ from phicoll.preload.programs import (
 
 __all__ = ["Mpi", "build", "find_mpi", "run"]
 
-BUILD_TIMEOUT_S = 300.0
-#: A disk with less is full: the library has some 200 KB.
-LEAST_FREE = 1 << 20
 #: What a program for MPI-5's ABI is linked with, whichever MPI it runs under, and the end of its compiler's name.
 ABI_LIBRARY = r"libmpi_abi\.so"
 ABI_SUFFIX = "_abi"
@@ -127,10 +122,6 @@ def shown_by(mpicc: Path) -> str:
     return shown
 
 
-def hashed(*parts: str) -> str:
-    return sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
-
-
 def neighbours(program: str | None) -> list[str]:
     """The mpicc beside a launcher, and beside each file that it is a link to.
 
@@ -181,17 +172,6 @@ def version_in(header: str) -> str:
     return f"mpi-{macro('MPI_VERSION')}.{macro('MPI_SUBVERSION')}"
 
 
-def cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    except RuntimeError as error:  # no HOME, and a user without an entry in passwd
-        raise ResourceError(
-            f"no folder to keep the library in: set HOME or XDG_CACHE_HOME ({error})"
-        ) from error
-    return folder / "phicoll" / "preload"
-
-
 def build(mpi: Mpi) -> Path:
     """The library for an MPI: from the user's cache, or compiled by its ``mpicc``.
 
@@ -201,75 +181,17 @@ def build(mpi: Mpi) -> Path:
         It does not compile; the message has the compiler's first error.
     """
     native = Path(native_folder())
-    sources = sorted((native / "phicoll" / "preload" / "mpi").glob("*"))
-    texts = [
-        source.read_text(errors="surrogateescape")
-        for source in [*sources, *sorted((native / "phicoll" / "preload").glob("*.hpp"))]
-    ]
-    key = hashed(str(native), str(mpi.mpicc), mpi.shown, mpi.stamp, compiler_version(mpi), *texts)
-    library = cache_folder() / f"libphicoll-mpi-{mpi.version}-{key}.so"
-    check_own(library)
-    if is_whole(library):
-        return library
-    try:
-        make_own_folder(str(library.parent))
-        compile_library(mpi, native, sources, library)
-    except OSError as error:
-        if isinstance(error, ResourceError):
-            raise
-        raise ResourceError(cannot_write(library.parent, error.strerror or str(error))) from error
-    check_own(library)
-    return library
-
-
-def compile_library(mpi: Mpi, native: Path, sources: Sequence[Path], library: Path) -> None:
-    import tempfile
-
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-        made = Path(folder) / library.name
-        command = [str(mpi.mpicc), "-x", "c++", *FLAGS, f"-I{native}"]
-        command += [str(source) for source in sources if source.suffix == ".cpp"]
-        command += ["-x", "none", "-o", str(made), f"-L{native}", "-lphicoll-preload", f"-Wl,-rpath,{native}"]
-        # Lazy, whatever the compiler's default is: under another MPI, which the library finds out, names are missing.
-        command += ["-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,-z,lazy", "-ldl"]
-        environment = {**os.environ, **moved(mpi.mpicc), "LC_ALL": "C", "TMPDIR": folder}
-        done = finished(command, BUILD_TIMEOUT_S, environment)
-        if done.returncode != 0:
-            lines = done.stderr.splitlines()
-            first = next((line for line in lines if "error" in line.lower()), "".join(lines[-1:]))
-            full = os.strerror(errno.ENOSPC)
-            # The linker writes through a mapping, so that a full disk may end it by a signal.
-            if full in done.stderr or free(library.parent) < LEAST_FREE:
-                raise ResourceError(cannot_write(library.parent, full))
-            raise ResourceError(f"{mpi.mpicc} cannot compile the library for {mpi.version}: {first.strip()}")
-        with made.open("rb") as file:
-            os.fsync(file.fileno())  # so that no loss of power leaves a library that is cut short
-        made.replace(library)
-
-
-def free(folder: Path) -> int:
-    """The bytes that a file may still take there."""
-    facts = os.statvfs(folder)
-    return facts.f_bavail * facts.f_frsize
-
-
-def cannot_write(folder: Path, why: str) -> str:
-    return f"{folder}: the library cannot be written there ({why}): make room, or set XDG_CACHE_HOME to another folder"
-
-
-def check_own(library: Path) -> None:
-    """Refuse a library that another user could have put there: it would run in this user's programs.
-
-    Raises
-    ------
-    ResourceError
-        The file or a folder above it belongs to another user, or others may write it.
-    """
-    if reason := foreign_reason(str(library)):
-        raise ResourceError(
-            f"the library {library} is not used, as {reason}: remove what is not yours, take write access from others, "
-            "or set XDG_CACHE_HOME to a folder that is yours alone"
-        )
+    folder = native / "phicoll" / "preload"
+    sources = sorted((folder / "mpi").glob("*"))
+    key = (str(mpi.mpicc), mpi.shown, mpi.stamp, compiler_version(mpi))
+    return built(
+        f"libphicoll-mpi-{mpi.version}",
+        [*sources, *sorted(folder.glob("*.hpp"))],
+        key,
+        [str(mpi.mpicc), "-x", "c++", *FLAGS],
+        moved(mpi.mpicc),
+        ["-Wl,-z,defs"],
+    )
 
 
 def compiler_version(mpi: Mpi) -> str:

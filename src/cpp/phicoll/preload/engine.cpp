@@ -176,10 +176,12 @@ PhicollResult phicoll_preload_check_environment(void) {
 }
 
 PhicollResult phicoll_preload_attach(const char* name, int size, int rank, void (*progress)(void),
-                                     PhicollGroup** group) {
+                                     int64_t attach_ms, int64_t wait_ms, PhicollGroup** group) {
   return guarded([&] {
     phicoll::GroupOptions options;
     options.heap_limit = heap_limit;
+    options.attach_timeout_ms = attach_ms;
+    options.timeout_ms = wait_ms;
     std::unique_ptr<PhicollGroup> made(new PhicollGroup);
     made->processes = phicoll::ProcessGroup::attach(name, size, rank, options);
     made->processes->communicator().set_progress(progress);
@@ -274,4 +276,52 @@ PhicollResult phicoll_preload_note(PhicollComm* comm, uint64_t elsewhere) {
 
 PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* request) {
   return called(comm, [=](Communicator& c) { c.call(*reinterpret_cast<const phicoll::Request*>(request)); });
+}
+
+namespace {
+
+using phicoll::SharedTransfer;
+
+SharedTransfer& of(PhicollTransfer* transfer) {
+  return *reinterpret_cast<SharedTransfer*>(transfer);
+}
+
+/// Hands a transfer out. It has begun: nothing below may throw.
+void keep(const SharedTransfer& begun, void* kept, void (*let_go)(void*), SharedTransfer* made) {
+  begun->kept = std::shared_ptr<void>(kept, let_go);
+  *made = begun;
+}
+
+}  // namespace
+
+PhicollResult phicoll_preload_send(PhicollComm* comm, const void* data, size_t bytes, int dest, int tag,
+                                   void* kept, void (*let_go)(void*), PhicollTransfer** transfer) {
+  return guarded([=] {
+    std::unique_ptr<SharedTransfer> made(new SharedTransfer);
+    keep(of(comm).begin_send(data, bytes, dest, tag), kept, let_go, made.get());
+    *transfer = reinterpret_cast<PhicollTransfer*>(made.release());
+  });
+}
+
+PhicollResult phicoll_preload_receive(PhicollComm* comm, void* buffer, size_t bytes, int source, int tag,
+                                      void* kept, void (*let_go)(void*), PhicollTransfer** transfer) {
+  return guarded([=] {
+    std::unique_ptr<SharedTransfer> made(new SharedTransfer);
+    keep(of(comm).begin_receive(buffer, bytes, source, tag), kept, let_go, made.get());
+    *transfer = reinterpret_cast<PhicollTransfer*>(made.release());
+  });
+}
+
+PhicollResult phicoll_preload_test(PhicollComm* comm, PhicollTransfer* transfer, int* ended, size_t* bytes,
+                                   int* source) {
+  return guarded([=] {
+    const phicoll::Transfer& tested = *of(transfer);
+    *ended = of(comm).test(tested) ? 1 : 0;
+    *bytes = tested.envelope.bytes;
+    *source = tested.envelope.source;
+  });
+}
+
+void phicoll_preload_drop(PhicollTransfer* transfer) {
+  delete reinterpret_cast<SharedTransfer*>(transfer);
 }

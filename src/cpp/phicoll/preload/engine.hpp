@@ -1,8 +1,8 @@
 #pragma once
 
-// The functions of libphicoll-preload.so, for libraries that are preloaded under a program. They are plain C,
-// so that the part that is compiled against the program's own runtime (an MPI's mpi.h) includes nothing else
-// and may be built by another compiler. They throw nothing: they return a PhicollResult, and
+// The functions of libphicoll-preload.so, for libraries that are preloaded under a program or compiled where
+// it runs. They are plain C, so that the part that is compiled against the program's own runtime (an MPI's
+// mpi.h, PyTorch's headers) includes nothing else and may be built by another compiler. They throw nothing: they return a PhicollResult, and
 // phicoll_preload_error() says why.
 
 #include <stddef.h>
@@ -44,9 +44,11 @@ PHICOLL_PRELOAD_API void phicoll_preload_print(const char* format, ...) __attrib
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_environment(void);
 
 /// Collective over `size` processes of this node that give the same name. `progress` is called every now and
-/// then while this process waits in any of the calls below.
+/// then while this process waits in any of the calls below; null for none. Waits `attach_ms` for the others;
+/// any later wait longer than `wait_ms` breaks the group, unless that is 0.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_attach(const char* name, int size, int rank,
-                                                         void (*progress)(void), PhicollGroup** group);
+                                                         void (*progress)(void), int64_t attach_ms,
+                                                         int64_t wait_ms, PhicollGroup** group);
 /// Leaves the group, whose communicators must have been freed. Does not wait.
 PHICOLL_PRELOAD_API void phicoll_preload_leave(PhicollGroup* group);
 /// The communicator of the whole group, which ends with it.
@@ -112,6 +114,22 @@ typedef struct PhicollRequest {
 } PhicollRequest;
 /// Makes the call that the request describes.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* request);
+
+/// A phicoll::Transfer, to be dropped. Dropping it lets it go on.
+typedef struct PhicollTransfer PhicollTransfer;
+/// Begin a send, or a receive, of bytes. `let_go(kept)` is called once the transfer has ended and was dropped:
+/// until then the memory must stay. A `source` of -1 is any rank. What fails has not begun.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_send(PhicollComm* comm, const void* data, size_t bytes,
+                                                       int dest, int tag, void* kept, void (*let_go)(void*),
+                                                       PhicollTransfer** transfer);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_receive(PhicollComm* comm, void* buffer, size_t bytes,
+                                                          int source, int tag, void* kept,
+                                                          void (*let_go)(void*), PhicollTransfer** transfer);
+/// Whether it has ended; goes on with all that the process has begun in the group. `bytes` and `source` are
+/// those of a receive's message.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_test(PhicollComm* comm, PhicollTransfer* transfer,
+                                                       int* ended, size_t* bytes, int* source);
+PHICOLL_PRELOAD_API void phicoll_preload_drop(PhicollTransfer* transfer);
 
 /// PHICOLL_DONE if the text names a barrier (docs/preload.md), `auto` among them.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_barrier(const char* barrier);

@@ -116,6 +116,7 @@ struct Announced {
 };
 
 // Making a part of a group takes some 50 microseconds, a group of its own some milliseconds.
+constexpr int64_t attach_ms = 30000;
 constexpr unsigned usual_first_calls = 3;
 constexpr unsigned usual_first_calls_with_threads = 63;
 
@@ -389,7 +390,7 @@ uint64_t random_number() {
 PhicollResult attach_as(uint64_t token, int part, int size, int rank, PhicollGroup** group) {
   char name[64];
   snprintf(name, sizeof name, "phicoll-mpi-%016llx-%d", static_cast<unsigned long long>(token), part);
-  return phicoll_preload_attach(name, size, rank, let_mpi_go_on, group);
+  return phicoll_preload_attach(name, size, rank, let_mpi_go_on, attach_ms, 0, group);
 }
 
 }  // namespace phicoll_mpi

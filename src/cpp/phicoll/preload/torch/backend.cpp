@@ -1,0 +1,396 @@
+// A backend of torch.distributed over libphicoll-preload: compiled where it runs, against PyTorch's headers.
+// What its calls mean is PyTorch's (torch/csrc/distributed/c10d/Backend.hpp); docs/torch.md says what is
+// served.
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/pybind.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phicoll/preload/torch/group.h"
+#include "phicoll/preload/torch/tensors.h"
+#include "phicoll/preload/torch/works.h"
+
+namespace phicoll_torch {
+
+using c10d::OpType;
+using c10d::ReduceOp;
+using Tensors = std::vector<at::Tensor>;
+using WorkRef = c10::intrusive_ptr<c10d::Work>;
+
+/// The ranks of one process group, all of this host.
+class Backend : public c10d::Backend {
+ public:
+  Backend(const std::string& name, int rank, int size, std::int64_t attach_ms, std::int64_t wait_ms)
+      : c10d::Backend(rank, size),
+        group_(std::make_shared<Group>(name, rank, size, attach_ms, wait_ms)),
+        options_(c10::make_intrusive<Options>("phicoll", std::chrono::milliseconds(wait_ms))) {}
+
+  ~Backend() override {
+    // The last owner joins the group's thread, which may be waiting for Python's lock.
+    if (Py_IsInitialized() == 0 || PyGILState_Check() == 0) return;
+    const pybind11::gil_scoped_release released;
+    group_.reset();
+  }
+
+  const std::string getBackendName() const override { return "phicoll"; }
+  void setSequenceNumberForGroup() override {}
+  std::uint64_t getSequenceNumberForGroup() override { return group_->calls(); }
+  // Without "override", for releases that lack them.
+  c10::intrusive_ptr<Options> getBackendOptions() { return options_; }
+  void abort() { group_->break_off("the program aborted its process group"); }
+  void shutdown() { group_->drain(); }
+
+  WorkRef broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
+    const at::Tensor tensor = single(tensors, "broadcast");
+    return submit(OpType::BROADCAST, "phicoll:broadcast", is_begun(options, 0), tensors, [=](Group& group) {
+      Flat flat(tensor);
+      PhicollRequest request = of(PHICOLL_broadcast, flat.bytes(), root_of(options.rootRank));
+      request.receive = flat.data();
+      group.call(request);
+      flat.deliver();
+    });
+  }
+
+  WorkRef allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    return allreduce_all(tensors, options, OpType::ALLREDUCE, "phicoll:all_reduce");
+  }
+  WorkRef allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
+    return allreduce_all(tensors, options, OpType::ALLREDUCE_COALESCED, "phicoll:allreduce_coalesced");
+  }
+
+  WorkRef reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
+    const at::Tensor tensor = single(tensors, "reduce");
+    const Reduction reduction(options.reduceOp, tensor, getSize());
+    return submit(OpType::REDUCE, "phicoll:reduce", is_begun(options, 0), tensors, [=](Group& group) {
+      Flat flat(tensor);
+      const bool here = root_of(options.rootRank) == group.rank();
+      const at::Tensor scaled = here ? reduction.before(flat.tensor()) : reduction.scaled(flat.tensor());
+      PhicollRequest request = of(PHICOLL_reduce, flat.count(), root_of(options.rootRank));
+      request.op = reduction.op();
+      request.send = here ? nullptr : scaled.data_ptr();
+      request.receive = here ? flat.data() : nullptr;
+      group.call(request);
+      if (!here) return;
+      reduction.after(flat.tensor());
+      flat.deliver();
+    });
+  }
+
+  WorkRef allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                    const c10d::AllgatherOptions& options) override {
+    const at::Tensor input = single(inputs, "all_gather");
+    const Tensors blocks = single_list(outputs, "all_gather", input, getSize());
+    return submit(OpType::ALLGATHER, "phicoll:all_gather", is_begun(options, 0), blocks, [=](Group& group) {
+      const at::Tensor sent = input.contiguous();
+      Joined joined(blocks, false);
+      PhicollRequest request = of(PHICOLL_allgather, bytes_of(sent));
+      request.send = sent.data_ptr();
+      request.receive = joined.data();
+      group.call(request);
+      joined.deliver();
+    });
+  }
+
+  WorkRef _allgather_base(at::Tensor& output, at::Tensor& input,
+                          const c10d::AllgatherOptions& options) override {
+    return allgather_tensors({output}, {input}, options, OpType::_ALLGATHER_BASE, "phicoll:_all_gather_base");
+  }
+  WorkRef allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::AllgatherOptions& options) override {
+    return allgather_tensors(outputs, inputs, options, OpType::COALESCED, "phicoll:all_gather_into_tensors");
+  }
+
+  WorkRef allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                              const c10d::AllgatherOptions& options) override {
+    TORCH_CHECK(static_cast<int>(outputs.size()) == getSize(), "all_gather_coalesced: got ", outputs.size(),
+                " lists of outputs; allowed: one for each of ", getSize(), " ranks");
+    TORCH_CHECK(!inputs.empty(), "all_gather_coalesced: got no tensors; allowed: one or more");
+    WorkRef last;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      std::vector<Tensors> blocks(1);
+      for (const Tensors& of_rank : outputs) blocks[0].push_back(of_rank.at(i));
+      Tensors input{inputs[i]};
+      last = allgather(blocks, input, options);
+    }
+    return last;
+  }
+
+  WorkRef gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                 const c10d::GatherOptions& options) override {
+    const at::Tensor input = single(inputs, "gather");
+    const int root = root_of(options.rootRank);
+    const bool here = root == getRank();
+    const Tensors blocks = here ? single_list(outputs, "gather", input, getSize()) : Tensors();
+    return submit(OpType::GATHER, "phicoll:gather", is_begun(options, 0), blocks, [=](Group& group) {
+      const at::Tensor sent = input.contiguous();
+      Joined joined(blocks, false);
+      PhicollRequest request = of(PHICOLL_gather, bytes_of(sent), root);
+      request.send = sent.data_ptr();
+      request.receive = here ? joined.data() : nullptr;
+      group.call(request);
+      joined.deliver();
+    });
+  }
+
+  WorkRef scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                  const c10d::ScatterOptions& options) override {
+    const at::Tensor output = single(outputs, "scatter");
+    const int root = root_of(options.rootRank);
+    const bool here = root == getRank();
+    const Tensors blocks = here ? single_list(inputs, "scatter", output, getSize()) : Tensors();
+    return submit(OpType::SCATTER, "phicoll:scatter", is_begun(options, 0), outputs, [=](Group& group) {
+      const Joined joined(blocks, true);
+      Flat flat(output);
+      PhicollRequest request = of(PHICOLL_scatter, flat.bytes(), root);
+      request.send = here ? joined.data() : nullptr;
+      request.receive = flat.data();
+      group.call(request);
+      flat.deliver();
+    });
+  }
+
+  WorkRef reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                         const c10d::ReduceScatterOptions& options) override {
+    const at::Tensor output = single(outputs, "reduce_scatter");
+    const Tensors blocks = single_list(inputs, "reduce_scatter", at::Tensor(), getSize());
+    const Reduction reduction(options.reduceOp, output, getSize());
+    return submit(OpType::REDUCE_SCATTER, "phicoll:reduce_scatter", is_begun(options, 0), outputs,
+                  [=](Group& group) {
+                    const Joined joined(blocks, true);
+                    Flat flat(output);
+                    std::vector<std::size_t> counts;
+                    for (const at::Tensor& block : blocks)
+                      counts.push_back(static_cast<std::size_t>(block.numel()));
+                    PhicollRequest request = of(PHICOLL_reduce_scatter, 0);
+                    const at::Tensor scaled = reduction.scaled(joined.tensor());
+                    request.vector = 1;
+                    request.op = reduction.op();
+                    request.send = scaled.data_ptr();
+                    request.receive = flat.data();
+                    request.send_counts = counts.data();
+                    group.call(request);
+                    reduction.after(flat.tensor());
+                    flat.deliver();
+                  });
+  }
+
+  WorkRef _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                               const c10d::ReduceScatterOptions& options) override {
+    return reduce_scatter_tensors({output}, {input}, options, OpType::_REDUCE_SCATTER_BASE,
+                                  "phicoll:_reduce_scatter_base");
+  }
+  WorkRef reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::ReduceScatterOptions& options) override {
+    return reduce_scatter_tensors(outputs, inputs, options, OpType::REDUCE_SCATTER_TENSOR_COALESCED,
+                                  "phicoll:reduce_scatter_tensors");
+  }
+
+  WorkRef alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_splits,
+                        std::vector<std::int64_t>& input_splits,
+                        const c10d::AllToAllOptions& options) override {
+    check(output, "all_to_all_single");
+    check(input, "all_to_all_single");
+    check_same_type(output, input, "all_to_all_single");
+    const Splits received(output, output_splits, getSize()), sent(input, input_splits, getSize());
+    const at::Tensor from = input, to = output;
+    return submit(OpType::ALLTOALL_BASE, "phicoll:all_to_all_single", is_begun(options, 0), {output},
+                  [=](Group& group) {
+                    const at::Tensor data = from.contiguous();
+                    Flat flat(to);
+                    PhicollRequest request = exchange(sent, received);
+                    request.send = data.data_ptr();
+                    request.receive = flat.data();
+                    group.call(request);
+                    flat.deliver();
+                  });
+  }
+
+  WorkRef alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override {
+    for (const at::Tensor& tensor : outputs) check(tensor, "all_to_all");
+    for (const at::Tensor& tensor : inputs) check(tensor, "all_to_all");
+    const Splits received(outputs, getSize()), sent(inputs, getSize());
+    const Tensors from = inputs, to = outputs;
+    return submit(OpType::ALLTOALL, "phicoll:all_to_all", is_begun(options, 0), outputs, [=](Group& group) {
+      const Joined data(from, true);
+      Joined joined(to, false);
+      PhicollRequest request = exchange(sent, received);
+      request.send = data.data();
+      request.receive = joined.data();
+      group.call(request);
+      joined.deliver();
+    });
+  }
+
+  WorkRef barrier(const c10d::BarrierOptions& options) override {
+    return submit(OpType::BARRIER, "phicoll:barrier", is_begun(options, 0), {},
+                  [](Group& group) { group.call(of(PHICOLL_barrier, 0)); });
+  }
+  void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all) override {
+    group_->monitored_barrier(options.timeout, wait_all);
+  }
+
+  WorkRef send(Tensors& tensors, int rank, int tag) override {
+    return c10::make_intrusive<MessageWork>(group_, single(tensors, "send"), checked(rank, tag), tag,
+                                            OpType::SEND);
+  }
+  WorkRef recv(Tensors& tensors, int rank, int tag) override {
+    return c10::make_intrusive<MessageWork>(group_, single(tensors, "recv"), checked(rank, tag), tag,
+                                            OpType::RECV);
+  }
+  WorkRef recvAnysource(Tensors& tensors, int tag) override {
+    checked(0, tag);
+    return c10::make_intrusive<MessageWork>(group_, single(tensors, "recv"), any_source, tag,
+                                            OpType::RECVANYSOURCE);
+  }
+
+  /// What all_reduce(SUM) does, at once, without a Work.
+  void sum(const at::Tensor& tensor) {
+    check(tensor, "all_reduce_");
+    const Reduction reduction(ReduceOp::SUM, tensor, getSize());
+    group_->run([&](Group& group) { reduce_everywhere(group, tensor, reduction); });
+  }
+
+ private:
+  /// Whether the program asked for a call that goes on beside it; releases that do not say so wait.
+  template <class Options>
+  static auto is_begun(const Options& options, int) -> decltype(options.asyncOp) {
+    return options.asyncOp;
+  }
+  template <class Options>
+  static bool is_begun(const Options&, long) {
+    return false;
+  }
+  static PhicollRequest of(PhicollOperation operation, std::size_t count, int root = 0) {
+    PhicollRequest request = {};
+    request.operation = static_cast<unsigned char>(operation);
+    request.count = count;
+    request.root = root;
+    return request;
+  }
+  static int root_of(std::int64_t root) { return static_cast<int>(root); }
+  static PhicollRequest exchange(const Splits& sent, const Splits& received) {
+    PhicollRequest request = of(PHICOLL_alltoall, 0);
+    request.vector = 1;
+    request.send_counts = sent.bytes.data();
+    request.send_displacements = sent.places.data();
+    request.receive_counts = received.bytes.data();
+    request.receive_displacements = received.places.data();
+    return request;
+  }
+  static void reduce_everywhere(Group& group, const at::Tensor& tensor, const Reduction& reduction) {
+    Flat flat(tensor);
+    reduction.before(flat.tensor());
+    PhicollRequest request = of(PHICOLL_allreduce, flat.count());
+    request.op = reduction.op();
+    request.receive = flat.data();
+    group.call(request);
+    reduction.after(flat.tensor());
+    flat.deliver();
+  }
+  int checked(int rank, int tag) const {
+    TORCH_CHECK(rank >= 0 && rank < getSize(), "rank: got ", rank, "; allowed: 0..", getSize() - 1);
+    TORCH_CHECK(tag >= 0 && tag <= last_tag, "tag: got ", tag, "; allowed: 0..", last_tag);
+    return rank;
+  }
+
+  template <class Function>
+  WorkRef submit(OpType type, const char* title, bool begun, const Tensors& results, Function function) {
+    auto work = c10::make_intrusive<CallWork>(getRank(), type, title, results);
+    if (begun)
+      group_->begin([work, function](Group& group) {
+        work->run([&] {
+          const at::AutoDispatchBelowADInplaceOrView plain;  // no part of a gradient
+          function(group);
+        });
+      });
+    else {
+      const at::AutoDispatchBelowADInplaceOrView plain;
+      group_->run(function);
+      work->run([] {});
+    }
+    return work;
+  }
+
+  WorkRef allreduce_all(const Tensors& tensors, const c10d::AllreduceOptions& options, OpType type,
+                        const char* title) {
+    std::vector<Reduction> reductions;
+    for (const at::Tensor& tensor : tensors) {
+      check(tensor, "all_reduce");
+      reductions.emplace_back(options.reduceOp, tensor, getSize());
+    }
+    return submit(type, title, is_begun(options, 0), tensors, [=](Group& group) {
+      for (std::size_t i = 0; i < tensors.size(); ++i) reduce_everywhere(group, tensors[i], reductions[i]);
+    });
+  }
+
+  WorkRef allgather_tensors(const Tensors& outputs, const Tensors& inputs,
+                            const c10d::AllgatherOptions& options, OpType type, const char* title) {
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      check_blocks(outputs[i], inputs.at(i), getSize(), "all_gather_into_tensor");
+    return submit(type, title, is_begun(options, 0), outputs, [=](Group& group) {
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const at::Tensor sent = inputs[i].contiguous();
+        Flat flat(outputs[i]);
+        PhicollRequest request = of(PHICOLL_allgather, bytes_of(sent));
+        request.send = flat.in_place(sent, group.rank());
+        request.receive = flat.data();
+        group.call(request);
+        flat.deliver();
+      }
+    });
+  }
+
+  WorkRef reduce_scatter_tensors(const Tensors& outputs, const Tensors& inputs,
+                                 const c10d::ReduceScatterOptions& options, OpType type, const char* title) {
+    std::vector<Reduction> reductions;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      check_blocks(inputs.at(i), outputs[i], getSize(), "reduce_scatter_tensor");
+      reductions.emplace_back(options.reduceOp, outputs[i], getSize());
+    }
+    return submit(type, title, is_begun(options, 0), outputs, [=](Group& group) {
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        at::Tensor scaled = reductions[i].scaled(inputs[i].contiguous());
+        Flat flat(outputs[i]);
+        if (meet(scaled, flat.tensor())) scaled = scaled.clone();
+        PhicollRequest request = of(PHICOLL_reduce_scatter, flat.count());
+        request.op = reductions[i].op();
+        request.send = scaled.data_ptr();
+        request.receive = flat.data();
+        group.call(request);
+        reductions[i].after(flat.tensor());
+        flat.deliver();
+      }
+    });
+  }
+
+  std::shared_ptr<Group> group_;
+  c10::intrusive_ptr<Options> options_;
+};
+
+c10::intrusive_ptr<c10d::Backend> create(const std::string& name, int rank, int size, std::int64_t attach_ms,
+                                         std::int64_t wait_ms) {
+  return c10::make_intrusive<Backend>(name, rank, size, attach_ms, wait_ms);
+}
+
+/// all_reduce_(backend, tensor): nothing but the call.
+void all_reduce(const c10::intrusive_ptr<c10d::Backend>& backend, const at::Tensor& tensor) {
+  auto* const own = dynamic_cast<Backend*>(backend.get());
+  TORCH_CHECK(own != nullptr, "group: got a group of ", backend->getBackendName(),
+              "; allowed: one of phicoll");
+  own->sum(tensor);
+}
+
+}  // namespace phicoll_torch
+
+PYBIND11_MODULE(PHICOLL_TORCH_MODULE, module) {
+  using Released = pybind11::call_guard<pybind11::gil_scoped_release>;
+  module.def("create", &phicoll_torch::create, Released());
+  module.def("all_reduce", &phicoll_torch::all_reduce, Released());
+}

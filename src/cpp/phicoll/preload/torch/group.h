@@ -1,0 +1,254 @@
+#pragma once
+
+// A rank's side of a group: its calls in their order, from whichever thread, and its messages.
+
+#include <c10/util/Exception.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "phicoll/preload/engine.hpp"
+
+namespace phicoll_torch {
+
+constexpr int any_source = -1;
+/// Greater tags are the backend's own.
+constexpr int last_tag = 2147483000;
+constexpr int arrival_tag = last_tag + 1;
+constexpr int release_tag = last_tag + 2;
+
+[[noreturn]] inline void raise(const std::string& why) {
+  C10_THROW_ERROR(DistBackendError, "phicoll: " + why);
+}
+
+/// Waits that look: at once at first, then giving the CPU away, then in naps, so that an idle rank takes next
+/// to no time.
+class Patience {
+ public:
+  void wait() {
+    if (++turns_ <= looks) return;
+    if (turns_ <= looks + yields) return std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(nap_us_));
+    nap_us_ = std::min(nap_us_ + nap_us_ / 4, longest_nap_us);
+  }
+
+ private:
+  static constexpr unsigned looks = 300, yields = 200;
+  static constexpr int longest_nap_us = 1000;
+  unsigned turns_ = 0;
+  int nap_us_ = 20;
+};
+
+/// Holds a lock under which a tensor may end, which takes Python's lock: never waits while holding that.
+class Locked {
+ public:
+  explicit Locked(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
+    if (lock_.owns_lock()) return;
+    if (PyGILState_Check() == 0) {
+      lock_.lock();
+      return;
+    }
+    const pybind11::gil_scoped_release released;
+    lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+class Group {
+ public:
+  using Job = std::function<void(Group&)>;
+
+  Group(const std::string& name, int rank, int size, std::int64_t attach_ms, std::int64_t wait_ms)
+      : rank_(rank), size_(size), wait_ms_(wait_ms) {
+    done(phicoll_preload_attach(name.c_str(), size, rank, nullptr, attach_ms, wait_ms, &group_));
+    whole_ = phicoll_preload_whole(group_);
+    // Messages and collective calls may come from two threads at once, each of which needs a communicator.
+    std::vector<int> members(static_cast<std::size_t>(size));
+    std::iota(members.begin(), members.end(), 0);
+    try {
+      done(phicoll_preload_create(group_, members.data(), size, &messages_));
+    } catch (...) {
+      phicoll_preload_leave(group_);
+      throw;
+    }
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+    if (worker_.joinable()) worker_.join();
+    phicoll_preload_free(messages_);
+    phicoll_preload_leave(group_);
+  }
+
+  int rank() const { return rank_; }
+  std::uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
+  std::int64_t wait_ms() const { return wait_ms_; }
+
+  /// Makes a call. Within run() and begin().
+  void call(const PhicollRequest& request) {
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    done(phicoll_preload_call(whole_, &request));
+  }
+
+  // Calls are made in the order in which the threads of this rank asked for them: (1) under the lock a call
+  // takes the next number; (2) only the one whose number is served makes its call; (3) its end, under the
+  // lock, serves the next number.
+
+  /// Makes calls, on this thread.
+  template <class Function>
+  void run(const Function& function) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      const std::uint64_t own = next_++;
+      changed_.wait(lock, [&] { return served_ == own; });
+    }
+    const Turn turn(*this);
+    function(*this);
+  }
+
+  /// Makes calls on a thread of the group's own. The job throws nothing.
+  void begin(Job job) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    queue_.emplace_back(next_++, std::move(job));
+    if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
+    changed_.notify_all();
+  }
+  /// Waits for all that was begun.
+  void drain() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return served_ == next_; });
+  }
+  void break_off(const char* why) { phicoll_preload_fail(whole_, why); }
+
+  PhicollTransfer* begin_send(const void* data, std::size_t bytes, int rank, int tag, void* kept,
+                              void (*let_go)(void*)) {
+    const Locked lock(messages_mutex_);
+    PhicollTransfer* made = nullptr;
+    done(phicoll_preload_send(messages_, data, bytes, rank, tag, kept, let_go, &made));
+    return made;
+  }
+  PhicollTransfer* begin_receive(void* buffer, std::size_t bytes, int rank, int tag, void* kept,
+                                 void (*let_go)(void*)) {
+    const Locked lock(messages_mutex_);
+    PhicollTransfer* made = nullptr;
+    done(phicoll_preload_receive(messages_, buffer, bytes, rank, tag, kept, let_go, &made));
+    return made;
+  }
+  bool test(PhicollTransfer* transfer, std::size_t* bytes, int* source) {
+    const Locked lock(messages_mutex_);
+    int ended = 0;
+    done(phicoll_preload_test(messages_, transfer, &ended, bytes, source));
+    return ended != 0;
+  }
+  /// Any thread may: what goes on has another owner.
+  void drop(PhicollTransfer* transfer) { phicoll_preload_drop(transfer); }
+
+  /// A barrier by messages to rank 0, which names the ranks that do not come.
+  void monitored_barrier(std::chrono::milliseconds timeout, bool wait_all) {
+    const auto limit = timeout.count() > 0 ? timeout : std::chrono::milliseconds(wait_ms_);
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    if (rank_ != 0) {
+      pass(true, 0, arrival_tag, deadline);
+      if (!pass(false, 0, release_tag, deadline))
+        raise("monitored_barrier: rank 0 did not let rank " + std::to_string(rank_) + " go on within " +
+              std::to_string(limit.count()) + " ms: it, or another rank, has not come");
+      return;
+    }
+    std::string missing;
+    for (int rank = 1; rank < size_; ++rank)
+      if (!pass(false, rank, arrival_tag, deadline)) {
+        missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+        if (!wait_all) break;
+      }
+    if (!missing.empty())
+      raise("monitored_barrier: rank " + missing + " has not come within " + std::to_string(limit.count()) +
+            " ms");
+    for (int rank = 1; rank < size_; ++rank) pass(true, rank, release_tag, deadline);
+  }
+
+  void done(PhicollResult result) const {
+    if (result != PHICOLL_DONE) raise(phicoll_preload_error());
+  }
+
+ private:
+  /// Ends a turn, also where the call throws.
+  class Turn {
+   public:
+    explicit Turn(Group& group) : group_(group) {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() {
+      const std::lock_guard<std::mutex> lock(group_.mutex_);
+      ++group_.served_;
+      group_.changed_.notify_all();
+    }
+
+   private:
+    Group& group_;
+  };
+
+  void work() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return queue_.empty() ? ends_ : queue_.front().first == served_; });
+      if (queue_.empty()) return;
+      const Job job = std::move(queue_.front().second);
+      queue_.pop_front();
+      lock.unlock();
+      {
+        const Turn turn(*this);
+        job(*this);
+      }
+      lock.lock();
+    }
+  }
+
+  /// An empty message to or from a rank. False if the time is over.
+  bool pass(bool sends, int rank, int tag, std::chrono::steady_clock::time_point deadline) {
+    const auto nothing = [](void*) {};
+    PhicollTransfer* const transfer = sends ? begin_send(nullptr, 0, rank, tag, nullptr, nothing)
+                                            : begin_receive(nullptr, 0, rank, tag, nullptr, nothing);
+    std::size_t bytes = 0;
+    int source = 0;
+    bool ended = false;
+    for (Patience patience; !(ended = test(transfer, &bytes, &source)); patience.wait())
+      if (std::chrono::steady_clock::now() > deadline) break;
+    drop(transfer);
+    return ended;
+  }
+
+  int rank_;
+  int size_;
+  std::int64_t wait_ms_;
+  PhicollGroup* group_ = nullptr;
+  PhicollComm* whole_ = nullptr;
+  PhicollComm* messages_ = nullptr;
+  std::atomic<std::uint64_t> calls_{0};
+  std::mutex mutex_, messages_mutex_;
+  std::condition_variable changed_;
+  std::deque<std::pair<std::uint64_t, Job>> queue_;  // that the worker makes, with their numbers
+  std::uint64_t next_ = 0, served_ = 0;
+  bool ends_ = false;
+  std::thread worker_;
+};
+
+}  // namespace phicoll_torch

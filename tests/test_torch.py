@@ -1,0 +1,277 @@
+"""phicoll as a backend of torch.distributed. ``make test-torch`` runs these where PyTorch is; elsewhere they skip."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
+dist = pytest.importorskip("torch.distributed")
+mp = pytest.importorskip("torch.multiprocessing")
+
+import phicoll.torch  # noqa: E402
+from phicoll.errors import ResourceError  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+
+def enter(rank: int, store: str, size: int, timeout_s: float, work: str) -> None:
+    phicoll.torch.build()
+    dist.init_process_group(
+        "phicoll",
+        store=dist.FileStore(store, size),
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=timeout_s),
+    )
+    globals()[work](rank, size)
+    dist.destroy_process_group()
+
+
+def together(tmp_path: Path, work: str, size: int = 2, timeout_s: float = 60.0) -> None:
+    """Runs a function of this module on each rank of a world."""
+    phicoll.torch.build()  # once, before the ranks
+    mp.start_processes(
+        enter, (str(tmp_path / "store"), size, timeout_s, work), nprocs=size, start_method="fork"
+    )
+
+
+def values(rank: int, dtype: torch.dtype, count: int = 37) -> torch.Tensor:
+    found = torch.arange(count) % 5 + rank + 1
+    return found % 2 == 0 if dtype == torch.bool else found.to(dtype)
+
+
+def reductions(rank: int, size: int) -> None:
+    ops = dist.ReduceOp
+    by_number = {ops.SUM: sum, ops.PRODUCT: torch.mul, ops.MIN: torch.minimum, ops.MAX: torch.maximum}
+    by_bits = {ops.BAND: torch.bitwise_and, ops.BOR: torch.bitwise_or, ops.BXOR: torch.bitwise_xor}
+    for dtype in [*INTEGERS, *FLOATS, torch.complex64, torch.complex128, torch.bool]:
+        for op, combine in {**by_number, **by_bits}.items():
+            if (dtype.is_complex and op != ops.SUM) or (
+                op in by_bits and dtype not in (*INTEGERS, torch.bool)
+            ):
+                with pytest.raises((RuntimeError, ValueError), match=r"op: got .* allowed: sums|complex"):
+                    dist.all_reduce(values(rank, dtype), op)
+                continue
+            expected = values(0, dtype)
+            for other in range(1, size):
+                more = values(other, dtype)
+                truth = dtype == torch.bool
+                if op == ops.SUM:
+                    expected = expected | more if truth else expected + more
+                else:
+                    expected = combine(expected, more)
+            got = values(rank, dtype)
+            dist.all_reduce(got, op)
+            assert torch.equal(got, expected), (dtype, op)
+            dist.reduce(got := values(rank, dtype), 1, op)
+            assert torch.equal(got, expected if rank == 1 else values(rank, dtype))
+    mean = values(rank, torch.bfloat16)
+    dist.all_reduce(mean, ops.AVG)
+    assert torch.equal(mean, values(0, torch.bfloat16) + (size - 1) / 2)
+    with pytest.raises(RuntimeError, match="AVG"):
+        dist.all_reduce(values(rank, torch.int32), ops.AVG)
+    scaled = values(rank, torch.float32)
+    dist.all_reduce(scaled, dist._make_nccl_premul_sum(0.5))
+    assert torch.equal(scaled, sum(values(other, torch.float32) for other in range(size)) / 2)
+    plain = values(rank, torch.bfloat16)
+    phicoll.torch.all_reduce_(plain)
+    assert torch.equal(plain, sum(values(other, torch.bfloat16) for other in range(size)))
+    apart = torch.zeros(8, 6)[:, ::2]  # not contiguous
+    apart += rank + 1
+    dist.all_reduce(apart)
+    assert torch.equal(apart, torch.full((8, 3), size * (size + 1) / 2))
+
+
+def movements(rank: int, size: int) -> None:
+    for dtype in [*FLOATS, torch.int64, torch.bool, torch.complex64, torch.float8_e4m3fn]:
+        mine = values(rank, dtype)
+        every = [values(other, dtype) for other in range(size)]
+
+        def same(got: torch.Tensor, expected: torch.Tensor) -> bool:
+            return torch.equal(got.view(torch.uint8), expected.view(torch.uint8))
+
+        got = mine.clone()
+        dist.broadcast(got, 1)
+        assert same(got, every[1])
+        blocks = [torch.empty_like(mine) for _ in range(size)]
+        dist.all_gather(blocks, mine)
+        assert all(map(same, blocks, every))
+        whole = torch.empty(size * len(mine), dtype=dtype)
+        dist.all_gather_into_tensor(whole, mine)
+        assert torch.equal(whole.view(torch.uint8), torch.cat([one.view(torch.uint8) for one in every]))
+        dist.gather(mine, blocks if rank == 0 else None, 0)
+        dist.scatter(got, every if rank == 0 else None, 0)
+        assert same(got, mine)
+        dist.all_to_all(blocks, [mine] * size)
+        assert all(map(same, blocks, every))
+    sent = torch.arange(size * (size + 1) // 2) + 100 * rank  # to rank i: i + 1 rows
+    got = torch.empty(size * (rank + 1), dtype=torch.int64)
+    dist.all_to_all_single(got, sent, [rank + 1] * size, [other + 1 for other in range(size)])
+    begin = rank * (rank + 1) // 2
+    assert got.tolist() == [100 * other + begin + i for other in range(size) for i in range(rank + 1)]
+    for dtype in (torch.float32, torch.bfloat16):
+        own = torch.empty(3, dtype=dtype)
+        dist.reduce_scatter_tensor(own, torch.arange(3 * size, dtype=dtype))
+        assert own.tolist() == [size * (3 * rank + i) for i in range(3)]
+        dist.reduce_scatter(
+            own, [torch.full((3,), float(rank + other), dtype=dtype) for other in range(size)]
+        )
+        assert own.tolist() == [size * rank + size * (size - 1) / 2] * 3
+    objects: list[object] = [None] * size
+    dist.all_gather_object(objects, {"rank": rank})
+    assert objects == [{"rank": other} for other in range(size)]
+
+
+def messages(rank: int, size: int) -> None:
+    for count in (3, 500_000):
+        right, left = (rank + 1) % size, (rank - 1) % size
+        got = torch.empty(count)
+        works = dist.batch_isend_irecv([
+            dist.P2POp(dist.isend, torch.full((count,), float(rank)), right),
+            dist.P2POp(dist.irecv, got, left),
+        ])  # fmt: skip
+        for work in works:
+            work.wait()
+        assert (got == left).all()
+    if rank == 0:
+        seen = {dist.recv(got := torch.empty(2), None, tag=7) for _ in range(size - 1)}
+        assert seen == set(range(1, size))
+    else:
+        dist.send(torch.full((2,), float(rank)), 0, tag=7)
+    dist.barrier()
+    dist.group.WORLD.monitored_barrier(timedelta(seconds=30))
+
+
+def begun(rank: int, size: int) -> None:
+    first, second = torch.ones(1000), torch.full((5,), rank)
+    works = [dist.all_reduce(first, async_op=True), dist.broadcast(second, 0, async_op=True)]
+    third = torch.ones(2)
+    dist.all_reduce(third)  # after those before
+    assert third.tolist() == [size, size]
+    done = works[0].get_future().then(lambda future: future.value()[0].sum().item())
+    for work in works:
+        work.wait()
+        assert work.is_completed()
+    assert done.wait() == 1000 * size
+    assert second.tolist() == [0] * 5
+    # Two groups whose calls two ranks begin in different order.
+    groups = [dist.new_group(), dist.new_group()]
+    pair = [torch.ones(1), torch.ones(1)]
+    order = [0, 1] if rank == 0 else [1, 0]
+    for work in [dist.all_reduce(pair[i], group=groups[i], async_op=True) for i in order]:
+        work.wait()
+    assert [one.item() for one in pair] == [size, size]
+    alone = dist.new_group([1])
+    if rank == 1:
+        dist.all_reduce(third, group=alone)
+    dist.barrier()
+
+
+def data_parallel(rank: int, size: int) -> None:
+    def losses(parallel: bool) -> list[float]:
+        torch.manual_seed(1)
+        net: torch.nn.Module = torch.nn.Sequential(
+            torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)
+        )
+        data, wanted = torch.randn(8, 8), torch.randn(8, 1)
+        if parallel:
+            net = torch.nn.parallel.DistributedDataParallel(net)
+            data, wanted = data.chunk(size)[rank], wanted.chunk(size)[rank]
+        steps = torch.optim.SGD(net.parameters(), 0.1)
+        found = []
+        for _ in range(5):
+            loss = torch.nn.functional.mse_loss(net(data), wanted)
+            steps.zero_grad()
+            loss.backward()
+            steps.step()
+            total = loss.detach().clone()
+            if parallel:
+                dist.all_reduce(total, dist.ReduceOp.AVG)
+            found.append(total.item())
+        return found
+
+    assert losses(True) == pytest.approx(losses(False), rel=1e-5)
+
+
+def refusals(rank: int, size: int) -> None:
+    with pytest.raises(RuntimeError, match="got a sparse tensor; allowed: a dense tensor on the CPU"):
+        phicoll.torch.all_reduce_(torch.eye(2).to_sparse())
+    with pytest.raises(RuntimeError, match="op: got SUM of elements of type Float8_e4m3fn"):
+        dist.all_reduce(torch.zeros(2, dtype=torch.float8_e4m3fn))
+    with pytest.raises((RuntimeError, ValueError), match="elements"):
+        dist.all_gather_into_tensor(torch.empty(3), torch.empty(2))
+    dist.barrier()
+    if rank == 0:
+        with pytest.raises(dist.DistBackendError, match="rank 1 has not come within 200 ms"):
+            dist.group.WORLD.monitored_barrier(timedelta(milliseconds=200))
+
+
+def unequal(rank: int, size: int) -> None:
+    with pytest.raises(dist.DistBackendError, match=r"rank [01]"):
+        dist.all_reduce(torch.zeros(2 + rank))
+
+
+def late(rank: int, size: int) -> None:
+    if rank == 0:
+        with pytest.raises(dist.DistBackendError, match="rank 1"):
+            dist.all_reduce(torch.zeros(2))
+    else:
+        os._exit(0)
+
+
+@pytest.mark.parametrize(
+    "work", ["movements", "messages", "begun", "data_parallel", "refusals", "unequal", "late"]
+)
+def test_two_ranks(tmp_path: Path, work: str) -> None:
+    together(tmp_path, work)
+
+
+def test_three_ranks_reduce(tmp_path: Path) -> None:
+    together(tmp_path, "reductions", 3)
+
+
+def test_under_torchrun(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+            import torch, torch.distributed as dist, phicoll.torch
+            dist.init_process_group("cpu:phicoll")
+            ones = torch.ones(3)
+            dist.all_reduce(ones)
+            print(ones.tolist())
+            dist.destroy_process_group()
+            dist.init_process_group("phicoll")
+            dist.destroy_process_group()
+        """)
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node=2",
+        str(script),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("[2.0, 2.0, 2.0]") == 2
+
+
+def test_what_cannot_be_built_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    build = phicoll.torch.build.__wrapped__
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(
+        ResourceError, match=r"no C\+\+ compiler 'no-such-compiler'.*install g\+\+, or set CXX"
+    ):
+        build()
+    monkeypatch.setattr(torch, "__version__", "2.3.1")
+    with pytest.raises(ResourceError, match=r"too old for phicoll.s backend: install 2\.4"):
+        build()
