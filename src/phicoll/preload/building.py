@@ -39,18 +39,19 @@ def cache_folder() -> Path:
 
 
 def built(
-    name: str,
+    kind: str,
+    what: str,
     texts: Sequence[Path],
     key: Sequence[str],
     compiler: Sequence[str],
     environment: Mapping[str, str],
     libraries: Sequence[str] = (),
 ) -> Path:
-    """The library ``name`` on libphicoll-preload: from the user's cache, or compiled there.
+    """The library for ``what`` (``mpich-5.0.2``) on libphicoll-preload: from the user's cache, or compiled there.
 
-    ``texts`` are its sources, of which the ``.cpp`` are compiled, and its own headers; ``key`` all else that it
-    depends on; ``compiler`` the command with its options, run with ``environment`` beside this process's own;
-    ``libraries`` the linker's words for further ones.
+    ``kind`` begins the file's name. ``texts`` are its sources, of which the ``.cpp`` are compiled, and its own
+    headers; ``key`` all else that it depends on; ``compiler`` the command with its options, run with ``environment``
+    beside this process's own; ``libraries`` the linker's words for further ones.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def built(
     """
     native = native_folder()
     content = [text.read_text(errors="surrogateescape") for text in texts]
-    library = cache_folder() / f"{name}-{hashed(native, *key, *content)}.so"
+    library = cache_folder() / f"libphicoll-{kind}-{what}-{hashed(native, *key, *content)}.so"
     check_own(library)
     if is_whole(library):
         return library
@@ -68,7 +69,7 @@ def built(
         with alone(library):
             if not is_whole(library):
                 sources = [str(text) for text in texts if text.suffix == ".cpp"]
-                compile_library(library, native, [*compiler, *sources], environment, libraries)
+                compile_library(library, what, native, [*compiler, *sources], environment, libraries)
     except OSError as error:
         if isinstance(error, ResourceError):
             raise
@@ -88,6 +89,7 @@ def alone(library: Path) -> Iterator[None]:
 
 def compile_library(
     library: Path,
+    what: str,
     native: str,
     command: Sequence[str],
     environment: Mapping[str, str],
@@ -120,7 +122,7 @@ def compile_library(
             # The linker writes through a mapping, so that a full disk may end it by a signal.
             if full in done.stderr or shutil.disk_usage(library.parent).free < LEAST_FREE:
                 raise ResourceError(cannot_write(library.parent, full))
-            raise ResourceError(f"{command[0]} cannot compile {library.name}: {first.strip()}")
+            raise ResourceError(f"{command[0]} cannot compile the library for {what}: {first.strip()}")
         with made.open("rb") as file:
             os.fsync(file.fileno())  # so that no loss of power leaves a library that is cut short
         made.replace(library)

@@ -185,7 +185,8 @@ def build(mpi: Mpi) -> Path:
     sources = sorted((folder / "mpi").glob("*"))
     key = (str(mpi.mpicc), mpi.shown, mpi.stamp, compiler_version(mpi))
     return built(
-        f"libphicoll-mpi-{mpi.version}",
+        "mpi",
+        mpi.version,
         [*sources, *sorted(folder.glob("*.hpp"))],
         key,
         [str(mpi.mpicc), "-x", "c++", *FLAGS],

@@ -11,6 +11,7 @@ made, against the headers of the PyTorch that is installed, and kept in the user
 from __future__ import annotations
 
 import os
+import shutil
 import sysconfig
 import uuid
 from datetime import timedelta
@@ -79,12 +80,9 @@ def build() -> Any:
         str(torch.version.git_version),
         sysconfig.get_config_var("SOABI") or "",
     )
-    try:
-        library = built(f"libphicoll-torch-{torch.__version__}", texts, key, command, {}, libraries)
-    except FileNotFoundError as error:
-        raise ResourceError(
-            f"no C++ compiler {compiler!r} for phicoll's backend: install g++, or set CXX"
-        ) from error
+    if not shutil.which(compiler):
+        raise ResourceError(f"no C++ compiler {compiler!r} for phicoll's backend: install g++, or set CXX")
+    library = built("torch", torch.__version__, texts, key, command, {}, libraries)
     loader = machinery.ExtensionFileLoader(MODULE, str(library))
     spec = util.spec_from_file_location(MODULE, str(library), loader=loader)
     assert spec is not None
@@ -113,11 +111,14 @@ def create(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
         raise ArgumentError("world_size", str(size), f"1..{MOST_RANKS} ranks of one host")
     module = build()
     own = host()
-    store.set(f"host/{rank}", own)
+    # A store may outlive a group (torchrun's does), and hold what an earlier one of this name left. Nobody comes a
+    # second time before all have come once, so that the arrivals tell which time this is.
+    time = (store.add("arrivals", 1) - 1) // size
+    store.set(f"{time}/host/{rank}", own)
     if rank == 0:
-        store.set("name", f"phicoll-torch-{uuid.uuid4().hex}")
-    name = store.get("name").decode()
-    others = [other for other in range(size) if store.get(f"host/{other}").decode() != own]
+        store.set(f"{time}/name", f"phicoll-torch-{uuid.uuid4().hex}")
+    name = store.get(f"{time}/name").decode()
+    others = [other for other in range(size) if store.get(f"{time}/host/{other}").decode() != own]
     if others:
         raise ArgumentError(
             "ranks",

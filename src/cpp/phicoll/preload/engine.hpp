@@ -2,8 +2,8 @@
 
 // The functions of libphicoll-preload.so, for libraries that are preloaded under a program or compiled where
 // it runs. They are plain C, so that the part that is compiled against the program's own runtime (an MPI's
-// mpi.h, PyTorch's headers) includes nothing else and may be built by another compiler. They throw nothing: they return a PhicollResult, and
-// phicoll_preload_error() says why.
+// mpi.h, PyTorch's headers) includes nothing else and may be built by another compiler. They throw nothing:
+// they return a PhicollResult, and phicoll_preload_error() says why.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -117,8 +117,8 @@ PHICOLL_PRELOAD_API PhicollResult phicoll_preload_call(PhicollComm* comm, const 
 
 /// A phicoll::Transfer, to be dropped. Dropping it lets it go on.
 typedef struct PhicollTransfer PhicollTransfer;
-/// Begin a send, or a receive, of bytes. `let_go(kept)` is called once the transfer has ended and was dropped:
-/// until then the memory must stay. A `source` of -1 is any rank. What fails has not begun.
+/// Begin a send, or a receive, of bytes. `let_go(kept)` is called once the transfer has ended and was
+/// dropped: until then the memory must stay. A `source` of -1 is any rank. What fails has not begun.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_send(PhicollComm* comm, const void* data, size_t bytes,
                                                        int dest, int tag, void* kept, void (*let_go)(void*),
                                                        PhicollTransfer** transfer);

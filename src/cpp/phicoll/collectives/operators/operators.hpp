@@ -21,11 +21,11 @@
 // What they compute, bit for bit, on any processor and at any position in a buffer:
 //
 // - integers: sums and products wrap around.
-// - logical: anything but zero is true; the result is 0 or 1 in the type.
+// - logical: anything but zero is true; the result is 0 or 1.
 // - min, max of floats: -0.0 is less than +0.0; a NaN operand gives the one quiet NaN without sign and
-//   payload. So the order of operands does not matter.
-// - float16, bfloat16: sums and products are float32's, rounded once more, to the nearest, ties to even. A
-//   NaN stays one. Whatever an algorithm combines next starts from the rounded element.
+//   payload.
+
+// - float16, bfloat16: sums and products are float32's, rounded once more, to the nearest, ties to even.
 // - sum, prod of floats: rounded once an operation, nothing fused; of complex numbers by the textbook
 //   formula, with no second look at infinities. NaN payloads are an operand's.
 namespace phicoll {
