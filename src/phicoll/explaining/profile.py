@@ -75,6 +75,7 @@ class Profile:
         return {"seconds": self.seconds, "rows": rows, "notes": self.notes}
 
     def cells(self) -> Iterator[list[str]]:
+        """The table's rows, as texts."""
         for row in self.rows:
             all_calls = row.calls * row.ranks
             waited = "-" if row.waited_s is None else f"{row.waited_s / max(row.inside_s, 1e-12):.0%}"
