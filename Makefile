@@ -69,6 +69,9 @@ bench: build mpis
 	$(PYTHON) benchmarks/openshmem.py
 	$(PYTHON) benchmarks/preloaded_threads.py
 	$(PYTHON) benchmarks/start_costs.py
+	mkdir -p bench-out && rm -f bench-out/programs.jsonl
+	for program in nbody "cg --class S,Y" "mg --class S,Y"; do \
+	  $(PYTHON) -m phicoll run $$program --algorithm auto,libgomp --budget 40 -o bench-out/programs.jsonl; done
 	$(PYTHON) benchmarks/bare_loops.py --budget 60 --out bench-out/bare-loops.md
 	$(PYTHON) benchmarks/regret.py --budget 150 --out bench-out/regret.md
 	$(PYTHON) benchmarks/collectives.py --report bench-out --budget 600 --launches 8

@@ -37,6 +37,22 @@ def test_a_program_is_swept_and_compared_like_a_collective(tmp_path):
     assert len(again.samples) == len(results.samples)
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_is_right_at_every_number_of_ranks(program):
+    options = {"ranks": "1..5", "mode": ["threads", "processes"], "oversubscribe": True}
+    results = phicoll.sweep(program, algorithm="auto", **options, **ONCE)
+    assert len(results.points) == 10
+    assert all(point["verified"] for point in results.points)
+
+
+def test_n_body_is_right_with_every_barrier():
+    results = phicoll.sweep("nbody", algorithm="all", ranks=2, **ONCE)
+    assert {p["algorithm"] for p in results.points} == {
+        a.name for a in phicoll.algorithms("barrier") if a.origin != "reference"
+    }
+    assert all(point["verified"] for point in results.points)
+
+
 def test_classes_are_subjects_beside_each_other():
     planned = phicoll.measuring.sweeps.plan("mg", problem_class=["S", "W"], algorithm="auto", **ONCE)
     assert planned.arguments[:2] == ["run", "mg.S"]

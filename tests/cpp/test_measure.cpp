@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -23,6 +24,7 @@
 #include "phicoll/measure/clock_facts.hpp"
 #include "phicoll/measure/hand_loops.hpp"
 #include "phicoll/measure/probes.hpp"
+#include "phicoll/measure/program_step.hpp"
 #include "phicoll/measure/rank_worker.hpp"
 #include "phicoll/measure/records.hpp"
 #include "phicoll/measure/settings.hpp"
@@ -333,6 +335,23 @@ TEST(Verification, FindsWhatIsNoBarrier) {
     };
   });
   EXPECT_TRUE(reports[0].violated != 0 || reports[1].violated != 0);
+}
+
+TEST(Verification, NamesBothNumbersOfAProgramsWrongResult) {
+  // The second of two ranks makes no run, and the first does not wait for it: half of the matrix is missing.
+  Step step = verify_step(1);
+  step.work = parse_measured("cg.S");
+  std::vector<unsigned char> memory(step.work.program.shared_bytes(2) + 4096);
+  const auto reports = run_seats(2, step, true, [&](Seat seat, const Step& now, RankReport& report) {
+    seat.shared = memory.data() + (4096 - reinterpret_cast<std::uintptr_t>(memory.data()) % 4096) % 4096;
+    if (seat.rank == 0)
+      run_program_step(
+          seat, now, [](void*) {}, nullptr, report);
+  });
+  EXPECT_EQ(reports[0].violated, 1);
+  EXPECT_EQ(std::string(reports[0].error).find("cg.S: the zeta is "), 0u) << reports[0].error;
+  EXPECT_NE(std::string(reports[0].error).find(", not 8.5971775078648 (within 1e-10)"), std::string::npos);
+  EXPECT_FALSE((programs::ProgramCheck{"norm", NAN, 0, 1}.right()));
 }
 
 TEST(Verification, NamesTheRanksAndTheCall) {

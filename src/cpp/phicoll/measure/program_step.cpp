@@ -15,9 +15,9 @@ void check_run(const Step& step, const programs::ProgramCheck& check, RankReport
                 step.work.name().c_str(), check.what, check.value, check.expected, check.tolerance);
 }
 
-template <class Context>
-void run_on(const Seat& seat, const Step& step, Context context, RankReport& report) {
-  programs::use_program(programs::ProgramList(), step.work.program.program, [&](auto type) {
+template <class List, class Context>
+void run_on(List list, int number, const Seat& seat, const Step& step, Context context, RankReport& report) {
+  programs::use_program(list, number, [&](auto type) {
     using Rank = typename decltype(type)::Type::template Rank<Context>;
     Rank rank(context, step.work.program.problem);
     if (step.kind == StepKind::verify) {
@@ -47,17 +47,50 @@ struct CommunicatorBarrier {
   void operator()() const { communicator->barrier(); }
 };
 
+/// A rank with a communicator's collectives, of doubles.
+class DataContext : public programs::BarrierContext<CommunicatorBarrier> {
+ public:
+  DataContext(const Seat& seat, Communicator& communicator)
+      : BarrierContext(seat.rank, seat.ranks, seat.shared, {&communicator}),
+        communicator_(communicator),
+        sum_(find_operator(Type::float64, Op::sum)) {}
+
+  void reduce(const double* send, double* receive, std::size_t count, int root) {
+    note_call();
+    communicator_.reduce(send, rank() == root ? receive : nullptr, count, sum_, root);
+  }
+  void allreduce(const double* send, double* receive, std::size_t count) {
+    note_call();
+    communicator_.allreduce(send, receive, count, sum_);
+  }
+  void allgather(const void* send, void* receive, std::size_t bytes) {
+    note_call();
+    communicator_.allgather(send, receive, bytes);
+  }
+
+ private:
+  Communicator& communicator_;
+  Operator sum_;
+};
+
 }  // namespace
 
 void run_program_step(const Seat& seat, const Step& step, Communicator& communicator, RankReport& report) {
   using Context = programs::BarrierContext<CommunicatorBarrier>;
-  run_on(seat, step, Context(seat.rank, seat.ranks, seat.shared, {&communicator}), report);
+  const int number = step.work.program.program;
+  if (number < programs::barrier_programs)
+    run_on(programs::BarrierPrograms(), number, seat, step,
+           Context(seat.rank, seat.ranks, seat.shared, {&communicator}), report);
+  else
+    run_on(programs::DataPrograms(), number - programs::barrier_programs, seat, step,
+           DataContext(seat, communicator), report);
 }
 
 void run_program_step(const Seat& seat, const Step& step, void (*enter)(void*), void* barrier,
                       RankReport& report) {
   using Context = programs::BarrierContext<PointedBarrier>;
-  run_on(seat, step, Context(seat.rank, seat.ranks, seat.shared, {enter, barrier}), report);
+  run_on(programs::BarrierPrograms(), step.work.program.program, seat, step,
+         Context(seat.rank, seat.ranks, seat.shared, {enter, barrier}), report);
 }
 
 }  // namespace measure

@@ -130,7 +130,8 @@ class RankWorker {
       return;
     }
     if (!subject.reference) {
-      communicator_.select_at(Operation::barrier, subject.spec, step.place);
+      if (moves_data(step.work.operation)) communicator_.select_at(Operation::barrier, meeting_, 0);
+      communicator_.select_at(step.work.operation, subject.spec, step.place);
       // Captured by value: a program calls barrier() on a communicator that it has at hand and does not load
       // it from the harness's members.
       Communicator* const communicator = &communicator_;

@@ -114,7 +114,9 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
   static const std::vector<AlgorithmInfo> none;
   // Hand-written references make only the plain call.
   const std::vector<AlgorithmInfo>& beside =
-      work.vector || work.exclusive ? none : references(work.operation);
+      work.vector || work.exclusive || (work.program.any() && moves_data(work.operation))
+          ? none
+          : references(work.operation);
   std::vector<Subject> subjects;
   std::vector<std::string> seen;
   const auto add = [&](Subject subject) {
@@ -171,7 +173,7 @@ AlgorithmChoice choice_of(const Subject& subject, const Shape& shape) {
 
 AlgorithmSpec effective_subject(const Subject& subject, const Shape& shape) {
   const Family& all = family(subject.work.operation);
-  const bool open = subject.spec.name == "auto" && subject.work.moves_data();
+  const bool open = subject.spec.name == "auto" && moves_data(subject.work.operation);
   return all.effective(open ? choice_of(subject, shape).spec : subject.spec, shape);
 }
 
@@ -195,7 +197,7 @@ std::string why_not(const Subject& subject, const std::string& mode, const Shape
     if (why != nullptr) return why;
   }
   if (!subject.reference) {
-    if (!subject.work.moves_data() || subject.spec.name == "auto") return "";
+    if (!moves_data(subject.work.operation) || subject.spec.name == "auto") return "";
     try {
       family(subject.work.operation).check_fit(subject.spec, shape, subject.work.facts());
       return "";

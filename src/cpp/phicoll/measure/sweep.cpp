@@ -235,7 +235,7 @@ void Sweep::probe(LiveSet& set, int launch, int round, std::size_t number, std::
   std::vector<std::string> probed;
   for (const Point* point : set.points) {
     const Work& work = point->subject.work;
-    if (work.bytes < least_copy_bytes) continue;
+    if (work.bytes < least_copy_bytes || work.program.any()) continue;
     if (std::find(probed.begin(), probed.end(), work.text()) != probed.end()) continue;
     probed.push_back(work.text());
     copies.push_back(probe_copy(set, work, places_[number], seed, clock_.clock).json().text());

@@ -274,7 +274,7 @@ std::vector<Work> SweepValues::works() const {
   if (work.program.any() && has("class")) {
     for (const programs::ProgramChoice& choice :
          programs::parse_classes(work.program.program, text("class"))) {
-      work.program = choice;
+      work.set_program(choice);
       works.push_back(work);
     }
     return works;

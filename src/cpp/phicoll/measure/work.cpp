@@ -21,7 +21,7 @@ std::string Work::name() const {
 CallFacts Work::facts() const {
   CallFacts facts = call_of(operation, vector, static_cast<std::size_t>(bytes));
   facts.exclusive = exclusive;
-  if (reduces()) {
+  if (phicoll::reduces(operation)) {
     const Operator found = find_operator(type, op);
     facts.commutative = found.commutative;
     facts.associative = found.associative;
@@ -35,6 +35,13 @@ std::string Work::text() const {
   text += " " + std::to_string(bytes) + " " + buffers();
   if (reduces()) text += std::string(" ") + to_string(type) + " " + to_string(op);
   return text;
+}
+
+void Work::set_program(const programs::ProgramChoice& choice) {
+  program = choice;
+  operation = choice.info().facts.operation;
+  bytes = choice.message_bytes();
+  type = Type::float64;
 }
 
 void Work::set_buffers(const std::string& kind) {
@@ -129,8 +136,7 @@ Work parse_measured(const std::string& name) {
   const std::string letter =
       dot == std::string::npos ? std::string(1, info.classes.front().letter) : name.substr(dot + 1);
   Work work;
-  work.operation = info.facts.operation;
-  work.program = programs::parse_classes(program, letter).front();
+  work.set_program(programs::parse_classes(program, letter).front());
   return work;
 }
 

@@ -31,13 +31,15 @@ struct Work {
   /// Bytes of the count argument: the message, or one block of gather, scatter, allgather, alltoall and
   /// reduce_scatter.
   std::uint64_t bytes = 0;
-  /// A program, whose barriers are the subject. A call is then a whole run of it.
+  /// A program, whose collectives, of `operation`, are the subject. A call is then a whole run of it.
   programs::ProgramChoice program;
 
-  bool moves_data() const { return phicoll::moves_data(operation); }
+  bool moves_data() const { return !program.any() && phicoll::moves_data(operation); }
+  /// Makes it a program, with its collective.
+  void set_program(const programs::ProgramChoice& choice);
   /// A barrier alone: neither data nor a program around it.
   bool plain_barrier() const { return !moves_data() && !program.any(); }
-  bool reduces() const { return phicoll::reduces(operation); }
+  bool reduces() const { return !program.any() && phicoll::reduces(operation); }
   /// The count argument: elements in a reduction, bytes otherwise.
   std::uint64_t count() const { return reduces() ? bytes / bytes_of(type) : bytes; }
   /// The call's name: the operation's, or exscan, gatherv, scatterv, allgatherv, alltoallv, reduce_scatter;

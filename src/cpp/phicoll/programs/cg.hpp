@@ -1,7 +1,7 @@
 #pragma once
 
-// CG of the NAS Parallel Benchmarks (their report, section 2.4): estimates the smallest eigenvalue of a sparse
-// random matrix by inverse iteration, each step 25 iterations of conjugate gradients. Barriers stand where
+// CG of the NAS Parallel Benchmarks (their report, section 2.4): the smallest eigenvalue of a sparse random
+// matrix by inverse iteration, each step 25 iterations of conjugate gradients. Barriers stand where
 // NPB's OpenMP program has them: five in an inner iteration. Class Y is paper 001's (section 4).
 
 #include <algorithm>
@@ -45,6 +45,7 @@ struct Cg {
   static const char* ranks_allowed(char letter, int ranks) {
     return ranks <= problem(letter).rows ? nullptr : "no more ranks than the matrix has rows";
   }
+  static std::size_t message_bytes(char) { return 0; }
   static std::size_t shared_bytes(char letter, int ranks) {
     SharedPieces pieces(nullptr);
     SharedSums(pieces, ranks);

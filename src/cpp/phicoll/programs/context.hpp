@@ -22,11 +22,14 @@ class BarrierContext {
   int size() const { return size_; }
   unsigned char* shared() const { return shared_; }
   void barrier() {
-    ++calls_;
+    note_call();
     barrier_();
   }
   /// Collectives so far.
   std::uint64_t calls() const { return calls_; }
+
+ protected:
+  void note_call() { ++calls_; }
 
  private:
   int rank_;

@@ -72,6 +72,7 @@ struct Mg {
     std::vector<Grid> u, r;
     Grid v;
   };
+  static std::size_t message_bytes(char) { return 0; }
   static std::size_t shared_bytes(char letter, int ranks) {
     SharedPieces pieces(nullptr);
     SharedSums(pieces, ranks);

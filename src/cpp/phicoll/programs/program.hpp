@@ -1,12 +1,13 @@
 #pragma once
 
-// What a program provides, which all ranks run together: the parallel programs of the papers, written once,
-// as a template over a rank's context (context.hpp).
+// What a parallel program provides, which all ranks run together:
+// a template over a rank's context (context.hpp).
 //
 //     struct NBody {
 //       static ProgramFacts facts();
 //       static std::vector<ProblemClass> classes();                 // the first is the default
 //       static const char* ranks_allowed(char problem, int ranks);  // null: yes
+//       static std::size_t message_bytes(char problem);             // of the collective; 0: a barrier
 //       static std::size_t shared_bytes(char problem, int ranks);   // of memory that all ranks reach
 //       template <class Context> class Rank {
 //        public:

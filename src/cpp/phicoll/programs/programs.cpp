@@ -19,7 +19,11 @@ std::vector<ProgramInfo> infos_of(AlgorithmList<Programs...>) {
 }  // namespace
 
 const std::vector<ProgramInfo>& program_infos() {
-  static const std::vector<ProgramInfo> infos = infos_of(ProgramList());
+  static const std::vector<ProgramInfo> infos = [] {
+    std::vector<ProgramInfo> all = infos_of(BarrierPrograms());
+    for (ProgramInfo& info : infos_of(DataPrograms())) all.push_back(std::move(info));
+    return all;
+  }();
   return infos;
 }
 
@@ -36,15 +40,19 @@ std::string ProgramChoice::text() const {
 
 std::size_t ProgramChoice::shared_bytes(int ranks) const {
   std::size_t bytes = 0;
-  use_program(ProgramList(), program,
-              [&](auto type) { bytes = decltype(type)::Type::shared_bytes(problem, ranks); });
+  use_any_program(program, [&](auto type) { bytes = decltype(type)::Type::shared_bytes(problem, ranks); });
+  return bytes;
+}
+
+std::size_t ProgramChoice::message_bytes() const {
+  std::size_t bytes = 0;
+  use_any_program(program, [&](auto type) { bytes = decltype(type)::Type::message_bytes(problem); });
   return bytes;
 }
 
 const char* ProgramChoice::why_not(int ranks) const {
   const char* why = nullptr;
-  use_program(ProgramList(), program,
-              [&](auto type) { why = decltype(type)::Type::ranks_allowed(problem, ranks); });
+  use_any_program(program, [&](auto type) { why = decltype(type)::Type::ranks_allowed(problem, ranks); });
   return why;
 }
 

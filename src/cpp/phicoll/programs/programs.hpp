@@ -31,6 +31,8 @@ struct ProgramChoice {
   std::string text() const;
   /// Bytes of memory that all ranks reach.
   std::size_t shared_bytes(int ranks) const;
+  /// Bytes of the collective's count argument; 0 of a barrier.
+  std::size_t message_bytes() const;
   /// Why so many ranks cannot run it; null if they can.
   const char* why_not(int ranks) const;
 };

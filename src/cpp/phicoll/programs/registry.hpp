@@ -3,16 +3,26 @@
 // Every program there is, a line each: measuring, the command line and the tests expand this list.
 
 #include "phicoll/collectives/contract/algorithm_list.hpp"
+#include "phicoll/programs/balancing.hpp"
 #include "phicoll/programs/cg.hpp"
 #include "phicoll/programs/mg.hpp"
 #include "phicoll/programs/nbody.hpp"
+#include "phicoll/programs/sgd.hpp"
+#include "phicoll/programs/transport.hpp"
 
 namespace phicoll {
 namespace programs {
 
-using ProgramList = AlgorithmList<NBody,  //
-                                  Cg,     //
-                                  Mg>;
+/// Programs of barriers, which run with any barrier.
+using BarrierPrograms = AlgorithmList<NBody,  //
+                                      Cg,     //
+                                      Mg>;
+/// Programs of a collective that moves data, which run on a communicator.
+using DataPrograms = AlgorithmList<Transport,  //
+                                   Balancing,  //
+                                   Sgd>;
+
+constexpr int barrier_programs = 3;  ///< they have the first numbers
 
 /// What `use_program` hands on.
 template <class Program>
@@ -26,6 +36,13 @@ void use_program(AlgorithmList<Programs...>, int number, Use&& use) {
   int at = 0;
   const int all[] = {(at++ == number ? (use(ProgramType<Programs>()), 0) : 0)...};
   static_cast<void>(all);
+}
+
+/// The same with a number among all programs.
+template <class Use>
+void use_any_program(int number, Use&& use) {
+  use_program(BarrierPrograms(), number, use);
+  use_program(DataPrograms(), number - barrier_programs, use);
 }
 
 }  // namespace programs
