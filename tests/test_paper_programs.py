@@ -22,7 +22,7 @@ def test_a_program_is_swept_and_compared_like_a_collective(tmp_path):
     for point in points.values():
         assert point["operation"] == "nbody.S"
         assert point["verified"]
-        assert point["verification"]["calls"] == 2001  # two barriers a step; placing, and the sum of momenta
+        assert point["verification"]["calls"] == 2002  # two barriers a step; after placing, and a sum
     assert {s["definition"] for s in results.samples} == {"loop"}
     assert "nbody.S, 2 threads, loop" in str(results.compare())
     # Read again, the records say the same; continuing a whole run adds nothing.
