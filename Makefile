@@ -16,7 +16,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: help tools setup build wheels demo test test-long docs bench bench-full style clean mpich openmpi intelmpi mpis test-torch
+.PHONY: help tools setup build wheels demo test test-long docs claims bench bench-full style clean mpich openmpi intelmpi mpis test-torch
 
 help:
 	@echo "make demo       check this machine and compare the barriers on it: demo/report.html, demo/results.jsonl.gz"
@@ -24,6 +24,7 @@ help:
 	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
 	@echo "make test-torch  PyTorch in an environment of its own, build/torch, and the tests of its backend (docs/torch.md)"
 	@echo "make docs       the documentation as a site: build/docs/index.html"
+	@echo "make claims     judge the papers' statements anew: docs/claims.md, the validation pages"
 	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"
 	@echo "make bench-full compare the collectives with the MPIs at every power of two: bench-out/full"
 	@echo "make mpis       install MPICH, Open MPI and Intel MPI in build/mpi, for comparison with phicoll (docs/mpi.md)"
@@ -110,7 +111,12 @@ test-torch:
 docs: build
 	@scripts/setup.sh docs
 	$(PYTHON) -m sphinx -W --keep-going -q -E -d build/doctrees docs build/docs
+	$(PYTHON) -m phicoll claims --html build/docs/statements.html >/dev/null
 	$(PYTHON) scripts/links.py build/docs
+
+# All 159 statements: some twelve minutes of CPU time, the same numbers on every host.
+claims: build
+	$(PYTHON) scripts/claims.py
 
 style:
 	@scripts/setup.sh test

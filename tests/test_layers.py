@@ -305,6 +305,7 @@ LABORATORY_PACKAGES = [
     "papers",
     "papers.claims",
     "papers.validation",
+    "papers.verdicts",
     "report",
 ]
 #: On top: the names of phicoll and the commands, which load what they need of either wing.

@@ -533,7 +533,7 @@ def test_no_name_is_markup_in_a_section(field, tmp_path, monkeypatch):
     """Those by which the report sorts, one by one."""
     fields = {"operation", "algorithm", "spec", "mode", "definition", "origin", "label"}
     evidence = gather(nasty_results(tmp_path, tuple(fields - {field}), run="c" * 16), Doctor())
-    monkeypatch.setattr("phicoll.report.sections.summary.claims_point", lambda _: "")
+    monkeypatch.setattr("phicoll.report.sections.summary.claims_point", lambda: "")
     for section in (summary, reproduce, machine):
         check_harmless(section(evidence))
     check_harmless(evidence.results._repr_html_())

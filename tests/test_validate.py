@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,9 @@ import phicoll.papers.validation
 from conftest import page_written_twice
 from phicoll.cli import main
 from phicoll.models.constants import published_tables as published
-from phicoll.papers.claims import CANNOT, CLAIMS, DATA, FAILS, HOLDS, SIMULATED, UNRESOLVED
+from phicoll.papers.claims import CALIBRATED as SET, CANNOT, FAILS, HOLDS, UNRESOLVED, report
 from phicoll.papers.validation import points
+from phicoll.papers.validation.judges import JUDGES
 from phicoll.papers.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number
 from phicoll.papers.validation.ranked import verdict_over
 from phicoll.papers.validation.transfers import fit
@@ -55,13 +55,16 @@ def test_failures_are_shown(phi):
         assert q.name in text
 
 
-def test_every_simulated_statement_is_looked_at_or_its_reason_is_said(phi, se10p):
-    seen = {f.claim.number for v in (phi, se10p) for f in v.findings}
-    assert set(SIMULATED) <= seen
-    assert seen <= set(SIMULATED) | set(CLAIMS) | set(DATA)
-    assert {"003-01", "003-02", "003-03", "003-04"} <= seen
-    assert not set(SIMULATED) & set(CLAIMS)
-    assert all(f.measured for v in (phi, se10p) for f in v.findings)
+def test_a_machine_judges_the_statements_of_its_judges(phi, se10p):
+    for found in (phi, se10p):
+        wanted = [n for judge in JUDGES if judge.machine == found.machine.name for n in judge.numbers]
+        assert [f.claim.number for f in found.findings] == sorted(wanted)
+        assert all(f.measured for f in found.findings)
+
+
+def test_the_report_is_of_the_shipped_machines():
+    for name, digest in report().machines.items():
+        assert phicoll.load_machine(name).digest == digest, "make claims"
 
 
 def test_two_seeds_never_resolve_an_order(phi):
@@ -84,11 +87,8 @@ def test_the_page_is_the_same_twice_and_has_every_row(phi, tmp_path):
         shown = f"{number(q.published)}; {number(q.simulated)}; {error}"
         rows = [line for line in text.splitlines() if line.startswith(f"| {q.row or q.name}")]
         assert any(shown in row for row in rows), q.name
-    for f in phi.findings:
-        if f.verdict == CANNOT:
-            assert re.search(rf"^- .*{f.claim.number}.*: {re.escape(f.measured)}$", text, re.MULTILINE)
-        else:
-            assert f"- {f.claim.number}: *{f.claim.statement}* {f.measured}" in text
+    assert all(f.claim.number in text for f in phi.findings)
+    assert not any(f.measured in text for f in phi.findings)  # verdicts are on one page
 
 
 def test_a_machine_that_misses_its_calibration_ends_with_exit_code_1(capsys):
@@ -100,7 +100,7 @@ def test_a_machine_that_misses_its_calibration_ends_with_exit_code_1(capsys):
 def test_the_table_machine_is_calibrated_and_claims_nothing(capsys):
     found = phicoll.validate("sandy-bridge-e5-2670", quick=True, progress=False)
     assert not any(q.role == HELD_OUT for q in found.quantities)
-    assert not found.findings
+    assert [(f.claim.number, f.verdict) for f in found.findings] == [("004-43", SET), ("004-44", CANNOT)]
 
 
 @pytest.mark.parametrize(

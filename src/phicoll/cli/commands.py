@@ -31,6 +31,7 @@ COMMANDS = {
     "tune": "choose algorithms by measurement or model, and write a table that auto uses",
     "why": "say what chooses a call's algorithm: environment, table row or rule; parameters, model",
     "validate": "compare a simulated machine with its papers, or the models with runs: errors, verdicts",
+    "claims": "show the verdict on each of the papers' statements, or judge them anew",
     "demo": "check this machine, compare all barriers on it, write a report",
     "launch": "start a program once for each rank of a group",
     "mpi": "run an MPI program with its collectives in phicoll, without changing it",

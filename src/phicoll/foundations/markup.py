@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import string
@@ -10,7 +12,7 @@ from typing import Any
 
 from phicoll.foundations.streams import printable
 
-__all__ = ["Html", "code", "escaped", "fill", "join", "script_data"]
+__all__ = ["Html", "code", "digest", "escaped", "fill", "join", "script_data"]
 
 
 class Html(str):
@@ -60,3 +62,8 @@ def script_data(value: Any) -> Html:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Html(text)
+
+
+def digest(text: str) -> str:
+    """What a content security policy calls a script or a style by."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

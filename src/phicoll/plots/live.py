@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import html
 import io
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.foundations.extras import extra
-from phicoll.foundations.markup import Html, fill, script_data
+from phicoll.foundations.markup import Html, digest, fill, script_data
 from phicoll.foundations.streams import printable
 
 with extra("plots"):
@@ -83,11 +82,6 @@ def head(title: str, style: str) -> Html:
         title,
         Html(style),
     )
-
-
-def digest(text: str) -> str:
-    """What a policy calls a script or a style by."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def live(figure: Figure, alt: str) -> Html:

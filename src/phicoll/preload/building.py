@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -78,6 +77,12 @@ def built(
     return library
 
 
+def free(folder: Path) -> int:
+    """The bytes that a file may still take there."""
+    facts = os.statvfs(folder)
+    return facts.f_bavail * facts.f_frsize
+
+
 @contextmanager
 def alone(library: Path) -> Iterator[None]:
     """Keeps processes that start together from compiling the same library each. The lock ends with its process."""
@@ -120,7 +125,7 @@ def compile_library(
             first = next((line for line in lines if "error" in line.lower()), "".join(lines[-1:]))
             full = os.strerror(errno.ENOSPC)
             # The linker writes through a mapping, so that a full disk may end it by a signal.
-            if full in done.stderr or shutil.disk_usage(library.parent).free < LEAST_FREE:
+            if full in done.stderr or free(library.parent) < LEAST_FREE:
                 raise ResourceError(cannot_write(library.parent, full))
             raise ResourceError(f"{command[0]} cannot compile the library for {what}: {first.strip()}")
         with made.open("rb") as file:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 from phicoll.foundations.markup import Html, fill, join
@@ -29,13 +28,7 @@ SECTIONS = (summary, barriers, data, places, counts, simulated, claims, machine,
 
 def build(evidence: Evidence) -> Html:
     """The whole report as one self-contained HTML text."""
-    # Counting lets go of the interpreter's lock: what the claims need is counted while the figures are drawn.
-    waiting = (summary, claims)
-    with ThreadPoolExecutor(1) as beside:
-        counted = beside.submit(lambda: evidence.findings)
-        bodies = {section: section.body(evidence) for section in SECTIONS if section not in waiting}
-        counted.result()
-    bodies.update({section: section.body(evidence) for section in waiting})
+    bodies = {section: section.body(evidence) for section in SECTIONS}
     present = [(section.TITLE, section.ANCHOR, bodies[section]) for section in SECTIONS if bodies[section]]
     host = evidence.context.get("host") or {}
     style = files("phicoll.report").joinpath("style.css").read_text(encoding="utf-8")

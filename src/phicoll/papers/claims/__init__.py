@@ -5,42 +5,54 @@ from __future__ import annotations
 from phicoll.papers.claims.counted import check_counts
 from phicoll.papers.claims.counting import counter
 from phicoll.papers.claims.data import check_data, wanted
-from phicoll.papers.claims.modelled import MODELLED
 from phicoll.papers.claims.native import check_native
+from phicoll.papers.claims.rows import Report, Row, completed, report
 from phicoll.papers.claims.statement import (
+    AS_STATED,
+    BUILT_IN,
+    CALIBRATED,
     CANNOT,
-    ELSEWHERE,
     FAILS,
+    HERE,
     HOLDS,
+    NOT_MEASURED,
+    OTHERWISE,
     UNRESOLVED,
     VERDICTS,
+    WAITS,
     Claim,
     Finding,
     in_words,
     tally,
 )
-from phicoll.papers.claims.statements import CLAIMS, DATA, SIMULATED, WAITING, claim
+from phicoll.papers.claims.statements import CLAIMS, claim
 
 __all__ = [
+    "AS_STATED",
+    "BUILT_IN",
+    "CALIBRATED",
     "CANNOT",
     "CLAIMS",
-    "DATA",
-    "ELSEWHERE",
     "FAILS",
+    "HERE",
     "HOLDS",
-    "MODELLED",
-    "SIMULATED",
+    "NOT_MEASURED",
+    "OTHERWISE",
     "UNRESOLVED",
     "VERDICTS",
-    "WAITING",
+    "WAITS",
     "Claim",
     "Finding",
+    "Report",
+    "Row",
     "check_counts",
     "check_data",
     "check_native",
     "claim",
+    "completed",
     "counter",
     "in_words",
+    "report",
     "tally",
     "wanted",
 ]

@@ -10,7 +10,13 @@ from phicoll.papers.claims.counting import Counter, agreement, span
 from phicoll.papers.claims.statement import FAILS, HOLDS, Finding
 from phicoll.papers.claims.statements import claim
 
-__all__ = ["check_counts"]
+__all__ = ["COUNTED", "check_counts"]
+
+#: The statements that counting judges.
+COUNTED = (
+    "000-20", "000-21", "000-22", "000-23", "000-24", "001-17", "001-18", "001-20", "001-29", "002-10", "002-12", "002-13",
+    "002-25", "003-05", "003-06", "003-07", "003-15", "003-16", "003-17", "004-29",
+)  # fmt: skip
 
 RANKS = (*range(2, 34), 48, 60, 61, 63, 64, 65, 100, 127, 128, 129, 240, 244)
 PHI = "61x4"
@@ -40,6 +46,7 @@ def check_counts(counter: Counter, ranks: Sequence[int] = RANKS) -> list[Finding
         exchange_steps(counter, ranks),
         k_nomial_phases(counter, ranks),
         chosen_ways(counter),
+        all_heard(counter),
         *check_data_counts(counter, ranks),
     ]
 
@@ -214,3 +221,22 @@ def chosen_ways(counter: Counter) -> Finding:
     text = f"The minimiser in the core chooses m = {chosen[0]} for 30 ranks and m = {chosen[1]} for 60."
     return Finding(claim("004-29"), HOLDS if chosen == [6, 4] else FAILS, text, "counted",
                    "the barrier's part; rounds as printed, log_m")  # fmt: skip
+
+
+#: Settings with sense reversal, for the claim that barriers can be reused at once.
+SENSE = (
+    "sense-reversing:reset=sense,combining-tree:reset=sense,combining-tree:notify=global:reset=sense,"
+    "static-tournament:reset=sense,dynamic-tournament:reset=sense,dissemination:reset=sense,"
+    "hybrid-dissemination:reset=sense"
+)
+SENSE_RANKS = (*range(1, 18), 31, 60)
+
+
+def all_heard(counter: Counter) -> Finding:
+    """Counting follows who has heard of whom through three calls in a row, and raises an error where a rank left too soon."""
+    rows = counter(f"all,{SENSE}", SENSE_RANKS, PHI, "balanced")
+    specs = {row["spec"] for row in rows}
+    text = f"In {len(specs)} settings, sense reversal among them, every rank had heard of every other in three calls in a row."
+    return Finding(
+        claim("001-29"), HOLDS, text, "counted", f"{span(SENSE_RANKS)}; a finite check", {"cases": len(rows)}
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from phicoll.papers.claims.counting import Counter, agreement, span
 from phicoll.papers.claims.statement import Finding
@@ -23,7 +23,42 @@ def check_data_counts(counter: Counter, ranks: Sequence[int]) -> list[Finding]:
         merged_steps(counter, ranks),
         folded_ranks(counter, ranks),
         bruck_steps(counter, ranks),
+        *(cost_terms(counter, ranks, *terms) for terms in TERMS),
     ]
+
+
+#: The terms of an equation by p: messages in a row; bytes moved and bytes combined, all ranks' together.
+TERMS = (
+    ("003-05", "flat-tree:transfer=load-store", "longest_chain",
+     lambda p: (p, 2 * (p - 1) * SIZE, (p - 1) * SIZE)),
+    ("003-06", "recursive-doubling", "steps",
+     lambda p: (floor_log(p), p * floor_log(p) * SIZE, p * floor_log(p) * SIZE)),
+    ("003-07", "rabenseifner:merge_middle=no", "steps",
+     lambda p: (2 * floor_log(p), 2 * (p - 1) * SIZE, (p - 1) * SIZE)),
+)  # fmt: skip
+
+
+def cost_terms(
+    counter: Counter,
+    ranks: Sequence[int],
+    number: str,
+    spec: str,
+    chain: str,
+    terms: Callable[[int], tuple[int, int, int]],
+) -> Finding:
+    """An equation's coefficients of alpha, beta and gamma against what is counted; bytes are all ranks' together."""
+    found = []
+    for p in powers_of_two(ranks):
+        (row,) = counter(spec, [p], PHI, "balanced", operation="allreduce", size=SIZE, type="int32")
+        counted = (row[chain], row["bytes_between"], 4 * row["combined"])
+        found += [
+            (f"p = {p}, {term}", have, want)
+            for term, have, want in zip(("alpha", "beta", "gamma"), counted, terms(p), strict=True)
+        ]
+    return agreement(
+        number, found, "messages in a row, bytes moved and bytes combined", "powers of two among " + span(ranks),
+        " The equation's time adds them up as if nothing overlapped.",
+    )  # fmt: skip
 
 
 def floor_log(n: int) -> int:

@@ -1,4 +1,4 @@
-"""Claims that a native run can check on operations that move data: which algorithm is faster.
+"""What a native run finds of claims on operations that move data: which algorithm is faster.
 
 A claim is a list of comparisons, all of which must hold. :func:`wanted` lists what to measure for them.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phicoll.papers.claims.native import Group, matches, nothing, verdict_of
-from phicoll.papers.claims.statement import ELSEWHERE, HOLDS, UNRESOLVED, Finding
+from phicoll.papers.claims.statement import AS_STATED, OTHERWISE, UNRESOLVED, Finding
 from phicoll.papers.claims.statements import claim
 from phicoll.papers.claims.versus import Versus, family_ratio
 from phicoll.results import Results
@@ -124,8 +124,8 @@ def verdict_on(ratio: Versus, close: bool) -> str:
     if not ratio.enough:
         return UNRESOLVED
     if ratio.low >= 1 / SMALL and ratio.high <= SMALL:
-        return HOLDS
-    return ELSEWHERE if ratio.low > SMALL or ratio.high < 1 / SMALL else UNRESOLVED
+        return AS_STATED
+    return OTHERWISE if ratio.low > SMALL or ratio.high < 1 / SMALL else UNRESOLVED
 
 
 def check(stated: Stated, results: Results, mode: str) -> Finding:
@@ -148,7 +148,9 @@ def check(stated: Stated, results: Results, mode: str) -> Finding:
     if len(found) < len(stated.comparisons):
         return nothing(stated.number, under)
     verdicts = [verdict_on(ratio, stated.close) for _, ratio in found]
-    verdict = HOLDS if set(verdicts) == {HOLDS} else ELSEWHERE if ELSEWHERE in verdicts else UNRESOLVED
+    verdict = (
+        AS_STATED if set(verdicts) == {AS_STATED} else OTHERWISE if OTHERWISE in verdicts else UNRESOLVED
+    )
     ranks = pair if stated.comparisons[0].pair else most
     return Finding(
         claim(stated.number),

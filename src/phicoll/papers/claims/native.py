@@ -1,16 +1,15 @@
-"""Claims that a native run can check: which barrier is faster, and whether every barrier is correct.
+"""What a native run finds of the papers' claims: which barrier is faster, and whether every barrier is correct.
 
-Statements on time are about the papers' machines: those that come out otherwise here do not carry over.
+Statements on time are about the papers' machines, so this is no verdict on them: :func:`phicoll.claims.report` has those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
-from phicoll.papers.claims.statement import CANNOT, ELSEWHERE, FAILS, HOLDS, UNRESOLVED, Finding
+from phicoll.papers.claims.statement import AS_STATED, NOT_MEASURED, OTHERWISE, UNRESOLVED, Finding
 from phicoll.papers.claims.statements import claim
 from phicoll.papers.claims.versus import Versus, family_ratio
 from phicoll.results import Results
@@ -72,10 +71,10 @@ def faster(
 
 
 def verdict_of(ratio: Versus) -> str:
-    """Below 1 as a whole: holds. Above 1: does not carry over. Else not resolved."""
+    """Below 1 as a whole: as stated. Above 1: otherwise. Else not resolved."""
     if not ratio.enough:
         return UNRESOLVED
-    return HOLDS if ratio.high < 1 else ELSEWHERE if ratio.low > 1 else UNRESOLVED
+    return AS_STATED if ratio.high < 1 else OTHERWISE if ratio.low > 1 else UNRESOLVED
 
 
 def sentence(ratio: Versus) -> str:
@@ -86,8 +85,8 @@ def sentence(ratio: Versus) -> str:
 
 
 def nothing(number: str, under: str) -> Finding:
-    return Finding(claim(number), CANNOT, "The run has no rounds in which both sides were measured and verified.",
-                   "none", under)  # fmt: skip
+    return Finding(claim(number), NOT_MEASURED, "The run has no rounds in which both sides were measured and verified.",
+                   "measured", under)  # fmt: skip
 
 
 def order(
@@ -109,15 +108,17 @@ def order(
     if not found:
         return nothing(number, under)
     verdicts = [verdict_of(ratio) for ratio in found]
-    verdict = HOLDS if set(verdicts) == {HOLDS} else ELSEWHERE if ELSEWHERE in verdicts else UNRESOLVED
+    verdict = (
+        AS_STATED if set(verdicts) == {AS_STATED} else OTHERWISE if OTHERWISE in verdicts else UNRESOLVED
+    )
     parts = [f"{r.ours} / {r.theirs}: {r.median:.2f} [{r.low:.2f}, {r.high:.2f}]" for r in found]
     text = "Time ratios, below 1 as stated: " + "; ".join(parts) + "."
     return Finding(claim(number), verdict, text, "measured", under,
                    {"ratios": [r.to_dict() for r in found], "verdicts": verdicts})  # fmt: skip
 
 
-def correctness(results: Results, counted: Sequence[dict[str, Any]]) -> Finding:
-    """Claim 001-29: every measured barrier was verified, and in every counted one each rank had heard of all."""
+def correctness(results: Results) -> Finding:
+    """Claim 001-29: every measured barrier was verified."""
     points = [p for p in results.points if p.get("origin") != "reference"]
     if not points:
         return nothing("001-29", "")
@@ -130,15 +131,9 @@ def correctness(results: Results, counted: Sequence[dict[str, Any]]) -> Finding:
         f"{len(specs)} barriers kept their promise in {calls:,} checked calls at {words(ranks)} ranks, threads and "
         f"processes: no rank left before all had entered."
     )
-    if counted:
-        at = sorted({row["ranks"] for row in counted})
-        text += (
-            f" Counted, {len({row['spec'] for row in counted})} more settings, sense reversal among them, "
-            f"at {len(at)} rank counts from {at[0]} to {at[-1]}: every rank had heard of every other in three calls in a row."
-        )
     if bad:
         text = f"Not verified: {', '.join(bad)}. " + text
-    verdict = FAILS if bad else HOLDS
+    verdict = OTHERWISE if bad else AS_STATED
     return Finding(claim("001-29"), verdict, text, "measured", "a finite check, which can refute but not prove",
                    {"unverified": bad, "calls": calls})  # fmt: skip
 
@@ -174,7 +169,13 @@ def addresses(results: Results, algorithm: str = "sense-reversing", seed: int = 
         places = sorted(set.intersection(*(set(by) for by in passes.values())))
     if len(places) < 16:
         return [
-            Finding(claim(n), CANNOT, "Too few remote rounds at the same places in this run.", "none", under)
+            Finding(
+                claim(n),
+                NOT_MEASURED,
+                "Too few remote rounds at the same places in this run.",
+                "measured",
+                under,
+            )
             for n in ("001-24", "001-25")
         ]
     table = np.array([[passes[k][place] for place in places] for k in sorted(passes)])
@@ -187,7 +188,7 @@ def addresses(results: Results, algorithm: str = "sense-reversing", seed: int = 
     resolved = p_value <= 0.01
     differ = Finding(
         claim("001-25"),
-        UNRESOLVED if not resolved else HOLDS if spread >= SMALL_EFFECT else ELSEWHERE,
+        UNRESOLVED if not resolved else AS_STATED if spread >= SMALL_EFFECT else OTHERWISE,
         f"Odd and even visits agree on which places are slow: r = {agreement:.2f} (permutation test, p {format_p(p_value)}). "
         f"By what they share, the middle nine tenths of the places differ by {spread:.1%}; {SMALL_EFFECT:.0%} would count.",
         "measured",
@@ -197,7 +198,7 @@ def addresses(results: Results, algorithm: str = "sense-reversing", seed: int = 
     calm = within < SMALL_EFFECT or (resolved and within < spread / 3)
     same = Finding(
         claim("001-24"),
-        HOLDS if calm else ELSEWHERE if within > 2 * SMALL_EFFECT else UNRESOLVED,
+        AS_STATED if calm else OTHERWISE if within > 2 * SMALL_EFFECT else UNRESOLVED,
         f"At one place nine tenths of the visits are within {within:.1%} of its median (places differ by "
         f"{spread:.1%}). Negligible: below {SMALL_EFFECT:.0%} or a third of the spread over places.",
         "measured",
@@ -231,10 +232,8 @@ def format_p(p: float) -> str:
     return f"= {p:.2g}" if p > 1.5 / (PERMUTATIONS + 1) else f"below {2 / (PERMUTATIONS + 1):.1g}"
 
 
-def check_native(
-    main: Results, shared: Results | None, repeated: Results | None, counted: Sequence[dict[str, Any]] = ()
-) -> list[Finding]:
-    """Findings of a demo's runs.
+def check_native(main: Results, shared: Results | None, repeated: Results | None) -> list[Finding]:
+    """What a demo's runs found.
 
     Parameters
     ----------
@@ -244,8 +243,6 @@ def check_native(
         The papers' variants, threads, at the largest number of ranks; or ``None``.
     repeated:
         One launch that visits its places again and again; or ``None``.
-    counted:
-        Counts whose happened-before check passed.
     """
     ranks = sorted({p["ranks"] for p in main.points})
     modes = {p["mode"] for p in main.points}
@@ -266,7 +263,7 @@ def check_native(
             mode="threads",
             under=where.replace(mode, "threads"),
         ),
-        correctness(main, counted),
+        correctness(main),
     ]
     if shared is not None and shared.points:
         at = max(p["ranks"] for p in shared.points)

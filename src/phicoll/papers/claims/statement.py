@@ -7,28 +7,45 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 __all__ = [
+    "AS_STATED",
+    "BUILT_IN",
+    "CALIBRATED",
     "CANNOT",
-    "ELSEWHERE",
     "FAILS",
+    "HERE",
     "HOLDS",
+    "NOT_MEASURED",
+    "OTHERWISE",
     "PAPERS",
     "UNRESOLVED",
     "VERDICTS",
+    "WAITS",
     "Claim",
     "Finding",
     "in_words",
     "tally",
 ]
 
+#: It could have come out otherwise, and did not.
 HOLDS = "holds"
 FAILS = "does not hold"
-#: A statement about the paper's machine that is otherwise on the one that was measured.
-ELSEWHERE = "does not carry over"
 UNRESOLVED = "not resolved"
+#: The published number set a parameter of the machine.
+CALIBRATED = "calibrated"
+#: The model could not have said otherwise.
+BUILT_IN = "built in"
+#: A check is written down; what it runs on is not there yet.
+WAITS = "waits"
 CANNOT = "cannot be checked here"
-VERDICTS = (HOLDS, FAILS, ELSEWHERE, UNRESOLVED, CANNOT)
+VERDICTS = (HOLDS, FAILS, UNRESOLVED, CALIBRATED, BUILT_IN, WAITS, CANNOT)
 #: Verdicts on several claims, where their words differ from those on one.
-_PLURAL = {HOLDS: "hold", FAILS: "do not hold", ELSEWHERE: "do not carry over"}
+_PLURAL = {HOLDS: "hold", FAILS: "do not hold", WAITS: "wait"}
+
+#: What a run on this machine found. It is no verdict: the statements are about the papers' machines.
+AS_STATED = "as stated"
+OTHERWISE = "otherwise"
+NOT_MEASURED = "not measured"
+HERE = (AS_STATED, OTHERWISE, UNRESOLVED, NOT_MEASURED)
 
 #: The papers by the first part of a claim's number; docs/papers.md has the full references.
 PAPERS = {
@@ -45,6 +62,7 @@ class Claim:
     """A statement of a paper, paraphrased, and the conditions under which the paper makes it."""
 
     number: str  # such as "000-20": paper, then the statement's number
+    section: str  # of the paper
     statement: str
     conditions: str
 
@@ -56,10 +74,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict on a claim, with its evidence.
+    """A verdict on a claim, or what a run on this machine found, with its evidence.
 
-    ``how`` is ``"counted"`` (exact, on the counting port), ``"measured"`` (native, on this machine), ``"simulated"`` or
-    ``"none"``.
+    ``how`` is ``"counted"`` (exact, on the counting port), ``"simulated"``, ``"modelled"`` (by an equation), ``"measured"``
+    (native, on this machine) or ``"none"``.
     ``under`` gives the conditions of the check if they are not the paper's.
     """
 
@@ -72,14 +90,16 @@ class Finding:
     values: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise ValueError(f"verdict: got {self.verdict!r}; allowed: {', '.join(VERDICTS)}")
+        allowed = HERE if self.how == "measured" else VERDICTS
+        if self.verdict not in allowed:
+            raise ValueError(f"verdict: got {self.verdict!r}; allowed: {', '.join(allowed)}")
 
     def to_dict(self) -> dict[str, object]:
         """The finding as plain objects."""
         return {
             "claim": self.claim.number,
             "paper": self.claim.paper,
+            "section": self.claim.section,
             "statement": self.claim.statement,
             "conditions": self.claim.conditions,
             "verdict": self.verdict,
@@ -91,9 +111,9 @@ class Finding:
 
 
 def tally(findings: Iterable[Finding]) -> dict[str, int]:
-    """How many findings have each verdict that occurs, in the order of :data:`VERDICTS`."""
+    """How many findings have each verdict that occurs, in the order of :data:`VERDICTS`, then of :data:`HERE`."""
     counts = Counter(finding.verdict for finding in findings)
-    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+    return {verdict: counts[verdict] for verdict in dict.fromkeys((*VERDICTS, *HERE)) if counts[verdict]}
 
 
 def in_words(verdict: str, count: int) -> str:

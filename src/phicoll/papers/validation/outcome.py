@@ -61,13 +61,18 @@ class Outcome:
             "claims": [f.to_dict() for f in self.findings],
         }
 
-    def summary(self) -> list[str]:
-        """The numbers of quantities within bounds and of each verdict, in words."""
+    def within(self) -> list[str]:
+        """How many quantities of each kind are within their bounds, in words."""
         lines = []
         for role in dict.fromkeys(q.role for q in self.quantities):
             of = [q for q in self.quantities if q.role == role]
             good = sum(q.verdict == HOLDS for q in of)
             lines.append(f"{role}: {good} of {len(of)} quantities within their bounds")
+        return lines
+
+    def summary(self) -> list[str]:
+        """The numbers of quantities within bounds and of each verdict, in words."""
+        lines = self.within()
         if self.findings:
             counts = [in_words(*counted) for counted in tally(self.findings).items()]
             lines.append(f"statements: {', '.join(counts)}")

@@ -1,15 +1,13 @@
-"""The page of a validation: all quantities and statements, failures first."""
+"""The page of a validation: all quantities, failures first."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from string import ascii_lowercase
 from typing import TYPE_CHECKING, TypeVar
 
 from phicoll.foundations.files import write_text
-from phicoll.papers.claims import CANNOT, FAILS, HOLDS, VERDICTS, Finding
+from phicoll.papers.claims import HOLDS, Finding
 from phicoll.papers.validation.figures import draw_barriers, draw_counts, draw_curves, draw_errors
 from phicoll.papers.validation.outcome import Outcome
 from phicoll.papers.validation.quantity import (
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-__all__ = ["cell", "statement_lines", "write_page", "write_with_figures"]
+__all__ = ["cell", "statements_note", "write_page", "write_with_figures"]
 
 Found = TypeVar("Found")
 
@@ -71,27 +69,15 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def statement_lines(findings: Sequence[Finding]) -> list[str]:
-    """The section on statements: a list for each verdict; conditions that several share are notes below."""
-    times = Counter(f.under for f in findings)
-    shared = [under for under in times if times[under] > 1 and len(under.split()) > 3]
-    notes = dict(zip(shared, ascii_lowercase, strict=False))
-    lines = ["## Statements", "", "*Statements* in our own words, and what was found."]
-    for verdict in VERDICTS:
-        of = [f for f in findings if f.verdict == verdict]
-        if of:
-            lines += ["", f"### {verdict.capitalize()}", ""]
-        if of and verdict == CANNOT:
-            for why in dict.fromkeys(f.measured for f in of):
-                lines.append(f"- {', '.join(f.claim.number for f in of if f.measured == why)}: {why}")
-        else:
-            for f in of:
-                under = f" ({notes.get(f.under, f.under)})" if f.under else ""
-                lines.append(f"- {f.claim.number}: *{f.claim.statement}* {f.measured}{under}")
-    lines.append("")
-    if notes:
-        lines += ["Conditions:", "", *(f"- {letter}: {under}" for under, letter in notes.items()), ""]
-    return lines
+def statements_note(findings: Sequence[Finding]) -> list[str]:
+    """Where the statements' verdicts are: :func:`phicoll.claims.report` has them, and no page has others."""
+    numbers = ", ".join(f.claim.number for f in findings)
+    return [
+        "## Statements",
+        "",
+        f"These checks judge {numbers}: [all verdicts](claims.md#all-statements).",
+        "",
+    ]
 
 
 def common(sources: Sequence[str]) -> str | None:
@@ -156,19 +142,16 @@ def text_of(found: Outcome, shown: dict[str, str]) -> str:
         'Cells are "published; simulated; error" (simulated / published - 1, bold beyond its bound), in ns unless a unit is named. '
         f"{''.join(f'{mark.strip()}: {role}. ' for role, mark in marks.items())}[What the words mean](claims.md#simulated).",
     ]  # fmt: skip
-    lines += ["", "Results:", "", *(f"- {line}" for line in found.summary()), ""]
+    lines += ["", "Results:", "", *(f"- {line}" for line in found.within()), ""]
     if "errors" in shown:
         lines += [shown["errors"], ""]
     beyond = [q for q in found.quantities if q.verdict != HOLDS]
-    failing = [f.claim.number for f in found.findings if f.verdict == FAILS]
-    if beyond or failing:
+    if beyond:
         lines += ["## What does not come out", ""]
         for why in dict.fromkeys(q.why for q in beyond):
             lines.append(
                 f"- {missed([q for q in beyond if q.why == why])}. {why or 'The cause is not known.'}"
             )
-        if failing:
-            lines.append(f"- Statements {', '.join(failing)} ([below](#does-not-hold)).")
         lines.append("")
     for group in dict.fromkeys(q.group for q in found.quantities):
         lines += [f"## {group}", "", *quantities([q for q in found.quantities if q.group == group], marks)]
@@ -177,7 +160,7 @@ def text_of(found: Outcome, shown: dict[str, str]) -> str:
         if group == "Barriers" and "barriers" in shown:
             lines += [shown["barriers"], ""]
     if found.findings:
-        lines += statement_lines(found.findings)
+        lines += statements_note(found.findings)
         if "counts" in shown:
             lines += [shown["counts"], ""]
     return "\n".join(lines)

@@ -8,9 +8,18 @@ import phicoll._core as _core
 from phicoll.papers.claims import Finding
 from phicoll.papers.validation.points import Barrier, Check, Effort, Kernel, changed
 from phicoll.papers.validation.quantity import HELD_OUT, Quantity
-from phicoll.papers.validation.ranked import by_rank, cannot, geomean, judged, medians, spread
+from phicoll.papers.validation.ranked import by_rank, geomean, judged, medians, spread
 
-__all__ = ["claims_5110p"]
+__all__ = [
+    "acknowledged",
+    "addresses",
+    "bandwidth",
+    "delays",
+    "figure_2",
+    "latencies",
+    "streaming_stores",
+    "surrogate",
+]
 
 BARRIERS = "Barriers"
 ARITIES = (2, 3, 4, 8, 16, 32)
@@ -61,20 +70,6 @@ def name(spec: str) -> str:
         first, first
     )
     return f"{short}{number}{'ls' if notify == 'local' else 'gs' if notify == 'global' else ''}"
-
-
-def claims_5110p(machine: str, effort: Effort) -> list[Check]:
-    return [
-        figure_2(machine, effort),
-        delays(machine, effort),
-        streaming_stores(machine, effort),
-        addresses(machine, effort),
-        surrogate(machine, effort),
-        acknowledged(machine, effort),
-        latencies(machine, effort),
-        bandwidth(machine, effort),
-        not_built(),
-    ]
 
 
 def figure_2(machine: str, effort: Effort) -> Check:
@@ -405,21 +400,3 @@ def bandwidth(machine: str, effort: Effort) -> Check:
                f"Messages of {small * 64 // 1024} KiB: {', '.join(f'{r:.2f}' for r in little)} GB/s per pair with {', '.join(map(str, pairs))} pairs.",
                "more pairs hurt: at least 5 % less"),
     ]  # fmt: skip
-
-
-def not_built() -> Check:
-    yield []
-    applications = "Applications' arrival skew is not simulated yet."
-    models = "See docs/validation-models.md."
-    return [
-        cannot("001-14", "Compared with Intel's library, which is proprietary."),
-        cannot("001-21", applications),
-        cannot("001-22", applications),
-        cannot("004-23", "No kernel yet for interleavings of writers and a reader from memory."),
-        cannot("004-24", "No kernel yet for acknowledgements to one parent."),
-        *(cannot(number, models) for number in ("004-25", "004-31", "004-32", "004-36", "004-37")),
-        *(
-            cannot(number, "Intel's MPI and OpenMP libraries are proprietary.")
-            for number in ("004-33", "004-35")
-        ),
-    ]

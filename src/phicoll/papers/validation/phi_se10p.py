@@ -1,16 +1,15 @@
-"""Memory and barriers of panigrahi-2014, put and get of namashivayam-2014, on the simulated Xeon Phi SE10P: 61 cores, up to 244 processes."""
+"""Memory and barriers of panigrahi-2014 on the simulated Xeon Phi SE10P: 61 cores, up to 244 processes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from phicoll.papers.claims import Finding
-from phicoll.papers.validation.one_sided import one_sided, stream_by_put_and_get
 from phicoll.papers.validation.points import Barrier, Check, Effort, Kernel, changed
 from phicoll.papers.validation.quantity import NOT_CLAIMED, Quantity
-from phicoll.papers.validation.ranked import by_rank, cannot, geomean, judged, medians, spread
+from phicoll.papers.validation.ranked import by_rank, geomean, judged, medians, spread
 
-__all__ = ["claims_se10p"]
+__all__ = ["barriers", "dispatch", "distance", "distinct_lines", "one_line"]
 
 TREE = "tree:degree=6"
 TREES = (TREE, "binomial-tree:release_degree=6", "tournament-tree:release_degree=6")
@@ -18,11 +17,6 @@ BYTES, LINES = "centralized-bytes", "centralized-lines"
 #: Paper 000 gives a rank one line for all rounds.
 DISSEMINATION = "dissemination:ways=1:layout=line-per-rank"
 PAPER = (*TREES, BYTES, LINES, DISSEMINATION)
-
-
-def claims_se10p(machine: str, effort: Effort) -> list[Check]:
-    return [one_line(machine, effort), distinct_lines(machine, effort), distance(machine, effort), barriers(machine, effort),
-            dispatch(effort), one_sided(machine, effort), stream_by_put_and_get(machine, effort), not_built()]  # fmt: skip
 
 
 def short(spec: str) -> str:
@@ -147,7 +141,7 @@ def distance(machine: str, effort: Effort) -> Check:
                    for core in cores for s in seeds]  # fmt: skip
     means = np.array([np.mean(one[0]) for one in found]).reshape(len(cores), len(seeds)).mean(axis=1)
     text = f"ns from core 0 to core {', '.join(map(str, cores))}: {', '.join(f'{m:.0f}' for m in means)}; no effect: below 10 %."
-    return [judged(number, spread(means) < 0.1, text, "random addresses") for number in ("000-09",)]
+    return [judged("000-09", spread(means) < 0.1, text, "random addresses")]
 
 
 def barriers(machine: str, effort: Effort) -> Check:
@@ -197,7 +191,7 @@ def barriers(machine: str, effort: Effort) -> Check:
     return rows
 
 
-def dispatch(effort: Effort) -> Check:
+def dispatch(_: str, effort: Effort) -> Check:
     """Fork-join on a 3120A with and without one counter that all threads update: not the runtime, only its pattern."""
     machine = "xeon-phi-3120a"
     found = yield [Barrier(machine, spec, p, effort.all_seeds[:5], effort.calls)
@@ -211,13 +205,4 @@ def dispatch(effort: Effort) -> Check:
         Quantity("Dispatch on a 3120A", f"one counter / none, {p} threads", NOT_CLAIMED, published, float(a / b), "times",
                  "Lasimeri: 42.5 / 14.5 and 62.8 / 15.1 us", why=why)
         for p, published, a, b in zip((57, 114), (42.5 / 14.5, 62.8 / 15.1), counter, tree, strict=True)
-    ]  # fmt: skip
-
-
-def not_built() -> Check:
-    yield []
-    return [
-        *(cannot(number, "Simulated in notebooks/panigrahi-2014.") for number in ("000-27", "000-29", "000-30", "000-31", "000-32")),
-        *(cannot(number, "Intel's MPI library is proprietary.") for number in ("000-17", "000-18", "000-25", "000-26", "000-28")),
-        cannot("000-33", "noise.os_core gives a core to the operating system, but nothing published says how often and how long."),
     ]  # fmt: skip

@@ -17,10 +17,11 @@ import phicoll._core as _core
 
 __all__ = [
     "MOST_SEEDS",
-    "Allreduce",
     "Barrier",
     "Check",
+    "Collective",
     "Effort",
+    "Explained",
     "Kernel",
     "Point",
     "changed",
@@ -95,24 +96,53 @@ class Barrier:
 
 
 @dataclass(frozen=True)
-class Allreduce:
-    """A sum of doubles; its result is the mean call in ns."""
+class Collective:
+    """Back-to-back calls of an operation that moves data; its result is each seed's median call in ns.
+
+    ``type`` and ``op`` are of operations that combine; ``placement`` as for :func:`phicoll.sweep`.
+    """
 
     machine: str
+    operation: str
     spec: str
     ranks: int
     size: int
-    seeds: int = 2
+    seeds: int
+    type: str = ""
+    placement: str = "balanced"
 
-    def run(self) -> float:
+    def run(self) -> np.ndarray:
         from phicoll.measuring import sweep
 
-        found = sweep("allreduce", algorithm=self.spec, ranks=self.ranks, machine=self.machine, placement="balanced", sizes=self.size,
-                      type="float64", op="sum", rounds=self.seeds, calls=2, warm_up=1, seed=1, budget_s="none", jobs=1, progress=False)  # fmt: skip
-        return float(np.mean([value for o in found.observations.all for value in o.call_values()]))
+        combining = {"type": self.type, "op": "sum"} if self.type else {}
+        found = sweep(self.operation, algorithm=self.spec, ranks=self.ranks, machine=self.machine, placement=self.placement, sizes=self.size,
+                      rounds=self.seeds, calls=2, warm_up=1, seed=1, budget_s="none", jobs=1, progress=False, **combining)  # fmt: skip
+        if found.unverified:
+            raise AssertionError(f"{self.spec} with {self.ranks} ranks: wrong data")
+        by_seed = found.to_dataframe().groupby("round")["ns"].median()
+        return by_seed.to_numpy()
 
 
-Point: TypeAlias = Kernel | Barrier | Allreduce
+@dataclass(frozen=True)
+class Explained:
+    """What a call counts on the machine; its result is the counters' means over two calls of seed 1."""
+
+    machine: str
+    operation: str
+    spec: str
+    ranks: int
+    size: int
+
+    def run(self) -> dict[str, float]:
+        from phicoll.explaining.explanation import explain
+
+        found = explain(
+            self.operation, self.spec, self.machine, ranks=self.ranks, size=self.size, calls=2, warm_up=1
+        ).data["counters"]
+        return {name: value / found["calls"] for name, value in found.items() if name != "calls"}
+
+
+Point: TypeAlias = Kernel | Barrier | Collective | Explained
 Check: TypeAlias = Generator[Sequence[Point], list[Any], list[Any]]
 
 
@@ -142,8 +172,10 @@ def work_through(
 
 
 def cost(point: Point) -> float:
-    if isinstance(point, Allreduce):
-        return 100 * point.ranks * point.seeds
+    if isinstance(point, Collective):
+        return point.ranks * point.seeds * (100 + point.size / 64)
+    if isinstance(point, Explained):
+        return point.ranks * point.size / 64
     if isinstance(point, Barrier):
         return point.ranks * len(point.seeds) * (point.calls + point.warm_up)
     return (

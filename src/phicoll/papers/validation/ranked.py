@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from phicoll.papers.claims import CANNOT, FAILS, HOLDS, UNRESOLVED, Finding, claim
+from phicoll.papers.claims import CALIBRATED, FAILS, HOLDS, UNRESOLVED, Finding, claim
 
-__all__ = ["by_rank", "cannot", "geomean", "judged", "medians", "spread", "verdict_over"]
+__all__ = ["by_rank", "geomean", "judged", "medians", "spread", "verdict_over"]
 
 SIMULATED = "simulated"
 
@@ -48,18 +48,16 @@ def by_rank(number: str, holds: Sequence[bool], text: str, under: str = "", **va
                    {"seeds": len(holds), "holding": int(sum(holds)), **values})  # fmt: skip
 
 
-def judged(number: str, good: bool, text: str, under: str = "", **values: object) -> Finding:
-    """A finding on a number or a shape, with the reading that decides it in the text."""
-    verdict = HOLDS if good else FAILS
+def judged(
+    number: str, good: bool, text: str, under: str = "", *, yes: str = HOLDS, **values: object
+) -> Finding:
+    """A finding on a number or a shape, with the reading that decides it in the text; ``yes`` is the verdict if ``good``."""
+    verdict = yes if good else FAILS
     return Finding(claim(number), verdict, text + cause(number, verdict), SIMULATED, under, values)
 
 
 def cause(number: str, verdict: str) -> str:
-    return f" {CAUSES[number]}" if verdict != HOLDS and number in CAUSES else ""
-
-
-def cannot(number: str, reason: str) -> Finding:
-    return Finding(claim(number), CANNOT, reason, "none")
+    return f" {CAUSES[number]}" if verdict not in (HOLDS, CALIBRATED) and number in CAUSES else ""
 
 
 def medians(result: Iterable[Mapping[str, Any]]) -> np.ndarray:

@@ -135,7 +135,11 @@ def ping_pong(machine: str, effort: Effort) -> Check:
                 float(samples[place, send, receive].mean()),
                 source=f"Table {DISTANCE_TABLES[place]}",
                 bound=CALIBRATED_BOUND if fitted else HELD_OUT_BOUND,
-                claim="004-09" if send == "I" else "004-05" if place == "same-core" else "004-07",
+                claim=("004-06" if place == "same-core" else "004-09")
+                if send == "I"
+                else "004-05"
+                if place == "same-core"
+                else "004-07",
                 why=why,
                 row=f"{send} to {receive}",
                 column=place,
@@ -217,6 +221,7 @@ def multi_line(machine: str, effort: Effort) -> Check:
         slope, constant, inverse = fit(LINES, here)
         name = f"({send}, {receive})"
         calibrated = send == receive
+        claim = "004-13" if send == "E" == receive else "004-14"
         why = (
             "The card has a fixed start-up of some 600 ns from the second line on; here the first lines pipeline at once. "
             "The kernel stores whole lines, so the poller cannot steal a half-written last line."
@@ -224,18 +229,18 @@ def multi_line(machine: str, effort: Effort) -> Check:
         curve = {"n": list(LINES), "simulated": here, "published": [o * n + q - p / n for n in LINES]}
         rows += [
             Quantity(MESSAGES, f"{name} o, per further line", CALIBRATED if calibrated else HELD_OUT, o, slope,
-                     "ns/line", "Table 3.1", CALIBRATED_BOUND if calibrated else HELD_OUT_BOUND, "004-13" if send == "E" == receive else "004-14",
+                     "ns/line", "Table 3.1", CALIBRATED_BOUND if calibrated else HELD_OUT_BOUND, claim,
                      "Stores to a receive buffer in memory read its lines first, three at a time: R_I / 3 = 92 ns per line. On the card it "
                      "costs no more than a buffer in the other's cache." if (send, receive) == ("E", "I") else "", curve,
                      row="o, per further line", column=name),
-            Quantity(MESSAGES, f"{name} q, start-up", HELD_OUT, q, constant, "ns", "Table 3.1", claim="004-13", why=why,
+            Quantity(MESSAGES, f"{name} q, start-up", HELD_OUT, q, constant, "ns", "Table 3.1", claim=claim, why=why,
                      row="q, start-up", column=name),
             Quantity(MESSAGES, f"{name} p, start-up saved by one line", HELD_OUT, p, inverse, "ns", "Table 3.1",
-                     claim="004-13", why=why, row="p, start-up saved by one line", column=name),
+                     claim=claim, why=why, row="p, start-up saved by one line", column=name),
         ]  # fmt: skip
         rows += [
             Quantity(MESSAGES, f"{name} {n} line{'s' if n > 1 else ''}", HELD_OUT, o * n + q - p / n,
-                     here[LINES.index(n)], "ns", "Table 3.1, fit", claim="004-13" if send == "E" == receive else "004-14", why=why,
+                     here[LINES.index(n)], "ns", "Table 3.1, fit", claim=claim, why=why,
                      row=f"{n} line{'s' if n > 1 else ''}", column=name)
             for n in (1, 2, 8, 32, 128)
         ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,23 +15,20 @@ from phicoll.foundations.checks import argument_names
 from phicoll.foundations.html_table import html_table
 from phicoll.foundations.markup import fill
 from phicoll.models.equations.checks import check_whole
-from phicoll.papers.claims import HOLDS, Finding
-from phicoll.papers.validation import transfers
+from phicoll.papers.claims import HOLDS
+from phicoll.papers.validation.judges import JUDGES, MACHINES, Judge, findings_of, run_judges
 from phicoll.papers.validation.outcome import Outcome
-from phicoll.papers.validation.points import MOST_SEEDS, Check, Effort, work_through
+from phicoll.papers.validation.points import MOST_SEEDS, Effort
 from phicoll.papers.validation.quantity import Quantity, number
 from phicoll.registry.machines import Machine, load_machine
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FULL", "MACHINES", "QUICK", "Validation", "validate"]
+__all__ = ["FULL", "MACHINES", "QUICK", "Validation", "validate", "validation_of"]
 
 FULL = Effort(samples=2000, seeds=20, rank_step=8, calls=2, lines=4096)
 QUICK = Effort(samples=400, seeds=2, rank_step=112, calls=1, lines=2048)
-
-#: The machines that papers measured.
-MACHINES = ("xeon-phi-5110p", "xeon-phi-se10p", "sandy-bridge-e5-2670")
 
 
 class Validation(Outcome):
@@ -88,25 +85,6 @@ class Validation(Outcome):
         )
 
 
-def checks_of(name: str, machine: str, effort: Effort) -> list[Check]:
-    """The checks against the machine's papers."""
-    if name == "xeon-phi-5110p":
-        from phicoll.papers.validation.phi_5110p import claims_5110p
-
-        return [
-            transfers.reads(machine, effort),
-            transfers.ping_pong(machine, effort),
-            transfers.multi_line(machine, effort),
-            transfers.contention(machine, effort),
-            *claims_5110p(machine, effort),
-        ]
-    if name == "xeon-phi-se10p":
-        from phicoll.papers.validation.phi_se10p import claims_se10p
-
-        return [transfers.stream(machine, effort), *claims_se10p(machine, effort)]
-    return [transfers.sandy_reads(machine, effort), transfers.sandy_ping_pong(machine, effort)]
-
-
 @argument_names
 def validate(
     machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
@@ -147,21 +125,30 @@ def validate(
     if seeds is not None:
         effort = replace(effort, seeds=check_whole("seeds", seeds, 1, MOST_SEEDS))
     start = time.monotonic()
-    checks = checks_of(name, loaded.name, effort)
+    judges = [judge for judge in JUDGES if judge.machine == name]
     own = None if executor is not None else ThreadPoolExecutor(os.cpu_count() or 1)
     try:
         from phicoll.foundations.progress import display
 
         with display(progress) as shown:
-            found = work_through(checks, executor or own, shown.update if shown is not None else None)  # type: ignore[arg-type]
+            rows = run_judges(
+                judges, effort, executor or own, shown.update if shown is not None else None, loaded.name
+            )  # type: ignore[arg-type]
     finally:
         if own is not None:
             own.shutdown(cancel_futures=True)
-    rows: Sequence[Any] = [row for rows in found for row in rows]
+    return validation_of(loaded, rows, effort, time.monotonic() - start)
+
+
+def validation_of(
+    machine: Machine, rows: Mapping[Judge, Sequence[Any]], effort: Effort, elapsed_s: float
+) -> Validation:
+    """The validation that judges' rows make."""
+    found = [f for judge, of in rows.items() for f in findings_of(judge, of)]
     return Validation(
-        loaded,
-        tuple(r for r in rows if isinstance(r, Quantity)),
-        tuple(sorted((r for r in rows if isinstance(r, Finding)), key=lambda f: f.claim.number)),
+        machine,
+        tuple(row for of in rows.values() for row in of if isinstance(row, Quantity)),
+        tuple(sorted(found, key=lambda f: f.claim.number)),
         effort,
-        time.monotonic() - start,
+        elapsed_s,
     )

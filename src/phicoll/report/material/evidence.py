@@ -10,20 +10,12 @@ from typing import Any
 
 from phicoll import bench
 from phicoll.explaining.counting import PAPER_SHAPES, count
-from phicoll.papers.claims import Finding, check_counts, check_native, counter
+from phicoll.papers.claims import Finding, check_native
 from phicoll.report.material.parts import DATA, MAIN, PAPERS, PLACES, RESULTS, Part, split_parts
 from phicoll.report.material.simulated import Simulated
 from phicoll.results import Results
 
 __all__ = ["Doctor", "Evidence", "examine", "gather"]
-
-#: Settings with sense reversal, for the claim that barriers can be reused at once.
-SENSE = (
-    "sense-reversing:reset=sense,combining-tree:reset=sense,combining-tree:notify=global:reset=sense,"
-    "static-tournament:reset=sense,dynamic-tournament:reset=sense,dissemination:reset=sense,"
-    "hybrid-dissemination:reset=sense"
-)
-SENSE_RANKS = (*range(1, 18), 31, 60)
 
 
 @dataclass(frozen=True)
@@ -69,19 +61,13 @@ class Evidence:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """Verdicts on the claims, by number."""
+        """What this machine found of the claims, by number."""
         merged = Results([])
         for part in self.parts:
             if part.kind == MAIN and part.results is not None:
                 merged = merged + part.results
         papers, places = self.one(PAPERS), self.one(PLACES)
-        promise = [
-            row for number in SENSE_RANKS for row in count("barrier", f"all,{SENSE}", "61x4", ranks=number)
-        ]
-        found = check_counts(counter)
-        found += check_native(
-            merged, papers.results if papers else None, places.results if places else None, promise
-        )
+        found = check_native(merged, papers.results if papers else None, places.results if places else None)
         return sorted(found, key=lambda finding: finding.claim.number)
 
     @property

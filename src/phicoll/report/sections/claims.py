@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from phicoll.foundations.markup import Html, fill, join
 from phicoll.papers.claims import (
+    BUILT_IN,
+    CALIBRATED,
     CANNOT,
-    ELSEWHERE,
     FAILS,
     HOLDS,
     UNRESOLVED,
-    WAITING,
+    WAITS,
     Finding,
+    Row,
     in_words,
+    report,
     tally,
 )
 from phicoll.report.material.evidence import Evidence
@@ -20,42 +23,47 @@ from phicoll.report.material.html import details, paragraph
 TITLE = "The papers’ claims, checked"
 ANCHOR = "claims"
 
-CLASSES = {HOLDS: "holds", FAILS: "fails", ELSEWHERE: "elsewhere", UNRESOLVED: "open", CANNOT: "cannot"}
+CLASSES = {HOLDS: "holds", FAILS: "fails", CALIBRATED: "elsewhere", BUILT_IN: "elsewhere", UNRESOLVED: "open",
+           WAITS: "cannot", CANNOT: "cannot"}  # fmt: skip
 
 
 def body(evidence: Evidence) -> Html:
-    if not evidence.findings:
-        return Html()
+    rows = report()
     chips = join(
         " ",
         (
             fill('<span class="verdict {}">{}</span>', CLASSES[v], in_words(v, count))
-            for v, count in tally(evidence.findings).items()
+            for v, count in tally(row.finding for row in rows).items()
         ),
     )
     intro = paragraph(
-        "The papers’ statements in our own words. What is measured is measured on this machine, which is not the papers’: “does not carry "
-        "over” says nothing about their own."
+        "The papers’ statements in our own words, with the verdicts of phicoll claims: counted, computed, or simulated on the papers’ machines. "
+        "What this machine measured stands beside them; it is another one, and decides nothing about theirs."
     )
-    intro += paragraph(chips)
-    exact = [finding for finding in evidence.findings if finding.how == "counted"]
-    native = [finding for finding in evidence.findings if finding.how != "counted"]
-    parts = [intro]
-    if native:
-        parts.append(Html("<h3>Measured on this machine</h3>") + join("", map(card, native)))
-    if exact:
-        parts.append(Html("<h3>Counted, exact for any machine</h3>") + join("", map(card, exact)))
-    parts.append(waiting())
+    here = {finding.claim.number: finding for finding in evidence.findings}
+    parts = [intro, paragraph(chips)]
+    if here:
+        parts.append(
+            Html("<h3>Measured on this machine</h3>") + join("", (card(rows[n], here[n]) for n in here))
+        )
+    counted = [row for row in rows if row.finding.how == "counted" and row.number not in here]
+    parts.append(Html("<h3>Counted, exact for any machine</h3>") + join("", map(card, counted)))
+    others = [row for row in rows if row.finding.how != "counted" and row.number not in here]
+    parts.append(details(f"{len(others)} more statements", join("", map(card, others))))
     return join("", parts)
 
 
-def card(finding: Finding) -> Html:
-    """A claim with its verdict; the evidence where it was measured or is against the claim."""
+def card(row: Row, here: Finding | None = None) -> Html:
+    """A claim with its verdict and its evidence, and what this machine found."""
+    finding = row.finding
     claim = finding.claim
     evidence = Html()
     if finding.how != "counted" or finding.verdict != HOLDS:
         evidence = paragraph(finding.measured, "small")
-    title = ". ".join(words for words in (f"Stated for: {claim.conditions}", finding.under) if words)
+    if here is not None:
+        evidence += paragraph(fill("<b>Here {}.</b> {}", here.verdict, here.measured), "small")
+    under = here.under if here is not None else finding.under
+    title = ". ".join(words for words in (f"Stated for: {claim.conditions}", under) if words)
     return fill(
         '<div class="claim {kind}" id="claim-{number}" title="{title}"><p><span class="number">{number}</span> '
         '{statement} <span class="verdict">{verdict}</span></p>{evidence}</div>',
@@ -66,10 +74,3 @@ def card(finding: Finding) -> Html:
         verdict=finding.verdict,
         evidence=evidence,
     )
-
-
-def waiting() -> Html:
-    """The other statements on barriers, by what it would take to check them."""
-    total = sum(len(numbers) for _, numbers in WAITING)
-    listed = join("", (fill("<li>{} need {}</li>", len(numbers), why) for why, numbers in WAITING))
-    return details(f"{total} more statements on barriers cannot be checked here", fill("<ul>{}</ul>", listed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from phicoll.foundations.markup import Html, code, fill, join
-from phicoll.papers.claims import in_words, tally
+from phicoll.papers.claims import report
 from phicoll.report.material.evidence import Evidence
 from phicoll.report.material.figures import figures
 from phicoll.report.material.html import bullets, duration, figure, number
@@ -20,7 +20,7 @@ ANCHOR = "short"
 def body(evidence: Evidence) -> Html:
     points = [] if evidence.mains else [Html("<b>Nothing was measured and verified.</b>")]
     points += [barrier_point(part) for part in evidence.mains[:1] + evidence.mains[1:][-1:]]
-    points += [data_point(evidence.data), claims_point(evidence), trust_point(evidence)]
+    points += [data_point(evidence.data), claims_point(), trust_point(evidence)]
     known = figures(evidence)
     drawn = Html()
     if "overview" in known:
@@ -81,12 +81,8 @@ def at_size(row: Row) -> str:
     return words + (f" ({number(rate)} GB/s)" if rate and row.subject.size_bytes >= 1 << 16 else "")
 
 
-def claims_point(evidence: Evidence) -> Html:
-    parts = [in_words(*counted) for counted in tally(evidence.findings).items()]
-    if not parts:
-        return Html()
-    words = '<b>The papers’ claims.</b> Of {} checked, {} (<a href="#claims">each</a>).'
-    return fill(words, len(evidence.findings), ", ".join(parts))
+def claims_point() -> Html:
+    return fill('<b>The papers’ claims.</b> {} (<a href="#claims">each</a>).', report().summary())
 
 
 def trust_point(evidence: Evidence) -> Html:

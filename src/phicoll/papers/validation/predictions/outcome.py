@@ -71,8 +71,8 @@ class ModelOutcome:
             }
         return found
 
-    def summary(self) -> list[str]:
-        """The outcome in a few lines."""
+    def inside(self) -> list[str]:
+        """How many samples lie in the models' bands, in words."""
         lines = []
         for constants, of in self.compared.items():
             shares = ", ".join(f"{start} start {found.inside:.0%}" for start, found in of.items())
@@ -81,6 +81,9 @@ class ModelOutcome:
             lines.append(
                 f"measured samples inside the bands of {self.host.model.name}: {self.host.compared.inside:.0%}"
             )
-        counts = [in_words(*counted) for counted in tally(self.findings).items()]
-        lines.append(f"statements: {', '.join(counts)}")
         return lines
+
+    def summary(self) -> list[str]:
+        """The outcome in a few lines."""
+        counts = [in_words(*counted) for counted in tally(self.findings).items()]
+        return [*self.inside(), f"statements: {', '.join(counts)}"]

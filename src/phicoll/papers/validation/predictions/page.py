@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from phicoll.models.comparison import Compared, ComparedRuns
-from phicoll.papers.claims import FAILS
-from phicoll.papers.validation.page import cell, statement_lines, write_with_figures
+from phicoll.papers.validation.page import cell, statements_note, write_with_figures
 from phicoll.papers.validation.predictions.figures import (
     draw_host,
     draw_orders,
@@ -68,7 +67,7 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         "",
         "Results:",
         "",
-        *(f"- {line}" for line in found.summary()),
+        *(f"- {line}" for line in found.inside()),
         "",
         *failures(found),
         "## Pieces",
@@ -93,7 +92,7 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
     if found.host is not None:
         lines += host(found, shown)
     modelled = [f.claim.number for f in found.findings if f.how == "modelled"]
-    lines += statement_lines(found.findings)
+    lines += statements_note(found.findings)
     lines.append(f"From printed constants and tables, without runs: {', '.join(modelled)}.")
     return "\n".join([*lines, ""])
 
@@ -101,9 +100,6 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
 def failures(found: ModelOutcome) -> list[str]:
     """The section on what does not hold, with known causes."""
     lines = ["## What does not hold", ""]
-    failing = [f.claim.number for f in found.findings if f.verdict == FAILS]
-    if failing:
-        lines += [f"Statements {', '.join(failing)} ([below](#does-not-hold)).", ""]
     groups: dict[tuple[str, str], list[str]] = {}
     for key, rows in by_algorithm(found.compared["published"]["evicted"]).items():
         inside = float(np.mean([r.inside for r in rows]))

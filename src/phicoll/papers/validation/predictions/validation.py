@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from phicoll.foundations.progress import display
 from phicoll.models import MachineModel, compare_with_runs, machine_model
 from phicoll.models.characterizing.identity import check_foreign, check_host
 from phicoll.models.equations.checks import check_whole
+from phicoll.papers.claims import Finding
 from phicoll.papers.validation.points import MOST_SEEDS
 from phicoll.papers.validation.predictions import runs as collectives
 from phicoll.papers.validation.predictions.outcome import PUBLISHED, SIMULATED, HostPart, ModelOutcome
@@ -24,7 +25,7 @@ from phicoll.papers.validation.predictions.statements import judge_models, judge
 from phicoll.registry.machines import load_machine
 from phicoll.results import Results
 
-__all__ = ["ModelValidation", "validate_models"]
+__all__ = ["ModelValidation", "judge_simulated", "validate_models"]
 
 WIDTH = 100  # of a line of text, in characters
 
@@ -101,10 +102,7 @@ def validate_models(
         Fewer than one seed; a machine file that is none, has no model, or is another machine's where that is
         refused.
     """
-    effort = QUICK if quick else FULL
-    if seeds is not None:
-        check_whole("seeds", seeds, 1, MOST_SEEDS)
-        effort = replace(effort, seeds=seeds, few_seeds=min(seeds, effort.few_seeds))
+    effort = effort_of(quick, seeds)
     check_foreign(foreign)
     mine = None if host is None else model_of_host(host, foreign)
     start = time.monotonic()
@@ -123,25 +121,11 @@ def validate_models(
             step("kernels")
             pieces = simulated_pieces(models, effort, executor or own)  # type: ignore[arg-type]
             found = {at: collectives.simulate(at, effort, step=step) for at in STARTS}
-            step("acknowledgements")
-            acknowledged = collectives.simulate("evicted", effort, runs=collectives.ACKNOWLEDGED)
-            crowd = collectives.simulate("evicted", effort, collectives.SLOW_CACHE, collectives.CROWD)
             compared = {
                 name: {at: compare_with_runs(results, model) for at, results in found.items()}
                 for name, model in models.items()
             }
-            step("statements")
-            findings = [
-                *judge_models(models[PUBLISHED]),
-                *judge_runs(
-                    compared[PUBLISHED],
-                    {at: collectives.medians_by_seed(results) for at, results in found.items()},
-                    collectives.medians_by_seed(acknowledged),
-                    collectives.medians_by_seed(crowd),
-                    pieces,
-                    PUBLISHED,
-                ),
-            ]
+            findings = [*judge_models(models[PUBLISHED]), *judge_found(found, pieces, effort, step)]
             part = None
             if mine is not None:
                 step("this host")
@@ -158,6 +142,46 @@ def validate_models(
         part,
         effort,
         time.monotonic() - start,
+    )
+
+
+def effort_of(quick: bool, seeds: int | None) -> Effort:
+    effort = QUICK if quick else FULL
+    if seeds is None:
+        return effort
+    check_whole("seeds", seeds, 1, MOST_SEEDS)
+    return replace(effort, seeds=seeds, few_seeds=min(seeds, effort.few_seeds))
+
+
+def judge_found(
+    found: dict[str, Results], pieces: Sequence[Piece], effort: Effort, step: Callable[[str], None]
+) -> list[Finding]:
+    """The statements that runs decide, of which ``found`` has those with each start."""
+    step("acknowledgements")
+    acknowledged = collectives.simulate("evicted", effort, runs=collectives.ACKNOWLEDGED)
+    step("a slow cache")
+    crowd = collectives.simulate("evicted", effort, collectives.SLOW_CACHE, collectives.CROWD)
+    step("statements")
+    model = machine_model(MACHINE)
+    return judge_runs(
+        {at: compare_with_runs(results, model) for at, results in found.items()},
+        collectives.medians_by_seed(found["evicted"]),
+        collectives.medians_by_seed(acknowledged),
+        collectives.medians_by_seed(crowd),
+        pieces,
+        PUBLISHED,
+    )
+
+
+def judge_simulated(
+    *, quick: bool, seeds: int | None, executor: Executor, step: Callable[[str], None]
+) -> list[Finding]:
+    """The statements that simulated runs decide, and what they need alone: arguments as of :func:`validate_models`."""
+    effort = effort_of(quick, seeds)
+    step("kernels")
+    pieces = simulated_pieces({PUBLISHED: machine_model(MACHINE)}, effort, executor)
+    return judge_found(
+        {at: collectives.simulate(at, effort, step=step) for at in STARTS}, pieces, effort, step
     )
 
 
