@@ -97,7 +97,7 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Collective:
-    """Back-to-back calls of an operation that moves data; its result is each seed's median call in ns.
+    """Back-to-back calls of an operation, of 0 bytes if it moves none; its result is each seed's median call in ns.
 
     ``type`` and ``op`` are of operations that combine; ``placement`` as for :func:`phicoll.sweep`.
     """
@@ -115,7 +115,7 @@ class Collective:
         from phicoll.measuring import sweep
 
         combining = {"type": self.type, "op": "sum"} if self.type else {}
-        found = sweep(self.operation, algorithm=self.spec, ranks=self.ranks, machine=self.machine, placement=self.placement, sizes=self.size,
+        found = sweep(self.operation, algorithm=self.spec, ranks=self.ranks, machine=self.machine, placement=self.placement, sizes=self.size or None,
                       rounds=self.seeds, calls=2, warm_up=1, seed=1, budget_s="none", jobs=1, progress=False, **combining)  # fmt: skip
         if found.unverified:
             raise AssertionError(f"{self.spec} with {self.ranks} ranks: wrong data")
