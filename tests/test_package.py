@@ -6,6 +6,7 @@ import ast
 import importlib.metadata
 import importlib.resources
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -131,8 +132,8 @@ def test_make_wheels_names_its_interpreters() -> None:
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith("wheels: no interpreter: name some")
     planned = subprocess.run(
-        ["make", "-n", "wheels", "PYTHONS=/a/python /b/python", "JOBS=3"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        ["make", "-n", "--no-print-directory", "wheels", "PYTHONS=/a/python /b/python", "JOBS=3"],
+        cwd=ROOT, capture_output=True, text=True, check=True, env={"PATH": os.environ["PATH"]},
     )  # fmt: skip
     assert planned.stdout == "CMAKE_BUILD_PARALLEL_LEVEL=3 scripts/wheels.sh /a/python /b/python\n"
 

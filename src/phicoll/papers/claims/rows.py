@@ -34,6 +34,7 @@ class Row:
 
     @property
     def number(self) -> str:
+        """Paper and statement, such as ``"004-36"``."""
         return self.finding.claim.number
 
     @property

@@ -18,7 +18,7 @@ from phicoll.papers.claims import (
     tally,
 )
 from phicoll.report.material.evidence import Evidence
-from phicoll.report.material.html import details, paragraph
+from phicoll.report.material.html import paragraph
 
 TITLE = "The papers’ claims, checked"
 ANCHOR = "claims"
@@ -48,8 +48,12 @@ def body(evidence: Evidence) -> Html:
         )
     counted = [row for row in rows if row.finding.how == "counted" and row.number not in here]
     parts.append(Html("<h3>Counted, exact for any machine</h3>") + join("", map(card, counted)))
-    others = [row for row in rows if row.finding.how != "counted" and row.number not in here]
-    parts.append(details(f"{len(others)} more statements", join("", map(card, others))))
+    others = len(list(rows)) - len(here) - len(counted)
+    parts.append(
+        paragraph(
+            fill("{} more statements need no run here: <code>phicoll claims --html</code> shows all.", others)
+        )
+    )
     return join("", parts)
 
 
