@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -19,6 +20,13 @@ extern char** environ;
 
 namespace phicoll {
 namespace measure {
+
+namespace {
+
+// A program's run may take seconds where its ranks have a CPU each, and minutes where they share.
+constexpr double program_timeout_s = 600;
+
+}  // namespace
 
 WorkerSet::WorkerSet(const SetConfig& config, const Program& program, std::size_t most_calls,
                      const StampClock& clock)
@@ -111,6 +119,7 @@ std::string WorkerSet::ended() {
 
 void WorkerSet::run(const Step& step, double timeout_s) {
   if (!intact_) throw SetFailure("the set has ended");
+  if (step.work.program.any()) timeout_s = std::max(timeout_s, program_timeout_s);
   board_->post(step);
   const std::int64_t start = os::now_ns();
   bool done = false;

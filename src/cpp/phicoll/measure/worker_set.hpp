@@ -47,7 +47,7 @@ class WorkerSet {
   WorkerSet& operator=(const WorkerSet&) = delete;
 
   /// Runs one step on all ranks and returns when it is done. Throws SetFailure if a process dies, a rank
-  /// fails, or the step does not end within `timeout_s`.
+  /// fails, or the step does not end within `timeout_s`; a step that runs a program has ten minutes.
   void run(const Step& step, double timeout_s);
   RankReport& report(int rank) { return board_->report(rank); }
   StepBoard& board() { return *board_; }
