@@ -40,7 +40,7 @@ nitpick_ignore_regex = [
     ("py:class", r"phicoll\.models\.equations\.line_costs\.Constants"),
     (
         "cpp:identifier",
-        r"phicoll|os|os::SharedMemory|Background|Ongoing|MadeCall|Elsewhere|Unwritten.*|Done|Data|no_ticket|built_in|Transfer::Piece|Operator::Kernel|SIZE_MAX",
+        r"phicoll|os|os::SharedMemory|Background|Ongoing|NativePort|PointToPoint|Elsewhere|Unwritten.*|Done|Data|no_ticket|built_in|Transfer::Piece|Operator::Kernel|SIZE_MAX",
     ),
     (
         "cpp:identifier",

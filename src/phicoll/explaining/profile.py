@@ -24,7 +24,7 @@ from phicoll.foundations.markup import fill
 from phicoll.registry import moves_data, short_spec
 from phicoll.results.reading.subject import size_text
 
-__all__ = ["VARIABLE", "Profile", "Row", "profile", "read_profile"]
+__all__ = ["VARIABLE", "Profile", "ProfileRow", "profile", "read_profile"]
 
 #: The environment variable that names the folder of the files.
 VARIABLE = "PHICOLL_PROFILE"
@@ -37,7 +37,7 @@ CALL = np.dtype([("entered", "u8"), ("left", "u8"), ("bytes", "u8")])
 
 
 @dataclass(frozen=True)
-class Row:
+class ProfileRow:
     """The calls of one operation, algorithm and size on one communicator; times are sums over ranks, in seconds.
 
     ``calls`` are a rank's, ``bytes`` the count argument's of one call. Of ``inside_s``, ``waited_s`` was before the
@@ -61,11 +61,11 @@ class Row:
 class Profile:
     """What was watched: ``rows``, those that took longest first, and the run's ``seconds``."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ProfileRow] = field(default_factory=list)
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
 
-    def share(self, row: Row) -> float:
+    def share(self, row: ProfileRow) -> float:
         """The share of the run that a rank spent in these calls, on average."""
         return row.inside_s / row.ranks / self.seconds if self.seconds > 0 else 0.0
 
@@ -190,7 +190,7 @@ def read_profile(folder: Path, seconds: float) -> Profile:
 
 def rows_of(
     key: tuple[str, int, int, str, str], name: str, logs: list[Log], notes: list[str]
-) -> Iterator[Row]:
+) -> Iterator[ProfileRow]:
     """A row for each size of one algorithm's calls on one communicator."""
     _, _, size, operation, algorithm = key
     ns = logs[0].ns_per_tick
@@ -229,7 +229,7 @@ def rows_of(
             if common.any() and size > 1:
                 times = np.bincount(late[common], minlength=size)
                 late_rank, late_share = int(times.argmax()), float(times.max() / times.sum())
-        yield Row(
+        yield ProfileRow(
             name,
             size,
             operation,

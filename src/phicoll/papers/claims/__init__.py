@@ -6,7 +6,7 @@ from phicoll.papers.claims.counted import check_counts
 from phicoll.papers.claims.counting import counter
 from phicoll.papers.claims.data import check_data, wanted
 from phicoll.papers.claims.native import check_native
-from phicoll.papers.claims.rows import Report, Row, completed, report
+from phicoll.papers.claims.rows import Report, StatementRow, completed, report
 from phicoll.papers.claims.statement import (
     AS_STATED,
     BUILT_IN,
@@ -44,7 +44,7 @@ __all__ = [
     "Claim",
     "Finding",
     "Report",
-    "Row",
+    "StatementRow",
     "check_counts",
     "check_data",
     "check_native",

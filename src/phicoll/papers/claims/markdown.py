@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from phicoll.papers.claims.statement import PAPERS
 
 if TYPE_CHECKING:
-    from phicoll.papers.claims.rows import Report, Row
+    from phicoll.papers.claims.rows import Report, StatementRow
 
 __all__ = ["MARK", "table"]
 
@@ -42,7 +42,7 @@ def table(report: Report) -> str:
     return "\n".join([*lines, ""])
 
 
-def line(row: Row) -> str:
+def line(row: StatementRow) -> str:
     of = row.finding
     how = f"; {of.how}" if of.how != "none" else ""
     found = f"{of.measured} ({of.under})" if of.under else of.measured

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from phicoll.foundations.markup import Html, code, digest, fill, join
 
 if TYPE_CHECKING:
-    from phicoll.papers.claims.rows import Report, Row
+    from phicoll.papers.claims.rows import Report, StatementRow
 
 __all__ = ["page"]
 
@@ -70,7 +70,7 @@ def menu(name: str, values: Iterable[str]) -> Html:
     )
 
 
-def line(row: Row) -> Html:
+def line(row: StatementRow) -> Html:
     of = row.finding
     found = f"{of.measured} ({of.under})" if of.under else of.measured
     return fill(

@@ -20,14 +20,14 @@ from phicoll.papers.claims.statements import CLAIMS, claim
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FILE", "Report", "Row", "completed", "report"]
+__all__ = ["FILE", "Report", "StatementRow", "completed", "report"]
 
 #: The judged findings, which scripts/claims.py writes beside this module.
 FILE = "found.json"
 
 
 @dataclass(frozen=True)
-class Row:
+class StatementRow:
     """A statement's row. ``finding`` has the statement, the verdict and the numbers that it rests on."""
 
     finding: Finding
@@ -88,17 +88,17 @@ class Report:
     """Rows by number, with the seeds and the machines (name and digest) of which they are."""
 
     def __init__(self, findings: Iterable[Finding], seeds: int, machines: Mapping[str, str]) -> None:
-        self.rows = [Row(f) for f in sorted(findings, key=lambda f: f.claim.number)]
+        self.rows = [StatementRow(f) for f in sorted(findings, key=lambda f: f.claim.number)]
         self.seeds = seeds
         self.machines = dict(machines)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[StatementRow]:
         return iter(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, number: str) -> Row:
+    def __getitem__(self, number: str) -> StatementRow:
         """The row with a number such as ``"004-36"``.
 
         Raises
@@ -159,7 +159,7 @@ class Report:
         )
 
 
-def full(row: Row) -> str:
+def full(row: StatementRow) -> str:
     """Everything about one statement."""
     of = row.finding.claim
     named = {
@@ -243,7 +243,7 @@ def stored() -> Report:
 def report(paper: str | None = None, number: str | None = None) -> Report:
     """The verdicts on all 159 statements, as they were judged last on the shipped machines.
 
-    Nothing runs: ``make claims`` judges them, :func:`phicoll.validation.judge` does so here.
+    Nothing runs: ``make claims`` judges them, and ``phicoll claims --judge`` does so here.
 
     Parameters
     ----------

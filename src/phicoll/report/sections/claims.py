@@ -12,7 +12,7 @@ from phicoll.papers.claims import (
     UNRESOLVED,
     WAITS,
     Finding,
-    Row,
+    StatementRow,
     in_words,
     report,
     tally,
@@ -57,7 +57,7 @@ def body(evidence: Evidence) -> Html:
     return join("", parts)
 
 
-def card(row: Row, here: Finding | None = None) -> Html:
+def card(row: StatementRow, here: Finding | None = None) -> Html:
     """A claim with its verdict and its evidence, and what this machine found."""
     finding = row.finding
     claim = finding.claim
