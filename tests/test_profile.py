@@ -129,6 +129,7 @@ def test_the_command_prints_json_and_a_page_and_ends_as_the_program(tmp_path, ca
     assert sum(row["calls"] for row in barriers) >= 3
     assert 0 < barriers[0]["share"] <= 1
     assert "barrier" in page.read_text()
+    assert "default-src 'none'" in page.read_text()
 
 
 def test_a_program_that_is_killed_keeps_what_it_did(tmp_path, capfd):

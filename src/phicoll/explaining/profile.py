@@ -7,6 +7,7 @@ come in the same order on all its ranks, so the call number k of an algorithm is
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ import numpy as np
 from phicoll.errors import Error
 from phicoll.foundations.files import temporary_folder, write_text
 from phicoll.foundations.html_table import html_table
-from phicoll.foundations.markup import fill
+from phicoll.foundations.markup import Html, fill, join, page_head
 from phicoll.registry import moves_data, short_spec
 from phicoll.results.reading.subject import size_text
 
@@ -113,14 +114,12 @@ class Profile:
 
     def page(self, path: str | os.PathLike[str]) -> Path:
         """Write the table as an HTML page."""
-        notes = "".join(fill("<p>{}</p>", note) for note in self.notes)
+        notes = join("", (fill("<p>{}</p>", note) for note in self.notes))
         title = "Collectives of a program"
-        style = "body{font-family:sans-serif}td,th{padding:.2em .6em;text-align:right}"
-        text = (
-            f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{style}</style><h1>{title}</h1>"
-        )
+        head = page_head(title, STYLE)
+        table = Html(self._repr_html_())
         found = Path(path)
-        write_text(found, f"{text}{self._repr_html_()}{notes}\n")
+        write_text(found, fill("{}<body><h1>{}</h1>{}{}</body></html>\n", head, title, table, notes))
         return found
 
 
@@ -129,6 +128,9 @@ HEADS = [
     "waiting", "late rank",
 ]  # fmt: skip
 LEFT = {0, 2, 4}
+#: Of the page, whose policy lets no element have a style of its own.
+STYLE = """body{font-family:sans-serif}td,th{padding:.2em .6em;text-align:right;white-space:nowrap}
+td:nth-child(5){text-align:left;white-space:normal}"""
 
 
 @dataclass
@@ -247,10 +249,9 @@ def folder_in_memory() -> Path | None:
     """Where files are memory and nothing else, if there is much of it; else None. On a disk, pages cost more."""
     memory = Path("/dev/shm")
     try:
-        found = os.statvfs(memory)
+        roomy = shutil.disk_usage(memory).free >= LEAST_BYTES
     except OSError:
         return None
-    roomy = found.f_bavail * found.f_frsize >= LEAST_BYTES
     return memory if roomy and os.access(memory, os.W_OK) else None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from phicoll.foundations.streams import printable
 
-__all__ = ["Html", "code", "digest", "escaped", "fill", "join", "script_data"]
+__all__ = ["Html", "code", "digest", "escaped", "fill", "join", "page_head", "script_data"]
 
 
 class Html(str):
@@ -67,3 +67,20 @@ def script_data(value: Any) -> Html:
 def digest(text: str) -> str:
     """What a content security policy calls a script or a style by."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def page_head(title: str, style: str, *, styles: str = "", policy: str = "") -> Html:
+    """A page's beginning up to its body. The page loads nothing, and has this style alone.
+
+    ``styles`` are digests of further styles, ``policy`` further directives, such as the digests of scripts.
+    """
+    allowed = f"default-src 'none'; style-src {digest(style)} {styles}; {policy}"
+    return fill(
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" content="{}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<title>{}</title><style>{}</style></head>",
+        Html(allowed),
+        title,
+        Html(style),
+    )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.foundations.extras import extra
-from phicoll.foundations.markup import Html, digest, fill, script_data
+from phicoll.foundations.markup import Html, digest, fill, page_head, script_data
 from phicoll.foundations.streams import printable
 
 with extra("plots"):
@@ -70,18 +70,9 @@ def page(figure: Figure, title: str) -> Html:
 def head(title: str, style: str) -> Html:
     """The begin of a page, which loads nothing and runs and styles nothing but its own."""
     library, own = library_and_own()
-    styles = f"{digest(style)} {digest('')}"  # plotly.js adds an empty one, whose rules it sets
+    styles = digest("")  # plotly.js adds an empty one, whose rules it sets
     code = f"{digest(own)} {digest(library)}"
-    policy = f"default-src 'none'; img-src data: blob:; style-src {styles}; script-src {code}"
-    return fill(
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" content="{}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        "<title>{}</title><style>{}</style></head>",
-        Html(policy),
-        title,
-        Html(style),
-    )
+    return page_head(title, style, styles=styles, policy=f"img-src data: blob:; script-src {code}")
 
 
 def live(figure: Figure, alt: str) -> Html:

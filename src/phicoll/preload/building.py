@@ -77,12 +77,6 @@ def built(
     return library
 
 
-def free(folder: Path) -> int:
-    """The bytes that a file may still take there."""
-    facts = os.statvfs(folder)
-    return facts.f_bavail * facts.f_frsize
-
-
 @contextmanager
 def alone(library: Path) -> Iterator[None]:
     """Keeps processes that start together from compiling the same library each. The lock ends with its process."""
@@ -100,6 +94,7 @@ def compile_library(
     environment: Mapping[str, str],
     libraries: Sequence[str],
 ) -> None:
+    import shutil
     import tempfile
 
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
@@ -125,7 +120,7 @@ def compile_library(
             first = next((line for line in lines if "error" in line.lower()), "".join(lines[-1:]))
             full = os.strerror(errno.ENOSPC)
             # The linker writes through a mapping, so that a full disk may end it by a signal.
-            if full in done.stderr or free(library.parent) < LEAST_FREE:
+            if full in done.stderr or shutil.disk_usage(library.parent).free < LEAST_FREE:
                 raise ResourceError(cannot_write(library.parent, full))
             raise ResourceError(f"{command[0]} cannot compile the library for {what}: {first.strip()}")
         with made.open("rb") as file:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from phicoll.foundations.markup import Html, code, digest, fill, join
+from phicoll.foundations.markup import Html, code, digest, fill, join, page_head
 
 if TYPE_CHECKING:
     from phicoll.papers.claims.rows import Report, StatementRow
@@ -30,7 +30,6 @@ TITLE = "The papers' statements and their verdicts"
 def page(report: Report) -> Html:
     """The whole page; its policy names the only script and style that run."""
     style, script = (part(f"page.{kind}") for kind in ("css", "js"))
-    policy = f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}"
     rows = list(report)
     menus = (
         menu("paper", dict.fromkeys(r.finding.claim.paper for r in rows)),
@@ -39,16 +38,12 @@ def page(report: Report) -> Html:
     )
     machines = ", ".join(f"{name} ({by})" for name, by in report.machines.items())
     return fill(
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        "<title>{title}</title><style>{style}</style></head><body><h1>{title}</h1><p>{summary}. Orders over seeds 1 to "
+        "{head}<body><h1>{title}</h1><p>{summary}. Orders over seeds 1 to "
         "{seeds}; {machines}.</p>"
         '<form><input type="search" placeholder="words" aria-label="words">{menus} <output></output></form>'
         "<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><script>{script}</script></body></html>\n",
-        policy=Html(policy),
+        head=page_head(TITLE, style, policy=f"script-src {digest(script)}"),
         title=TITLE,
-        style=Html(style),
         script=Html(script),
         summary=report.summary(),
         seeds=report.seeds,

@@ -48,7 +48,7 @@ def body(evidence: Evidence) -> Html:
         )
     counted = [row for row in rows if row.finding.how == "counted" and row.number not in here]
     parts.append(Html("<h3>Counted, exact for any machine</h3>") + join("", map(card, counted)))
-    others = len(list(rows)) - len(here) - len(counted)
+    others = len(rows) - len(here) - len(counted)
     parts.append(
         paragraph(
             fill("{} more statements need no run here: <code>phicoll claims --html</code> shows all.", others)
