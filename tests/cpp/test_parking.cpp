@@ -307,6 +307,22 @@ TEST(NotedCpus, TheLastRankOfACpuWithTwoMoreThanAnotherHadBetterMove) {
   EXPECT_EQ(control.emptier_cpus(3), Cpus()) << "who left counts no more";
 }
 
+TEST(NotedCpus, TheLastRankOfACpuKnowsWhichOnesToLeave) {
+  static Control control;
+  control.configure(3, false, 3, 0);
+  using Cpus = std::vector<int>;
+  EXPECT_EQ(control.cpus_to_leave(2), Cpus()) << "noted nowhere";
+  control.note_cpu(0, 3);
+  control.note_cpu(2, 3);
+  EXPECT_EQ(control.cpus_to_leave(0), Cpus()) << "rank 2 leaves";
+  EXPECT_EQ(control.cpus_to_leave(2), (Cpus{3, 3}));
+  control.note_cpu(1, 5);
+  EXPECT_EQ(control.cpus_to_leave(2), (Cpus{3, 5, 3}));
+  control.set_cpu(2, 3);
+  EXPECT_EQ(control.cpus_to_leave(2), Cpus()) << "pinned";
+  EXPECT_EQ(control.cpus_to_leave(0), (Cpus{3, 5, 3})) << "the last that can leave";
+}
+
 TEST(NotedCpus, ARankThatWaitsOftenMovesToTheCpuWithFewerRanks) {
   const std::vector<int> allowed = os::allowed_cpus();
   if (allowed.size() < 2) GTEST_SKIP() << "one CPU";

@@ -101,6 +101,20 @@ std::vector<int> Control::emptier_cpus(int rank) const {
   return emptier;
 }
 
+std::vector<int> Control::cpus_to_leave(int rank) const {
+  const Control& whole = root();
+  const int self = root_rank(rank);
+  const int here = noted_cpu(rank);
+  std::vector<int> taken;
+  if (here < 0 || whole.cpu(self) >= 0) return taken;
+  for (int r = 0; r < whole.ranks_; ++r) {
+    const int cpu = r == self ? here : whole.cpu(r) >= 0 ? whole.cpu(r) : whole.noted_cpu(r);
+    if (r > self && cpu == here && whole.cpu(r) < 0) return std::vector<int>();
+    if (cpu >= 0) taken.push_back(cpu);
+  }
+  return taken;
+}
+
 void Control::break_group(int rank, const char* reason, bool timed_out) {
   root().break_whole(root_rank(rank), reason, timed_out, shared());
   if (!is_root()) wake_everyone(shared());

@@ -33,17 +33,33 @@ void Roaming::spread_out() {
   if (++waits_ % waits_a_look_around != 0) return;
   try {
     const std::vector<int> emptier = control_->emptier_cpus(rank_);
-    crowds_ = emptier.empty() ? 0 : crowds_ + 1;
-    if (crowds_ < times_before_a_move << std::min(moves_, most_doublings)) return;
-    crowds_ = 0;
-    const std::int64_t now = os::now_ns();
-    moves_ = now - moved_ns_ < settled_ns ? moves_ + 1 : 1;
-    moved_ns_ = now;
-    os::move_to_cpus(emptier);
+    if (moves_now(!emptier.empty())) os::move_to_cpus(emptier);
   } catch (const std::bad_alloc&) {
     return;  // it waits where it is
   }
   note_cpu();
+}
+
+bool Roaming::moves_now(bool better) {
+  crowds_ = better ? crowds_ + 1 : 0;
+  if (crowds_ < times_before_a_move << std::min(moves_, most_doublings)) return false;
+  crowds_ = 0;
+  const std::int64_t now = os::now_ns();
+  moves_ = now - moved_ns_ < settled_ns ? moves_ + 1 : 1;
+  moved_ns_ = now;
+  return true;
+}
+
+// There are as many CPUs as ranks, so the CPU without a rank is another program's. Beside that program a rank
+// meets its peers in nanoseconds for half of the time; beside a peer, each call takes two switches.
+void Roaming::move_apart() {
+  if (roams_) return;
+  try {
+    const std::vector<int> taken = control_->cpus_to_leave(rank_);
+    if (moves_now(!taken.empty()) && os::move_to_cpus(os::allowed_cpus_but(taken))) note_cpu();
+  } catch (const std::bad_alloc&) {
+    return;
+  }
 }
 
 // The kernel puts ranks that are not pinned on one CPU where another program keeps the other busy, and leaves
@@ -54,6 +70,7 @@ bool Roaming::meets(int from) {
   if (here && looks_in_place_ != 0 && kind_ == WaitPolicy::Kind::adaptive) {
     waits_met_ = 1;
     looks_in_place_ = 0;
+    move_apart();
   }
   return here;
 }

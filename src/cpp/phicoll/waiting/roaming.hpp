@@ -63,6 +63,10 @@ class Roaming {
     return spins_first && !shares_cpu_ && !roams_ ? bare_looks : 0;
   }
   void note_cpu();
+  /// To be called when a rank is met that shares this CPU by chance: now and then moves to one without ranks.
+  void move_apart();
+  /// Whether it is time to move, where there is somewhere better to be.
+  bool moves_now(bool better);
 
   Control* control_;
   int rank_;
