@@ -11,6 +11,7 @@
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/kept_errno.hpp"
 #include "phicoll/os/nap.hpp"
+#include "phicoll/waiting/roaming.hpp"
 
 namespace phicoll_preload {
 
@@ -23,29 +24,29 @@ constexpr unsigned yields = 4;
 // 32 and so on.
 constexpr unsigned waits_before_a_move = 8;
 // Where yields lasted this long, something else computes on this CPU. Each would let it run for a time slice
-// of some ms, so the thread's next waits sleep at once: the kernel lets a thread that wakes go first.
+// of some ms, so the thread's next waits sleep at once: the kernel lets a thread that wakes go first. Twice as
+// many each time that yields last long again.
 constexpr std::int64_t dear_ns = 500 * 1000;
-constexpr unsigned waits_without_yields = 64;
+constexpr unsigned waits_without_yields = 64, most_waits_without_yields = 4096;
 // After this time a Yielder naps.
 constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
 constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
 
 }  // namespace
 
-bool Bedroom::shares_cpu(int rank, unsigned& waits) {
+bool Bedroom::shares_cpu(int rank, SharingWaits& waits) {
   if (control_.crowded()) return true;
   const int here = phicoll::os::current_cpu();
   if (!control_.meets(rank, phicoll::any_rank, here)) {
-    waits = 0;
+    waits.count = 0;
     return false;
   }
-  ++waits;
-  if (waits < waits_before_a_move || (waits & (waits - 1)) != 0) return true;
+  if (waits.count++ == 0) waits.since_ns = phicoll::os::now_ns();
+  if (waits.count < waits_before_a_move || (waits.count & (waits.count - 1)) != 0) return true;
+  if (phicoll::os::now_ns() - waits.since_ns > phicoll::Roaming::worth_a_move_ns * waits.count) return true;
   const phicoll::os::KeptErrno kept;
-  std::vector<int> taken(static_cast<std::size_t>(size_));
-  for (int r = 0; r < size_; ++r) taken[static_cast<std::size_t>(r)] = control_.noted_cpu(r);
-  const auto lower = taken.begin() + rank;
-  if (std::find(taken.begin(), lower, here) == lower) return true;
+  const std::vector<int> taken = control_.cpus_to_leave(rank);
+  if (taken.empty()) return true;
   if (!phicoll::os::move_to_cpus(phicoll::os::allowed_cpus_but(taken))) return true;
   control_.meets(rank, phicoll::any_rank, phicoll::os::current_cpu());
   return false;
@@ -77,7 +78,12 @@ bool Sleeper::yield_and_look(Look look, const void* awaited) {
     sched_yield();
     over = look(awaited);
   }
-  if (phicoll::os::now_ns() - began > dear_ns) without_yields_ = waits_without_yields;
+  if (phicoll::os::now_ns() - began > dear_ns) {
+    dear_waits_ = std::min(std::max(2 * dear_waits_, waits_without_yields), most_waits_without_yields);
+    without_yields_ = dear_waits_;
+  } else {
+    dear_waits_ = 0;
+  }
   return over;
 }
 

@@ -20,6 +20,12 @@ namespace phicoll_preload {
 
 class Sleeper;
 
+/// A thread's waits in a row that found another on its CPU.
+struct SharingWaits {
+  unsigned count = 0;
+  std::int64_t since_ns = 0;
+};
+
 /// The memory that a barrier's threads share to sleep and to wake each other.
 ///
 /// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence
@@ -29,7 +35,7 @@ class Bedroom {
  public:
   /// `control` notes the threads' CPUs and is not freed here.
   Bedroom(phicoll::Control& control, int size)
-      : control_(control), size_(size), all_(static_cast<std::size_t>(size)) {}
+      : control_(control), all_(static_cast<std::size_t>(size)) {}
   static void* operator new(std::size_t bytes) { return phicoll::allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
 
@@ -42,12 +48,10 @@ class Bedroom {
   };
 
   /// Notes the CPU of the calling thread, `rank`. Returns whether another was last noted there, or there are
-  /// more than CPUs. `waits` counts that thread's waits in a row that found one there: after many the thread
-  /// moves, unless its rank is the lowest.
-  bool shares_cpu(int rank, unsigned& waits);
+  /// more than CPUs. After many short `waits` in a row that found one there the last thread there moves.
+  bool shares_cpu(int rank, SharingWaits& waits);
 
   phicoll::Control& control_;
-  const int size_;
   alignas(128) std::atomic<std::uint32_t> sleepers_{0};
   alignas(128) std::atomic<std::uint32_t> sequence_{0};
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
@@ -69,8 +73,9 @@ class Sleeper final : public phicoll::Elsewhere {
 
   Bedroom& bedroom_;
   int rank_;
-  unsigned sharing_waits_ = 0;
+  SharingWaits sharing_waits_;
   unsigned without_yields_ = 0;  // how many waits sleep without them
+  unsigned dear_waits_ = 0;      // how many did so after the last yields that lasted long
 };
 
 /// The same without sleeping, for teams that have a CPU for each thread: what comes after the port's looks in
@@ -88,7 +93,7 @@ class Yielder final : public phicoll::Background {
   int rank_;
   bool shares_ = false;
   bool naps_ = false;
-  unsigned sharing_waits_ = 0;
+  SharingWaits sharing_waits_;
   unsigned turns_ = 0;
   std::int64_t started_ns_ = 0;
 };

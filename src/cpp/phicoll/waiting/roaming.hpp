@@ -12,6 +12,10 @@ namespace phicoll {
 
 class Roaming {
  public:
+  /// Ranks that share a CPU by chance had better move apart where they wait more often than this: a call then
+  /// takes two switches. Where they compute for longer, they lose more to the other CPU's program.
+  static constexpr std::int64_t worth_a_move_ns = 10 * 1000;
+
   Roaming(Control& control, int rank, const WaitPolicy& policy)
       : control_(&control),
         rank_(rank),
@@ -79,6 +83,7 @@ class Roaming {
   unsigned crowds_ = 0;      // how often in a row this rank had better moved to another CPU
   unsigned moves_ = 0;       // to others, each within a second of the one before
   std::int64_t moved_ns_ = 0;
+  std::int64_t met_ns_ = 0;  // when waits last began to meet a rank
 };
 
 }  // namespace phicoll
