@@ -492,3 +492,23 @@ def test_the_command_runs_the_sweep(phicoll_command, tmp_path):
     plotted = phicoll_command("plot", path, "--figure", tmp_path / "s.png")
     assert plotted.returncode == 0, plotted.stderr
     assert (tmp_path / "s.png").stat().st_size > 10_000
+
+
+def test_a_root_scans_flags_on_neighbouring_lines_faster():
+    """panigrahi-2014 section V gives a flag a line; the card's prefetcher runs along neighbouring ones."""
+
+    def medians(operation, algorithms, flags, **options):
+        found = phicoll.sweep(
+            operation, algorithm=algorithms, machine=f"xeon-phi-se10p:software.flags={flags}", ranks=[61],
+            rounds=1, calls=3, progress=False, **options,
+        )  # fmt: skip
+        return [sum(s["ns"]) for s in found.samples]
+
+    barrier = {flags: medians("barrier", "centralized-lines", flags) for flags in ("lines", "pairs")}
+    assert barrier["lines"][0] < 0.9 * barrier["pairs"][0]
+    region = {
+        flags: medians("broadcast", "double-buffered,double-buffered:ahead=8", flags, sizes=[8])
+        for flags in ("lines", "pairs")
+    }
+    assert region["lines"][0] < 0.8 * region["pairs"][0]
+    assert region["lines"][1] < 0.95 * region["lines"][0]

@@ -100,6 +100,9 @@ constexpr std::size_t hand_over_bytes = SIZE_MAX;
 /// Whether evict_line drops the line from other cores' caches too.
 constexpr bool evict_reaches_all_cores = true;
 
+/// How far apart the flags of a group lie where its Shape does not say otherwise: some lines are 128 bytes.
+constexpr std::size_t flag_stride_bytes = stride_bytes;
+
 /// Writes the line back and drops it from the caches. Linux allows DC CIVAC to programs; a CPU whose lines
 /// are longer than 64 bytes evicts all of the longer line.
 inline void evict_line(const void* line) {

@@ -246,6 +246,9 @@ inline void store_line_no_read(void* line, const void* source) {
 /// Whether evict_line drops the line from other cores' caches too.
 constexpr bool evict_reaches_all_cores = true;
 
+/// How far apart the flags of a group lie where its Shape does not say otherwise: lines are fetched in pairs.
+constexpr std::size_t flag_stride_bytes = stride_bytes;
+
 /// Writes the line back and drops it from every cache of the machine. Ordered with earlier and later accesses
 /// to the same line; a later access to another line may pass it.
 inline void evict_line(const void* line) {

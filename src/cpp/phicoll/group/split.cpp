@@ -41,6 +41,7 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members, const HostN
   Shape part =
       placed ? Shape(std::move(places)) : Shape::unknown(static_cast<int>(members.size()), parent.crowded());
   part.set_costs(parent.costs());
+  part.set_stride(parent.stride());
   part.set_host(host);
   part.set_tuning(parent.tuning());
   return part;

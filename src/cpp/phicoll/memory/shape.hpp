@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "phicoll/arch/arch.hpp"
 #include "phicoll/memory/line_costs.hpp"
 #include "phicoll/support/assert.hpp"
 
@@ -68,6 +69,16 @@ class Shape {
   const LineCosts& costs() const { return costs_; }
   void set_costs(const LineCosts& costs) { costs_ = costs; }
 
+  /// How far apart the flags of a barrier or a broadcast lie, in bytes: whole lines, at most
+  /// arch::stride_bytes. A simulated machine may say less, such as the Xeon Phi, which fetches no lines in pairs.
+  std::size_t stride() const { return stride_; }
+  void set_stride(std::size_t bytes) {
+    PHICOLL_ASSERT(ThisBuild, bytes % arch::line_bytes == 0 && bytes <= arch::stride_bytes,
+                   "a stride of " + std::to_string(bytes) + " bytes");
+    stride_ = bytes;
+  }
+  std::size_t whole_strides(std::size_t bytes) const { return (bytes + stride_ - 1) / stride_ * stride_; }
+
   /// The host's numbers, by which `auto` chooses where no table does. The same on every rank.
   const HostNumbers& host() const;
   void set_host(const HostNumbers& host);
@@ -79,6 +90,7 @@ class Shape {
  private:
   std::vector<Place> places_;
   LineCosts costs_;
+  std::size_t stride_ = arch::flag_stride_bytes;
   std::shared_ptr<const HostNumbers> host_;  // null: the defaults
   std::shared_ptr<const Tuning> tuning_;
   bool crowded_ = false;

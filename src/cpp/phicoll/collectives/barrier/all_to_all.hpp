@@ -28,9 +28,11 @@ struct AllToAll : AlgorithmDefaults {
   static void describe(Visitor&, Parameters&) {}
 
   /// Bytes of one receiver's flags: no two receivers share a line.
-  static std::size_t row_bytes(int size) { return arch::whole_strides(static_cast<std::size_t>(size) * 8); }
+  static std::size_t row_bytes(const Shape& shape) {
+    return shape.whole_strides(static_cast<std::size_t>(shape.size()) * 8);
+  }
   static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return static_cast<std::size_t>(shape.size()) * row_bytes(shape.size());
+    return static_cast<std::size_t>(shape.size()) * row_bytes(shape);
   }
 
   template <class Port>
@@ -38,8 +40,8 @@ struct AllToAll : AlgorithmDefaults {
    public:
     Rank(const Parameters&, const Setup& setup)
         : memory_(setup.at<unsigned char>(0)),
-          heard_(setup.at<Flag>(static_cast<std::size_t>(setup.rank) * row_bytes(setup.size()))),
-          row_bytes_(row_bytes(setup.size())),
+          heard_(setup.at<Flag>(static_cast<std::size_t>(setup.rank) * row_bytes(setup.shape))),
+          row_bytes_(row_bytes(setup.shape)),
           rank_(setup.rank),
           size_(setup.size()) {}
 

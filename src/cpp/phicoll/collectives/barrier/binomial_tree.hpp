@@ -45,9 +45,7 @@ struct BinomialTree : AlgorithmDefaults {
                ? "reset=episode or sense unless release=binomial: the rank that awaits a flag must unset it"
                : nullptr;
   }
-  static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return flag_tree_footprint(shape.size());
-  }
+  static std::size_t footprint(const Parameters&, const Shape& shape) { return flag_tree_footprint(shape); }
 
   static FlagTreeNeighbours neighbours(const Parameters& p, int size, int rank) {
     const std::vector<int> children = k_nomial_children(size, 2, rank);

@@ -31,33 +31,33 @@ struct CentralizedLines : AlgorithmDefaults {
     describe_store(visitor, p.store);
   }
 
-  using Flag = Strided<SoleWriterLine<std::uint64_t>>;
+  using Flags = StridedLines<SoleWriterLine<std::uint64_t>>;
   static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return static_cast<std::size_t>(shape.size()) * sizeof(Flag);
+    return Flags::bytes(shape, shape.size());
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : flags_(setup.at<Flag>(0)), rank_(setup.rank), size_(setup.size()), store_(p.store) {}
+        : flags_(setup, 0), rank_(setup.rank), size_(setup.size()), store_(p.store) {}
 
     void operator()(Port& port) {
       const std::uint64_t set = 1;
       const std::uint64_t unset = 0;
       if (rank_ != 0) {
-        port.signal(flags_[rank_].value, set, store_);
-        port.wait(flags_[rank_].value.word, equal(unset), 0);
+        port.signal(flags_[rank_], set, store_);
+        port.wait(flags_[rank_].word, equal(unset), 0);
         return;
       }
       // All arrivals are acquired before the first release, so each released rank has what all others wrote
       // before they came.
-      for (int r = 1; r < size_; ++r) port.wait(flags_[r].value.word, equal(set), r);
-      for (int r = 1; r < size_; ++r) port.signal(flags_[r].value, unset, store_);
+      for (int r = 1; r < size_; ++r) port.wait(flags_[r].word, equal(set), r);
+      for (int r = 1; r < size_; ++r) port.signal(flags_[r], unset, store_);
     }
 
    private:
-    Flag* flags_;
+    Flags flags_;
     int rank_;
     int size_;
     StorePolicy store_;

@@ -45,24 +45,26 @@ struct CounterTreeNotify : AlgorithmDefaults {
 
   // The counter, then a release line for each rank. Its parent in the heap writes it; the root's, the last
   // arriver.
-  static std::size_t release_offset(int rank) {
-    return sizeof(Strided<CounterLine>) + static_cast<std::size_t>(rank) * sizeof(Strided<ReleaseLine>);
+  static std::size_t release_offset(const Shape& shape, int rank) {
+    return StridedLines<ReleaseLine>::bytes(shape, rank + 1);
   }
-  static std::size_t footprint(const Parameters&, const Shape& shape) { return release_offset(shape.size()); }
+  static std::size_t footprint(const Parameters&, const Shape& shape) {
+    return release_offset(shape, shape.size());
+  }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : count_(&setup.at<Strided<CounterLine>>(0)->value),
-          own_(setup.at<ReleaseLine>(release_offset(setup.rank))),
-          root_(setup.at<ReleaseLine>(release_offset(0))),
+        : count_(setup.at<CounterLine>(0)),
+          own_(setup.at<ReleaseLine>(release_offset(setup.shape, setup.rank))),
+          root_(setup.at<ReleaseLine>(release_offset(setup.shape, 0))),
           size_(static_cast<std::uint64_t>(setup.size())),
           parent_(setup.rank == 0 ? any_rank : heap_parent(p.arity, setup.rank)),
           reset_(p.reset),
           store_(p.store) {
       for (int child : heap_children(setup.size(), p.arity, setup.rank))
-        children_.push_back(setup.at<ReleaseLine>(release_offset(child)));
+        children_.push_back(setup.at<ReleaseLine>(release_offset(setup.shape, child)));
     }
 
     void operator()(Port& port) {

@@ -60,17 +60,17 @@ struct Dissemination : AlgorithmDefaults {
   // one.
   static std::size_t sets(const Parameters& p) { return p.reset == Reset::sense ? 2 : 1; }
 
-  static std::size_t flag_offset(const Parameters& p, int size, int rank, int round, int way,
+  static std::size_t flag_offset(const Parameters& p, const Shape& shape, int rank, int round, int way,
                                  std::size_t set) {
-    const auto rounds = static_cast<std::size_t>(ceil_log(p.ways + 1, size));
+    const auto rounds = static_cast<std::size_t>(ceil_log(p.ways + 1, shape.size()));
     const auto ways = static_cast<std::size_t>(p.ways);
     const auto index = static_cast<std::size_t>(round) * ways + static_cast<std::size_t>(way);
     const auto r = static_cast<std::size_t>(rank);
     switch (p.layout) {
       case Layout::line_per_round:
-        return ((r * sets(p) + set) * rounds * ways + index) * arch::stride_bytes;
+        return ((r * sets(p) + set) * rounds * ways + index) * shape.stride();
       case Layout::line_per_rank: {
-        const std::size_t bytes = arch::whole_strides(rounds * ways * 8);
+        const std::size_t bytes = shape.whole_strides(rounds * ways * 8);
         return (r * sets(p) + set) * bytes + index * 8;
       }
       case Layout::packed:
@@ -81,7 +81,7 @@ struct Dissemination : AlgorithmDefaults {
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     // The first byte after the last rank's flags.
-    return flag_offset(p, shape.size(), shape.size(), 0, 0, 0) + arch::stride_bytes;
+    return flag_offset(p, shape, shape.size(), 0, 0, 0) + shape.stride();
   }
 
   template <class Port>
@@ -101,8 +101,8 @@ struct Dissemination : AlgorithmDefaults {
             Peer peer;
             peer.to = (setup.rank + step) % n;
             peer.from = setup.hint()((setup.rank - step + n) % n);
-            peer.tell = setup.at<Flag>(flag_offset(p, n, peer.to, round, way, set));
-            peer.hear = setup.at<Flag>(flag_offset(p, n, setup.rank, round, way, set));
+            peer.tell = setup.at<Flag>(flag_offset(p, setup.shape, peer.to, round, way, set));
+            peer.hear = setup.at<Flag>(flag_offset(p, setup.shape, setup.rank, round, way, set));
             peers_.push_back(peer);
           }
       }

@@ -66,7 +66,7 @@ struct DisseminationAcknowledged : AlgorithmDefaults {
     return p.ack == Acknowledgement::counter ? 1 : 1 + static_cast<std::size_t>(p.m);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return static_cast<std::size_t>(shape.size()) * lines_a_rank(p) * arch::stride_bytes;
+    return static_cast<std::size_t>(shape.size()) * lines_a_rank(p) * shape.stride();
   }
 
   template <class Port>
@@ -76,7 +76,7 @@ struct DisseminationAcknowledged : AlgorithmDefaults {
       const int n = setup.size();
       const auto line = [&](int rank, std::size_t index) {
         return setup.at<unsigned char>((static_cast<std::size_t>(rank) * lines_a_rank(p) + index) *
-                                       arch::stride_bytes);
+                                       setup.shape.stride());
       };
       own_ = reinterpret_cast<FlagLine*>(line(setup.rank, 0));
       const int rounds = n > 1 ? acknowledged_rounds(p.m, n, p.rounds) : 0;

@@ -35,11 +35,11 @@ struct DynamicTournament : TournamentDescription {
   using ReleaseLine = SoleWriterLine<std::uint64_t>;
 
   // First a release line for each game (with `global` the first serves all), then the games' flags.
-  static std::size_t flags_offset(const Parameters& p, int size) {
-    return (game_count(size, p.ways) + 1) * arch::stride_bytes;
+  static std::size_t flags_offset(const Parameters& p, const Shape& shape) {
+    return (game_count(shape.size(), p.ways) + 1) * shape.stride();
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return flags_offset(p, shape.size()) + game_count(shape.size(), p.ways) * game_bytes(p.layout, p.ways);
+    return flags_offset(p, shape) + game_count(shape.size(), p.ways) * game_bytes(p.layout, p.ways, shape);
   }
 
   template <class Port>
@@ -55,17 +55,17 @@ struct DynamicTournament : TournamentDescription {
     //     nobody passes it in the next episode before this rank has come again.
     Rank(const Parameters& p, const Setup& setup)
         : global_(p.notify == Notify::global ? setup.at<ReleaseLine>(0) : nullptr),
-          flag_stride_(flag_offset(p.layout, 1) / sizeof(Flag)),
+          flag_stride_(flag_offset(p.layout, 1, setup.shape) / sizeof(Flag)),
           reset_(p.reset),
           store_(p.store) {
       for_each_game(setup.size(), p.ways, setup.rank, [&](const Game& game) {
-        Flag* const flags =
-            setup.at<Flag>(flags_offset(p, setup.size()) + game.number * game_bytes(p.layout, p.ways));
+        Flag* const flags = setup.at<Flag>(flags_offset(p, setup.shape) +
+                                           game.number * game_bytes(p.layout, p.ways, setup.shape));
         Step step;
         step.own = flags + static_cast<std::size_t>(game.slot) * flag_stride_;
         step.flags = flags;
         step.flags_end = flags + static_cast<std::size_t>(game.entrants) * flag_stride_;
-        step.release = setup.at<ReleaseLine>(game.number * arch::stride_bytes);
+        step.release = setup.at<ReleaseLine>(game.number * setup.shape.stride());
         path_.push_back(step);
       });
     }

@@ -40,8 +40,8 @@ struct FlagTreeParameters {
   StorePolicy store = StorePolicy::plain;
 };
 
-inline std::size_t flag_tree_footprint(int ranks) {
-  return static_cast<std::size_t>(ranks) * sizeof(Strided<SoleWriterLine<std::uint64_t>>);
+inline std::size_t flag_tree_footprint(const Shape& shape) {
+  return StridedLines<SoleWriterLine<std::uint64_t>>::bytes(shape, shape.size());
 }
 
 template <class Port>
@@ -86,9 +86,7 @@ class FlagTreeRank {
     int rank;
   };
 
-  static Line* line_of(const Setup& setup, int rank) {
-    return &setup.at<Strided<Line>>(flag_tree_footprint(rank))->value;
-  }
+  static Line* line_of(const Setup& setup, int rank) { return &StridedLines<Line>(setup, 0)[rank]; }
 
   void run(Port& port, Condition<std::uint64_t> arrived, Condition<std::uint64_t> released) {
     const Child* const gather_end = children_.data() + gather_count_;

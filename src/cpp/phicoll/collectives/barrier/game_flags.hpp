@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "phicoll/arch/arch.hpp"
+#include "phicoll/memory/shape.hpp"
 
 namespace phicoll {
 
@@ -19,13 +19,13 @@ void describe_flag_layout(Visitor& visitor, FlagLayout& layout) {
                  "a game's arrival flags side by side, or each on a line of its own");
 }
 
-inline std::size_t flag_offset(FlagLayout layout, int slot) {
-  return static_cast<std::size_t>(slot) * (layout == FlagLayout::packed ? 8 : arch::stride_bytes);
+inline std::size_t flag_offset(FlagLayout layout, int slot, const Shape& shape) {
+  return static_cast<std::size_t>(slot) * (layout == FlagLayout::packed ? 8 : shape.stride());
 }
 
 /// Bytes of one game: two games never share a line.
-inline std::size_t game_bytes(FlagLayout layout, int ways) {
-  return arch::whole_strides(flag_offset(layout, ways));
+inline std::size_t game_bytes(FlagLayout layout, int ways, const Shape& shape) {
+  return shape.whole_strides(flag_offset(layout, ways, shape));
 }
 
 }  // namespace phicoll

@@ -51,9 +51,7 @@ struct KNomialTree : AlgorithmDefaults {
     describe_store(visitor, p.flags.store);
   }
   static void limit(Parameters& p, const Shape& shape) { limit_growth(p.degree, shape); }
-  static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return flag_tree_footprint(shape.size());
-  }
+  static std::size_t footprint(const Parameters&, const Shape& shape) { return flag_tree_footprint(shape); }
 
   static FlagTreeNeighbours neighbours(const Parameters& p, int size, int rank) {
     const std::vector<int> children = k_nomial_children(size, p.degree, rank);

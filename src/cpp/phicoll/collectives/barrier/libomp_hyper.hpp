@@ -48,17 +48,17 @@ struct LibompHyper : AlgorithmDefaults {
     if (p.release_bits > useful) p.release_bits = useful;
   }
 
-  using Line = Strided<SoleWriterLine<std::uint64_t>>;
+  using Lines = StridedLines<SoleWriterLine<std::uint64_t>>;
   static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return static_cast<std::size_t>(shape.size()) * 2 * sizeof(Line);
+    return 2 * Lines::bytes(shape, shape.size());
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : arrived_(setup.at<Line>(0)),
-          go_(arrived_ + setup.size()),
+        : arrived_(setup, 0),
+          go_(setup, Lines::bytes(setup.shape, setup.size())),
           rank_(setup.rank),
           releaser_(parent(setup.rank, p.release_bits)),
           store_(p.store) {
@@ -70,14 +70,14 @@ struct LibompHyper : AlgorithmDefaults {
 
     void operator()(Port& port) {
       ++episode_;
-      for (const int child : gather_) port.wait(arrived_[child].value.word, at_least(episode_), child);
+      for (const int child : gather_) port.wait(arrived_[child].word, at_least(episode_), child);
       if (rank_ != 0) {
         // Passes what the whole subtree wrote, acquired above, on to the gatherer; the go line brings back
         // what all wrote.
-        port.signal(arrived_[rank_].value, episode_, store_);
-        port.wait(go_[rank_].value.word, at_least(episode_), releaser_);
+        port.signal(arrived_[rank_], episode_, store_);
+        port.wait(go_[rank_].word, at_least(episode_), releaser_);
       }
-      for (const int child : release_) port.signal(go_[child].value, episode_, store_);
+      for (const int child : release_) port.signal(go_[child], episode_, store_);
     }
 
    private:
@@ -104,8 +104,8 @@ struct LibompHyper : AlgorithmDefaults {
       return list;
     }
 
-    Line* arrived_;
-    Line* go_;
+    Lines arrived_;
+    Lines go_;
     std::uint64_t episode_ = 0;
     AlignedVector<int> gather_;
     AlignedVector<int> release_;

@@ -48,16 +48,15 @@ struct OneToAll : AlgorithmDefaults {
   }
 
   using Line = SoleWriterLine<std::uint64_t>;
-  static std::size_t entry_bytes(const Parameters& p) {
-    return p.layout == Layout::packed ? 16 : sizeof(Strided<Line>);
+  static std::size_t entry_bytes(const Parameters& p, const Shape& shape) {
+    return p.layout == Layout::packed ? 16 : shape.stride();
   }
   /// The ranks' flags follow the root's array.
-  static std::size_t flags_offset(const Parameters& p, int size) {
-    const std::size_t bytes = static_cast<std::size_t>(size) * entry_bytes(p);
-    return arch::whole_strides(bytes);
+  static std::size_t flags_offset(const Parameters& p, const Shape& shape) {
+    return shape.whole_strides(static_cast<std::size_t>(shape.size()) * entry_bytes(p, shape));
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return flags_offset(p, shape.size()) + static_cast<std::size_t>(shape.size()) * sizeof(Strided<Line>);
+    return flags_offset(p, shape) + StridedLines<Line>::bytes(shape, shape.size());
   }
 
   template <class Port>
@@ -65,8 +64,8 @@ struct OneToAll : AlgorithmDefaults {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : entries_(setup.at<unsigned char>(0)),
-          flags_(setup.at<Strided<Line>>(flags_offset(p, setup.size()))),
-          entry_bytes_(entry_bytes(p)),
+          flags_(setup, flags_offset(p, setup.shape)),
+          entry_bytes_(entry_bytes(p, setup.shape)),
           rank_(setup.rank),
           size_(setup.size()),
           reset_(p.reset),
@@ -88,7 +87,7 @@ struct OneToAll : AlgorithmDefaults {
     }
 
     void run(Port& port, Condition<std::uint64_t> set) {
-      Line& flag = flags_[rank_].value;
+      Line& flag = flags_[rank_];
       if (rank_ != 0) {
         if (store_ == StorePolicy::plain) {
           port.signal(entry(rank_), set.value);
@@ -105,11 +104,11 @@ struct OneToAll : AlgorithmDefaults {
       // Relaxed: the releases below make it visible to each rank before that rank can set its entry again.
       if (reset_ == Reset::unset)
         for (int r = 1; r < size_; ++r) port.store_relaxed(entry(r), std::uint64_t{0});
-      for (int r = 1; r < size_; ++r) port.signal(flags_[r].value, set.value, store_);
+      for (int r = 1; r < size_; ++r) port.signal(flags_[r], set.value, store_);
     }
 
     unsigned char* entries_;
-    Strided<Line>* flags_;
+    StridedLines<Line> flags_;
     std::size_t entry_bytes_;
     std::uint64_t episode_ = 0;
     int rank_;

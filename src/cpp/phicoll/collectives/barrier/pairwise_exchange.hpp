@@ -59,14 +59,15 @@ struct PairwiseExchange : AlgorithmDefaults {
   // release.
   static std::size_t flags_a_set(int size) { return static_cast<std::size_t>(dimensions(size)) + 1; }
   static std::size_t sets(const Parameters& p) { return p.reset == Reset::sense ? 2 : 1; }
-  static std::size_t flag_offset(const Parameters& p, int size, int rank, std::size_t set, int index) {
-    const std::size_t bytes = p.layout == Layout::packed ? 16 : arch::stride_bytes;
-    return ((static_cast<std::size_t>(rank) * sets(p) + set) * flags_a_set(size) +
+  static std::size_t flag_offset(const Parameters& p, const Shape& shape, int rank, std::size_t set,
+                                 int index) {
+    const std::size_t bytes = p.layout == Layout::packed ? 16 : shape.stride();
+    return ((static_cast<std::size_t>(rank) * sets(p) + set) * flags_a_set(shape.size()) +
             static_cast<std::size_t>(index)) *
            bytes;
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return flag_offset(p, shape.size(), shape.size(), 0, 0) + arch::stride_bytes;
+    return flag_offset(p, shape, shape.size(), 0, 0) + shape.stride();
   }
 
   template <class Port>
@@ -77,8 +78,8 @@ struct PairwiseExchange : AlgorithmDefaults {
       const int dims = dimensions(n);
       const int q = 1 << dims;
       for (std::size_t set = 0; set < sets(p); ++set) {
-        const auto flag = [&, n](int rank, int index) {
-          return setup.at<Flag>(flag_offset(p, n, rank, set, index));
+        const auto flag = [&](int rank, int index) {
+          return setup.at<Flag>(flag_offset(p, setup.shape, rank, set, index));
         };
         const bool folded = setup.rank >= q;
         const int other = folded ? setup.rank - q : setup.rank + q;

@@ -37,21 +37,21 @@ struct SignalRegister : AlgorithmDefaults {
   }
 
   static constexpr int bits = 64;
-  using Register = Strided<CounterLine>;
-  using Flag = Strided<SoleWriterLine<std::uint64_t>>;  // written by the root alone
-  static std::size_t registers(int size) { return static_cast<std::size_t>((size + bits - 1) / bits); }
+  using Registers = StridedLines<CounterLine>;
+  using Flags = StridedLines<SoleWriterLine<std::uint64_t>>;  // written by the root alone
+  static std::size_t flags_offset(const Shape& shape) {
+    return Registers::bytes(shape, (shape.size() + bits - 1) / bits);
+  }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    const auto ranks = static_cast<std::size_t>(shape.size());
-    return registers(shape.size()) * sizeof(Register) +
-           (p.release == Release::line ? 1 : ranks) * sizeof(Flag);
+    return flags_offset(shape) + Flags::bytes(shape, p.release == Release::line ? 1 : shape.size());
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : registers_(setup.at<Register>(0)),
-          flags_(setup.at<Flag>(registers(setup.size()) * sizeof(Register))),
+        : registers_(setup, 0),
+          flags_(setup, flags_offset(setup.shape)),
           rank_(setup.rank),
           size_(setup.size()),
           flags_count_(p.release == Release::line ? 1 : setup.size()),
@@ -61,8 +61,8 @@ struct SignalRegister : AlgorithmDefaults {
       ++episode_;
       if (rank_ != 0) {
         // Acquire and release: the word passes on what all ranks that set their bits before had written.
-        port.signal_or(registers_[rank_ / bits].value.word, bit(rank_));
-        port.wait(flags_[flags_count_ == 1 ? 0 : rank_].value.word, at_least(episode_), 0);
+        port.signal_or(registers_[rank_ / bits].word, bit(rank_));
+        port.wait(flags_[flags_count_ == 1 ? 0 : rank_].word, at_least(episode_), 0);
         return;
       }
       for (int first = 0; first < size_; first += bits) {
@@ -70,15 +70,15 @@ struct SignalRegister : AlgorithmDefaults {
         const int last = (first + bits < size_ ? first + bits : size_) - 1;
         const std::uint64_t all = (~std::uint64_t{0} >> (bits - 1 - (last - first))) & ~bit_of_root(first);
         if (all == 0) continue;
-        Word<std::uint64_t>& word = registers_[first / bits].value.word;
+        Word<std::uint64_t>& word = registers_[first / bits].word;
         port.wait(word, equal(all), any_rank);
         // Relaxed: no rank sets a bit again before it has acquired the release below.
         port.store_relaxed(word, std::uint64_t{0});
       }
       if (flags_count_ == 1) {
-        port.signal(flags_[0].value, episode_, store_);
+        port.signal(flags_[0], episode_, store_);
       } else {
-        for (int r = 1; r < size_; ++r) port.signal(flags_[r].value, episode_, store_);
+        for (int r = 1; r < size_; ++r) port.signal(flags_[r], episode_, store_);
       }
     }
 
@@ -86,8 +86,8 @@ struct SignalRegister : AlgorithmDefaults {
     static std::uint64_t bit(int rank) { return std::uint64_t{1} << (rank % bits); }
     static std::uint64_t bit_of_root(int first) { return first == 0 ? 1 : 0; }
 
-    Register* registers_;
-    Flag* flags_;
+    Registers registers_;
+    Flags flags_;
     std::uint64_t episode_ = 0;
     int rank_;
     int size_;

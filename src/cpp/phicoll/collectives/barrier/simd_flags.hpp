@@ -35,25 +35,26 @@ struct SimdFlags : AlgorithmDefaults {
 
   static constexpr int group_ranks = 64;
   static_assert(max_ranks <= group_ranks * group_ranks, "the masters' bytes fit in one line");
-  using Arrivals = Strided<ByteLine>;
-  using Release = Strided<SoleWriterLine<std::uint64_t>>;  // written by rank 0 alone
-  static std::size_t groups(int size) {
-    return static_cast<std::size_t>((size + group_ranks - 1) / group_ranks);
+  using Arrivals = StridedLines<ByteLine>;
+  using Releases = StridedLines<SoleWriterLine<std::uint64_t>>;  // written by rank 0 alone
+  static int groups(int size) { return (size + group_ranks - 1) / group_ranks; }
+  static std::size_t releases_offset(const Shape& shape) {
+    return Arrivals::bytes(shape, groups(shape.size()) + 1);
   }
   static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return (groups(shape.size()) + 1) * sizeof(Arrivals) + groups(shape.size()) * sizeof(Release);
+    return releases_offset(shape) + Releases::bytes(shape, groups(shape.size()));
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : masters_line_(setup.at<Arrivals>(0)),
-          group_line_(masters_line_ + 1 + setup.rank / group_ranks),
-          releases_(setup.at<Release>((groups(setup.size()) + 1) * sizeof(Arrivals))),
+        : masters_line_(&Arrivals(setup, 0)[0]),
+          group_line_(&Arrivals(setup, 0)[1 + setup.rank / group_ranks]),
+          releases_(setup, releases_offset(setup.shape)),
           rank_(setup.rank),
           group_(setup.rank / group_ranks),
-          groups_(static_cast<int>(groups(setup.size()))),
+          groups_(groups(setup.size())),
           store_(p.store) {
       const int first = group_ * group_ranks;
       const int last = (first + group_ranks < setup.size() ? first + group_ranks : setup.size()) - 1;
@@ -65,20 +66,20 @@ struct SimdFlags : AlgorithmDefaults {
       // One byte of the episode's number: a rank is never two episodes ahead of another, so equality decides.
       const auto arrived = static_cast<std::uint8_t>(episode_);
       if (rank_ % group_ranks != 0) {
-        port.signal(group_line_->value.bytes[rank_ % group_ranks], arrived);
+        port.signal(group_line_->bytes[rank_ % group_ranks], arrived);
       } else {
         // Acquires all bytes of the line at once, and with the byte or the release line below hands on what
         // their writers had written.
-        if (group_mask_ != 0) port.wait_line(group_line_->value, group_mask_, arrived);
+        if (group_mask_ != 0) port.wait_line(*group_line_, group_mask_, arrived);
         if (rank_ != 0) {
-          port.signal(masters_line_->value.bytes[group_], arrived);
+          port.signal(masters_line_->bytes[group_], arrived);
         } else {
-          if (groups_ > 1) port.wait_line(masters_line_->value, others(groups_), arrived);
-          for (int g = 0; g < groups_; ++g) port.signal(releases_[g].value, episode_, store_);
+          if (groups_ > 1) port.wait_line(*masters_line_, others(groups_), arrived);
+          for (int g = 0; g < groups_; ++g) port.signal(releases_[g], episode_, store_);
           return;
         }
       }
-      port.wait(releases_[group_].value.word, at_least(episode_), 0);
+      port.wait(releases_[group_].word, at_least(episode_), 0);
     }
 
    private:
@@ -87,9 +88,9 @@ struct SimdFlags : AlgorithmDefaults {
       return (~std::uint64_t{0} >> (group_ranks - count)) & ~std::uint64_t{1};
     }
 
-    Arrivals* masters_line_;
-    Arrivals* group_line_;
-    Release* releases_;
+    ByteLine* masters_line_;
+    ByteLine* group_line_;
+    Releases releases_;
     std::uint64_t episode_ = 0;
     std::uint64_t group_mask_;
     int rank_;

@@ -34,25 +34,30 @@ struct StaticTournament : TournamentDescription {
   using ReleaseLine = SoleWriterLine<std::uint64_t>;
 
   // First a release line for each rank (with `global` rank 0's serves all), then the games' flags.
-  static std::size_t release_offset(int rank) { return static_cast<std::size_t>(rank) * arch::stride_bytes; }
+  static std::size_t release_offset(const Shape& shape, int rank) {
+    return StridedLines<ReleaseLine>::bytes(shape, rank);
+  }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return release_offset(shape.size()) + game_count(shape.size(), p.ways) * game_bytes(p.layout, p.ways);
+    return release_offset(shape, shape.size()) +
+           game_count(shape.size(), p.ways) * game_bytes(p.layout, p.ways, shape);
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : global_(p.notify == Notify::global ? setup.at<ReleaseLine>(release_offset(0)) : nullptr),
-          release_(setup.at<ReleaseLine>(release_offset(setup.rank))),
+        : global_(p.notify == Notify::global ? setup.at<ReleaseLine>(release_offset(setup.shape, 0))
+                                             : nullptr),
+          release_(setup.at<ReleaseLine>(release_offset(setup.shape, setup.rank))),
           own_line_(p.layout == FlagLayout::line_per_flag),
           reset_(p.reset),
           store_(p.store) {
       for_each_game(setup.size(), p.ways, setup.rank, [&](const Game& game) {
         if (flag_ != nullptr) return;  // out of the tournament
         const auto flag_of = [&](int slot) {
-          return setup.at<Flag>(release_offset(setup.size()) + game.number * game_bytes(p.layout, p.ways) +
-                                flag_offset(p.layout, slot));
+          return setup.at<Flag>(release_offset(setup.shape, setup.size()) +
+                                game.number * game_bytes(p.layout, p.ways, setup.shape) +
+                                flag_offset(p.layout, slot, setup.shape));
         };
         if (game.slot != 0) {
           flag_ = flag_of(game.slot);
@@ -61,7 +66,8 @@ struct StaticTournament : TournamentDescription {
         }
         for (int slot = 1; slot < game.entrants; ++slot) {
           const int rank = game.first_rank + slot * game.span;
-          losers_.push_back(Loser{flag_of(slot), setup.at<ReleaseLine>(release_offset(rank)), rank});
+          losers_.push_back(
+              Loser{flag_of(slot), setup.at<ReleaseLine>(release_offset(setup.shape, rank)), rank});
         }
       });
     }

@@ -41,9 +41,7 @@ struct TournamentTree : AlgorithmDefaults {
                  "unset it, and could meet it again"
                : nullptr;
   }
-  static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return flag_tree_footprint(shape.size());
-  }
+  static std::size_t footprint(const Parameters&, const Shape& shape) { return flag_tree_footprint(shape); }
 
   static FlagTreeNeighbours neighbours(const Parameters& p, int size, int rank) {
     std::vector<int> beaten;

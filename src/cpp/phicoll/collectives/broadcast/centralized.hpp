@@ -21,7 +21,7 @@ struct CentralizedBroadcast : AlgorithmDefaults {
     p.describe(visitor);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return region_footprint(p, 1, shape.size());
+    return region_footprint(p, 1, shape);
   }
 
   template <class Port>

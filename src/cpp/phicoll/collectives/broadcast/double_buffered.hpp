@@ -21,7 +21,7 @@ struct DoubleBufferedBroadcast : AlgorithmDefaults {
     p.describe(visitor);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return region_footprint(p, 2, shape.size());
+    return region_footprint(p, 2, shape);
   }
 
   template <class Port>

@@ -17,33 +17,35 @@ namespace phicoll {
 
 struct SharedRegionParameters {
   int region = 32768;
+  int ahead = 0;
   Reset reset = Reset::episode;
 
   template <class Visitor>
   void describe(Visitor& visitor) {
     visitor.integer("region", region, 128, 1 << 24, "bytes of the data region");
+    visitor.integer("ahead", ahead, 0, 64, "flags that a root asks for ahead of the one it looks at");
     describe_unset(visitor, reset);
   }
 };
 
-inline std::size_t region_flags_bytes(int buffers, int ranks) {
+inline std::size_t region_flags_bytes(int buffers, const Shape& shape) {
   // One line more: the previous root's word to the new one.
-  return (static_cast<std::size_t>(ranks) * static_cast<std::size_t>(buffers) + 1) *
-         sizeof(Strided<CounterLine>);
+  return StridedLines<CounterLine>::bytes(shape, shape.size() * buffers + 1);
 }
-inline std::size_t region_footprint(const SharedRegionParameters& p, int buffers, int ranks) {
+inline std::size_t region_footprint(const SharedRegionParameters& p, int buffers, const Shape& shape) {
   const std::size_t region = static_cast<std::size_t>(p.region);
-  return region_flags_bytes(buffers, ranks) + arch::whole_strides(region);
+  return region_flags_bytes(buffers, shape) + arch::whole_strides(region);
 }
 
 template <class Port>
 class SharedRegionRank {
  public:
   SharedRegionRank(const SharedRegionParameters& p, int buffers, const Setup& setup)
-      : flags_(setup.at<Strided<CounterLine>>(0)),
-        data_(setup.at<unsigned char>(region_flags_bytes(buffers, setup.size()))),
+      : flags_(setup, 0),
+        data_(setup.at<unsigned char>(region_flags_bytes(buffers, setup.shape))),
         region_(static_cast<std::size_t>(p.region)),
         chunk_(region_ / static_cast<std::size_t>(buffers) / arch::line_bytes * arch::line_bytes),
+        ahead_(p.ahead),
         reset_(p.reset),
         buffers_(buffers),
         rank_(setup.rank),
@@ -76,7 +78,8 @@ class SharedRegionRank {
   }
 
  private:
-  Word<std::uint64_t>& flag(int rank, int b) const { return flags_[rank * buffers_ + b].value.word; }
+  // A buffer's flags side by side: its root scans all of them.
+  Word<std::uint64_t>& flag(int rank, int b) const { return flags_[b * ranks_ + rank].word; }
 
   void chunk(Port& port, const Call& call, int b, std::size_t at, std::size_t bytes) {
     Buffer& buffer = buffer_[b];
@@ -104,6 +107,7 @@ class SharedRegionRank {
     if (buffer.freed == buffer.uses) return;
     buffer.freed = buffer.uses;
     for (int r = 0; r < ranks_; ++r) {
+      if (r + ahead_ < ranks_ && ahead_ != 0) port.prefetch(&flag(r + ahead_, b));
       if (r == rank_ || r == buffer.root) continue;
       if (reset_ == Reset::episode)
         port.wait(flag(r, b), at_least(2 * buffer.uses), r);
@@ -113,7 +117,7 @@ class SharedRegionRank {
   }
 
   void hand_over(Port& port, int next) {
-    Word<std::uint64_t>& word = flags_[ranks_ * buffers_].value.word;
+    Word<std::uint64_t>& word = flags_[ranks_ * buffers_].word;
     ++handovers_;
     if (rank_ == root_) {
       for (int b = 0; b < buffers_; ++b) await_free(port, b);
@@ -129,12 +133,13 @@ class SharedRegionRank {
     int root = -1;            // of the last use
   };
 
-  Strided<CounterLine>* flags_;
+  StridedLines<CounterLine> flags_;
   unsigned char* data_;
   std::size_t region_;
   std::size_t chunk_;
   Buffer buffer_[2];
   std::uint64_t handovers_ = 0;
+  int ahead_;
   Reset reset_;
   int buffers_;
   int rank_;

@@ -81,6 +81,24 @@ struct Setup {
   }
 };
 
+/// An array of lines, each a stride of the shape from the next.
+template <class Line>
+class StridedLines {
+  static_assert(sizeof(Line) == arch::line_bytes, "one line");
+
+ public:
+  static std::size_t bytes(const Shape& shape, int count) {
+    return static_cast<std::size_t>(count) * shape.stride();
+  }
+  StridedLines(const Setup& setup, std::size_t offset)
+      : first_(setup.at<unsigned char>(offset)), stride_(static_cast<std::ptrdiff_t>(setup.shape.stride())) {}
+  Line& operator[](int index) const { return *reinterpret_cast<Line*>(first_ + index * stride_); }
+
+ private:
+  unsigned char* first_;
+  std::ptrdiff_t stride_;
+};
+
 // A Rank may also offer its call in two parts, so that a nonblocking call needs no stack of its own. A
 // barrier's parts take no Call.
 //

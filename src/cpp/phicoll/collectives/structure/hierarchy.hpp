@@ -55,6 +55,7 @@ class Hierarchy {
     for (const int r : ranks) places.push_back(shape[r]);
     Shape part(std::move(places));
     part.set_costs(shape.costs());
+    part.set_stride(shape.stride());
     return part;
   }
 

@@ -41,6 +41,10 @@ enum class MemoryFill : unsigned char {
   join    ///< every reader fetches it from memory on its own
 };
 enum class Switch : unsigned char { off, on };
+enum class FlagStride : unsigned char {
+  pairs,  ///< two lines apart, as for processors that fetch lines in pairs
+  lines   ///< on neighbouring lines, along which a prefetcher runs
+};
 
 struct MachineParameters {
   // topology
@@ -81,6 +85,7 @@ struct MachineParameters {
       table_l3_out = 0, table_l3_in = 0, table_package_out = 0;
   // software
   int software_call = 0, software_send = 0, software_copy = 0;
+  FlagStride flags = FlagStride::pairs;
   // noise
   int jitter = 0, os_core = -1, os_interval = 0, os_duration = 0;
 };
@@ -209,6 +214,8 @@ void describe_software(Visitor& v, MachineParameters& m) {
            "instructions around a send: the loop, whom to tell next");
   v.number("software.copy", m.software_copy, 0, 10000, "",
            "instructions around the copy in the contention kernel");
+  v.choice("software.flags", m.flags, {"pairs", "lines"},
+           "how far apart the flags of barriers and of broadcasts lie: two lines, or on neighbouring lines");
 
   v.number("noise.jitter", m.jitter, 0, 10000, "cycles",
            "each miss takes up to this much longer, drawn from the seed");

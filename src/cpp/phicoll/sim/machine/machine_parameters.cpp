@@ -39,7 +39,7 @@ class Lister {
     MachineParameterInfo info;
     info.name = name;
     info.meaning = meaning;
-    info.optional = begins(name, "noise.");
+    info.optional = begins(name, "noise.") || name == "software.flags";
     info.in_directory = !begins(name, "table.");
     for (const char* more :
          {"topology.l3_per_package", "table.other_", "table.owner_service", "table.l3_", "table.package_out"})
@@ -197,13 +197,13 @@ MachineConflict find_machine_conflict(const MachineParameters& p) {
 }
 
 std::string machine_digest(const MachineParameters& parameters) {
-  // A machine keeps its digest when tables get parameters that it leaves out.
+  // A machine keeps its digest when machines get parameters that it leaves out.
   const auto usual = machine_values(MachineParameters());
   std::vector<std::string> lines;
   for (const auto& value : machine_values(parameters)) {
     const MachineParameterInfo& info = *find_machine_parameter(value.first);
-    const bool left_out =
-        info.optional && !info.in_directory && std::find(usual.begin(), usual.end(), value) != usual.end();
+    const bool left_out = info.optional && !begins(info.name, "noise.") &&
+                          std::find(usual.begin(), usual.end(), value) != usual.end();
     if (!left_out) lines.push_back(value.first + "=" + value.second + "\n");
   }
   std::sort(lines.begin(), lines.end());

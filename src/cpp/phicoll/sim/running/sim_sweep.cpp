@@ -202,6 +202,7 @@ Shape place_on_machine(const Machine& machine, int ranks, const std::string& pla
                        const std::shared_ptr<const Tuning>& tuning) {
   Shape shape = places_on(machine, ranks, placement);
   shape.set_costs(machine.costs);
+  shape.set_stride(machine.p.flags == FlagStride::lines ? arch::line_bytes : arch::stride_bytes);
   tune(&shape, tuning);
   return shape;
 }
