@@ -106,8 +106,8 @@ constexpr std::size_t hand_over_bytes = SIZE_MAX;
 /// Whether evict_line drops the line from other cores' caches too.
 constexpr bool evict_reaches_all_cores = false;
 
-/// How far apart the flags of a group lie where its Shape does not say otherwise: no pairs are fetched, and the
-/// prefetcher follows a scan of neighbouring lines.
+/// How far apart the flags of a group lie where its Shape does not say otherwise: no pairs are fetched,
+/// and the prefetcher follows a scan of neighbouring lines.
 constexpr std::size_t flag_stride_bytes = line_bytes;
 
 /// Drops the line from this core's caches, modified data to memory. Copies of other cores stay.

@@ -70,7 +70,7 @@ class Shape {
   void set_costs(const LineCosts& costs) { costs_ = costs; }
 
   /// How far apart the flags of a barrier or a broadcast lie, in bytes: whole lines, at most
-  /// arch::stride_bytes. A simulated machine may say less, such as the Xeon Phi, which fetches no lines in pairs.
+  /// arch::stride_bytes. Less on machines that fetch no lines in pairs, such as the Xeon Phi.
   std::size_t stride() const { return stride_; }
   void set_stride(std::size_t bytes) {
     PHICOLL_ASSERT(ThisBuild, bytes % arch::line_bytes == 0 && bytes <= arch::stride_bytes,
