@@ -41,7 +41,7 @@ def test_calibrated_quantities_are_within_their_bound(phi, se10p):
 
 def test_what_is_calibrated_is_the_short_list_and_no_factor_over_another_library(phi, se10p):
     names = [q.name for v in (phi, se10p) for q in v.calibrated]
-    assert len(names) == 13
+    assert len(names) == 16
     assert not any("Intel" in name or "surrogate" in name for name in names)
     assert sum(q.role == HELD_OUT for q in phi.quantities) > 100
 

@@ -233,6 +233,9 @@ inline Machine random_chip(int cores, int contexts_per_core, Random& random) {
     p.table_far_memory = some_cycles(400);
     p.table_line_service = some_cycles(100);
   }
+  p.copy_serial = upto(3);
+  p.copy_start = some_cycles(50);
+  p.memory_retry = some_cycles(100);
   return machine;
 }
 

@@ -264,8 +264,12 @@ TEST(Simulation, ContextsOfACoreShareARequestToWrite) {
 
 TEST(Simulation, ReadersOfALineInMemory) {
   Machine machine = flat_chip();
-  for (const MemoryFill fill : {MemoryFill::join, MemoryFill::defer}) {
+  using Case = std::pair<MemoryFill, int>;
+  for (const Case& one :
+       {Case{MemoryFill::join, 0}, Case{MemoryFill::defer, 0}, Case{MemoryFill::defer, 90}}) {
+    const MemoryFill fill = one.first;
     machine.p.memory_fill = fill;
+    machine.p.memory_retry = one.second;
     Bench bench(machine, one_a_core(machine, 3));
     std::vector<Cycles> ends(3);
     bench.simulation.run([&](SimPort& port) {
@@ -274,10 +278,10 @@ TEST(Simulation, ReadersOfALineInMemory) {
     });
     std::sort(ends.begin(), ends.end());
     EXPECT_EQ(ends[0], memory_read);
-    // Joined: one after the other at memory. Deferred: when the first has it and has said so, look-up and
-    // memory again.
+    // Joined: one after the other at memory. Deferred: when the first has it and has said so, and a retry
+    // later, look-up and memory again.
     const Cycles second =
-        fill == MemoryFill::join ? memory_read + 48 : memory_read + 4 + 12 + 4 + 112 + 4 + 24;
+        fill == MemoryFill::join ? memory_read + 48 : memory_read + 4 + one.second + 12 + 4 + 112 + 4 + 24;
     EXPECT_EQ(ends[1], second);
     EXPECT_EQ(ends[2], second + 48);
     for (int core = 0; core < 3; ++core) EXPECT_EQ(bench.state(core, 0), LineState::shared);
@@ -651,6 +655,27 @@ TEST(Simulation, AWindowOfStoresAsksForThatManyLinesAtOnce) {
     EXPECT_GE(taken, (8 + window - 1) / window * memory_read) << window;
     EXPECT_LE(taken, (8 + window - 1) / window * memory_read + 8 * 8 + 25) << window;
   }
+}
+
+TEST(Simulation, TheFirstLinesOfACopyThatMissAreWaitedFor) {
+  const auto taken = [](int serial, int start, std::size_t lines, bool owned) {
+    Machine machine = flat_chip();
+    machine.p.directories = 64;
+    machine.p.copy_serial = serial;
+    machine.p.copy_start = start;
+    Bench bench(machine, one_a_core(machine, 1));
+    for (int line = 0; line < 8; ++line) bench.place(line, LineState::modified, {0});
+    unsigned char* const from = bench.simulation.memory();
+    unsigned char* const to = from + (owned ? 4 : 8) * arch::line_bytes;
+    return bench.cost([&](SimPort& port) {
+      port.copy(to, from, lines * arch::line_bytes);
+      port.fence();
+    });
+  };
+  EXPECT_GE(taken(3, 500, 4, false), 500 + 4 * memory_read) << "the fourth follows alone";
+  EXPECT_LT(taken(1, 500, 4, false), 500 + 3 * memory_read) << "all but the first overlap";
+  EXPECT_EQ(taken(3, 500, 1, false), taken(0, 0, 1, false)) << "a single line";
+  EXPECT_EQ(taken(3, 500, 4, true), taken(0, 0, 4, true)) << "nothing misses";
 }
 
 TEST(Simulation, TotalStoreOrderShowsItsOneReordering) {

@@ -619,7 +619,7 @@ void Coherence::released(std::uint32_t t) {
           const std::uint32_t next = at(reversed).next;
           ++line.fetching;
           at(reversed).ordered = true;
-          fetch(reversed, wheel_.now() + p_.directory_latency);
+          fetch(reversed, wheel_.now() + p_.memory_retry + p_.directory_latency);
           reversed = next;
         }
       }

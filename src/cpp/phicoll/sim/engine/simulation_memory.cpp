@@ -315,6 +315,9 @@ void Simulation::copy(int rank, void* destination, const void* source, std::size
   const auto* from = static_cast<const unsigned char*>(source);
   line_of(to + bytes - 1);
   line_of(from + bytes - 1);
+  // Of a copy of several lines the first that miss do not overlap: nothing has run ahead of them yet.
+  int serial = line_of(to) == line_of(to + bytes - 1) ? 0 : machine_.p.copy_serial;
+  bool started = serial == 0;
   // In the log each piece is a load and a store.
   while (bytes != 0) {
     const std::size_t piece =
@@ -324,8 +327,12 @@ void Simulation::copy(int rank, void* destination, const void* source, std::size
     const auto count = static_cast<unsigned>(piece);
     begin_operation(c, OperationKind::load, line);
     const Own own = own_store(c, line, offset_of(from), count, data);
+    const bool waits = serial > 0 && !(coherence_.writable(c.core, line_of(to)) &&
+                                       (own == Own::whole || coherence_.readable(c.core, line)));
     if (own != Own::whole) {
       if (own == Own::part) drain(c);
+      if (waits && !started) spend(c, 0, machine_.p.copy_start);
+      started = started || waits;
       sync(c);
       read_line(c, line, 0);
       if (!ghost(from)) std::memcpy(data, from, piece);
@@ -337,6 +344,10 @@ void Simulation::copy(int rank, void* destination, const void* source, std::size
     push_store(c, line_of(to), offset_of(to), data, count,
                stores == Stores::streaming && piece == arch::line_bytes);
     end_operation(c, Log::none);
+    if (waits) {
+      drain(c);
+      --serial;
+    }
     from += piece;
     to += piece;
     bytes -= piece;

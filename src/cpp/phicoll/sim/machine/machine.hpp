@@ -55,7 +55,7 @@ struct MachineParameters {
   // core
   int issue_interval = 0, look_instructions = 0, store_instructions = 0, combine_instructions = 0, l1_hit = 0,
       l2_hit = 0, atomic_hit = 0, atomic_execute = 0, pause = 0, store_buffer = 0, store_window = 0,
-      core_window = 0;
+      core_window = 0, copy_serial = 0, copy_start = 0;
   // caches
   int l1_kib = 0, l1_ways = 0, l2_kib = 0, l2_ways = 0;
   Switch prefetcher = Switch::on;
@@ -74,7 +74,7 @@ struct MachineParameters {
   // owner
   int owner_latency = 0, owner_service = 0;
   // memory
-  int memory_latency = 0, memory_same_line = 0, memory_channel = 0;
+  int memory_latency = 0, memory_same_line = 0, memory_channel = 0, memory_retry = 0;
   MemoryFill memory_fill = MemoryFill::defer;
   // table
   int table_near_modified = 0, table_near_exclusive = 0, table_near_shared = 0, table_far_modified = 0,
@@ -131,6 +131,9 @@ void describe_cores(Visitor& v, MachineParameters& m) {
   v.number("core.store_window", m.store_window, 1, 64, "",
            "lines that a context's waiting stores ask for at once");
   v.number("core.core_window", m.core_window, 1, 512, "", "lines that a core asks for at once");
+  v.number("core.copy_serial", m.copy_serial, 0, 64, "",
+           "the first lines that a copy of several misses, each waited for before the next");
+  v.number("core.copy_start", m.copy_start, 0, 10000, "cycles", "what such a copy takes besides its lines");
 
   v.number("cache.l1_kib", m.l1_kib, 1, 1024, "KiB", "first-level data cache of a core");
   v.number("cache.l1_ways", m.l1_ways, 1, 64, "", "its ways");
@@ -179,6 +182,8 @@ void describe_directories(Visitor& v, MachineParameters& m) {
   v.choice(
       "memory.fill", m.memory_fill, {"defer", "join"},
       "a reader of a line that is being fetched: waits for the fetch and then asks memory, or joins at once");
+  v.number("memory.retry", m.memory_retry, 0, 10000, "cycles",
+           "from the fetch's end until a reader that waited for it asks again");
 }
 template <class Visitor>
 void describe_table(Visitor& v, MachineParameters& m) {

@@ -248,8 +248,8 @@ def packets(pieces: Sequence[Piece], constants: str) -> Finding:
     said = 64 * (few.modelled[constants] or 0) / (many.modelled[constants] or 1)
     return judged(
         "004-37", simulated > 1.5,
-        f"64 messages of 2 lines / one of 128: {simulated:.1f}, by equation 3.1 {said:.1f} (simulated copies start up "
-        "faster than the card's). A start-up: 1.5 or more.",
+        f"64 messages of 2 lines / one of 128: {simulated:.1f}, by equation 3.1 {said:.1f}, whose "
+        "(E, E) row set the simulated start-up. A start-up: 1.5 or more.",
         "simulated", "two ranks, E to E",
     )  # fmt: skip
 
