@@ -30,8 +30,9 @@ def test_frames_agree_with_each_other(hybrid):
     queues = path[path["kind"] == "queue"]
     assert queues["cycles"].sum() <= causes.loc["line busy", "cycles"]
     assert 0 < hybrid.path_ns <= 2 * hybrid.time_ns
-    # Each core's last rank disseminates: six rounds between 60 cores, and the way in and out of a core.
-    assert hybrid.data["path"]["hand_overs"] >= 6
+    # Which of six rounds between 60 cores it waits in depends on who comes when; each change of rank is a hand-over.
+    ranks = path.loc[path["kind"] != "queue", "rank"]
+    assert hybrid.data["path"]["hand_overs"] == (ranks.diff().dropna() != 0).sum() > 0
     assert set(path["kind"]) <= {"local", "store", "atomic", "hear", "queue"}
 
 

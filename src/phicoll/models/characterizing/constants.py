@@ -271,9 +271,10 @@ class Maker:
         )
 
     def bandwidth(self) -> None:
-        """F and P of (A.1), and the bandwidth of a pair at the longest message. Short messages show the start-up."""
+        """F and P of (A.1), and the bandwidth of a pair at the longest message. Short messages show the start-up,
+        but for those of one line, which have none."""
         short, long = self.points("multi.II"), self.points("bandwidth")
-        n, times, errors = (a + b for a, b in zip(short, long, strict=True))
+        n, times, errors = (a[short[0].count(1) :] + b for a, b in zip(short, long, strict=True))
         names = ("bandwidth.F", "bandwidth.P")
         memory = self.value("line.memory")
         modified = self.value("line.remote.M")

@@ -36,8 +36,7 @@ FIGURES = (
 CAUSES = {
     ("broadcast", "flat-large"): "At any number of ranks it is the ratio of one copied line, of which the equation (4.10) has as many "
     "as the message has lines",
-    ("broadcast", "pipelined-slices"): "Each of n - 1 stages pays the start-up q - p/N of Table 3.1; in runs one rank's start-up overlaps "
-    "the next one's wait",
+    ("broadcast", "pipelined-slices"): "The model lets each of n - 1 stages pay the start-up q - p/N of Table 3.1",
     ("broadcast", "trees"): "The model adds levels up; in runs one level's acknowledgements overlap the next one's reads, and readers "
     "wait while the parent writes",
     ("allreduce", ""): "Alpha, beta and gamma are derived from line costs: a message is a flag and then lines, and a rank's messages do "
