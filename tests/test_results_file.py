@@ -223,7 +223,7 @@ def test_a_new_file_stays_only_with_lines(tmp_path):
 @pytest.mark.parametrize(
     ("host", "words"),
     [
-        ({"name": "node7"}, "a run of a cluster's host, 'node7'"),
+        ({"name": "node7"}, "a run of the host 'node7'"),
         ({"cpu_model": "another"}, "a run of a host with another CPU, 'another'"),
     ],
 )

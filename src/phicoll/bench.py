@@ -14,9 +14,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
@@ -29,6 +30,8 @@ __all__ = ["Progress", "find", "run"]
 
 #: Called with (done, total, what is being measured) between rounds.
 Progress = Callable[[int, int, str], None]
+#: Called with the program's arguments, the file for its records, and what is called between rounds.
+Executed = Callable[[Sequence[str], Path, Progress | None], "Outcome"]
 
 PATIENCE_S = 10.0  # how long an interrupted run may take to write what it has
 
@@ -54,12 +57,18 @@ class Outcome:
     """How a run of the program ended, and what it wrote."""
 
     results: Results | None
-    exit_code: int
+    exit_code: int  # negative: the signal that ended it
     words: str
     interrupted: bool
+    host: str = ""  # another than this one
 
 
-def run(arguments: Sequence[str], output: Path | None = None, progress: Progress | None = None) -> Results:
+def run(
+    arguments: Sequence[str],
+    output: Path | None = None,
+    progress: Progress | None = None,
+    executed: Executed | None = None,
+) -> Results:
     """Run ``phicoll-bench`` with ``arguments`` (without ``-o``) and read what it wrote.
 
     Parameters
@@ -70,6 +79,8 @@ def run(arguments: Sequence[str], output: Path | None = None, progress: Progress
         Where the records go; they are kept whatever happens. Without it they go to a temporary file.
     progress:
         Called between rounds.
+    executed:
+        Runs the program somewhere else, and writes its records to the path that it gets.
 
     Raises
     ------
@@ -80,10 +91,11 @@ def run(arguments: Sequence[str], output: Path | None = None, progress: Progress
     Error
         The program failed otherwise.
     """
+    executed = executed or execute
     if output is not None:
-        return conclude(execute(arguments, output, progress))
+        return conclude(executed(arguments, output, progress))
     with temporary_folder("the run's records") as folder:
-        return conclude(execute(arguments, folder / "records.jsonl", progress))
+        return conclude(executed(arguments, folder / "records.jsonl", progress))
 
 
 def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -> Outcome:
@@ -91,26 +103,69 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
     command = [str(find()), *arguments, "-o", str(output)]
     if progress is not None:
         command.append("--progress-ack")
-    before = output.stat().st_size if output.exists() else 0
-    # A group of its own: the terminal's Ctrl-C reaches Python alone, which forwards it once.
+    before = size_of(output)
+    process: subprocess.Popen[str] = started(
+        command,
+        stdin=subprocess.PIPE if progress is not None else subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        env=bench_environment(),
+    )
+    words: list[str] = []
+
+    def keep(line: str) -> None:
+        words.append(line)
+        if not line.startswith("phicoll-bench:"):
+            note(line, progress)
+
+    assert process.stderr is not None
+    listener = functools.partial(
+        listen, process.stderr, keep, progress, functools.partial(acknowledge, process)
+    )
+    interrupted = attended(process, [listener], stop)
+    after = size_of(output)
+    results = load(output) if after > before or (after and process.returncode == 0) else None
+    return Outcome(results, process.returncode, "".join(words), interrupted)
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def started(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+    """Start a program, whose stderr is a pipe.
+
+    It has a group of its own: the terminal's Ctrl-C reaches Python alone, which forwards it once.
+    """
     try:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command,
-            stdin=subprocess.PIPE if progress is not None else subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
             start_new_session=True,
-            env=bench_environment(),
             preexec_fn=functools.partial(end_with_parent, ctypes.CDLL(None)),
+            **options,
         )
     except OSError as error:
-        raise ResourceError(f"phicoll-bench could not be started: {error.strerror}") from error
-    words: list[str] = []
-    reader = threading.Thread(target=listen, args=(process, words, progress), daemon=True)
+        raise ResourceError(f"{Path(command[0]).name} could not be started: {error.strerror}") from error
+
+
+def attended(
+    process: subprocess.Popen[Any],
+    attendants: Iterable[Callable[[], None]],
+    stop: Callable[[subprocess.Popen[Any]], None],
+) -> bool:
+    """Wait for a program, with a thread for each of those that serve its pipes.
+
+    Returns
+    -------
+    bool
+        Whether Ctrl-C came, upon which ``stop`` ended it.
+    """
+    threads = [threading.Thread(target=attendant, daemon=True) for attendant in attendants]
     try:
-        reader.start()
+        for thread in threads:
+            thread.start()
     except RuntimeError as error:
         process.kill()
         process.wait()
@@ -124,13 +179,12 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
     except BaseException:
         stop(process)
         raise
-    reader.join(PATIENCE_S)
+    for thread in threads:
+        thread.join(PATIENCE_S)
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
-    after = output.stat().st_size if output.exists() else 0
-    results = load(output) if after > before or (after and process.returncode == 0) else None
-    return Outcome(results, process.returncode, "".join(words), interrupted)
+    return interrupted
 
 
 def end_with_parent(libc: ctypes.CDLL) -> None:
@@ -138,22 +192,25 @@ def end_with_parent(libc: ctypes.CDLL) -> None:
     libc.prctl(1, int(signal.SIGINT))
 
 
-def listen(process: subprocess.Popen[str], words: list[str], progress: Progress | None) -> None:
-    """Pass progress lines on; keep the rest."""
-    assert process.stderr is not None
-    with process.stderr:
-        for line in process.stderr:
+def listen(
+    stderr: IO[str],
+    keep: Callable[[str], None],
+    progress: Progress | None,
+    acknowledge: Callable[[], None] | None = None,
+) -> None:
+    """Pass progress lines and notes on; keep the rest."""
+    with stderr:
+        for line in stderr:
             if line.startswith("progress:"):
                 fields = line.split(None, 3)
                 if progress is not None and len(fields) >= 3 and fields[1].isdigit() and fields[2].isdigit():
                     progress(int(fields[1]), int(fields[2]), fields[3].strip() if len(fields) > 3 else "")
-                acknowledge(process)
+                if acknowledge is not None:
+                    acknowledge()
             elif line.startswith("phicoll-bench: note: "):
                 note(line.replace("phicoll-bench", "phicoll", 1), progress)
             else:
-                words.append(line)
-                if not line.startswith("phicoll-bench:"):
-                    note(line, progress)
+                keep(line)
 
 
 def note(line: str, progress: Progress | None) -> None:
@@ -183,8 +240,10 @@ def stop(process: subprocess.Popen[str]) -> None:
 
 def conclude(outcome: Outcome) -> Results:
     """The results, or the error that exit code and stderr stand for."""
+    on = f" (on {outcome.host})" if outcome.host else ""
     if outcome.exit_code == BAD_INPUT:
-        raise parse_refusal(outcome.words)
+        refusal = parse_refusal(outcome.words)
+        raise ArgumentError(refusal.argument, refusal.got, refusal.allowed + on)
     failed = outcome.results is not None and outcome.results.reason == "failed"
     if outcome.results is not None and not failed and outcome.exit_code in (0, BROKEN, INTERRUPTED):
         return outcome.results  # BROKEN without a failed end: a subject was not verified, and is marked
@@ -198,12 +257,12 @@ def conclude(outcome: Outcome) -> Results:
     if outcome.exit_code == BROKEN and outcome.results is not None:
         if outcome.results.ends:
             said = str(outcome.results.ends[-1].get("error") or said)
-        error = BrokenGroupError(said)
+        error = BrokenGroupError(said + on)
     elif outcome.exit_code < 0:
         name = signal.Signals(-outcome.exit_code).name
-        error = BrokenGroupError(f"phicoll-bench was ended by {name}" + (f": {words}" if words else ""))
+        error = BrokenGroupError(f"phicoll-bench was ended by {name}{on}" + (f": {words}" if words else ""))
     else:
-        error = ResourceError(said)
+        error = ResourceError(said + on)
     error.results = outcome.results
     raise error
 

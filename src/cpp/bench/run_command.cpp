@@ -56,11 +56,12 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   std::string run = measure::new_run_id();
   std::vector<JsonValue> earlier;
   measure::RecordWriter writer(settings.output, settings.resume);  // before what other runs wrote is read
-  const bool continuing = settings.resume && writer.begun();
+  const std::string begun = settings.output == "-" ? "/dev/stdin" : settings.output;
+  const bool continuing = settings.resume && (writer.begun() || begun != settings.output);
   if (continuing) {
-    measure::RecordLines file = measure::read_records(settings.output, "resume");
+    measure::RecordLines file = measure::read_records(begun, "resume");
     const std::string loss = file.loss();
-    if (!loss.empty()) say(settings.output + ": " + loss, false);
+    if (!loss.empty()) say(begun + ": " + loss, false);
     run = measure::run_to_resume(file, settings.json(), &settings.seed, values.has("seed"));
     earlier = std::move(file.records);
   }

@@ -28,6 +28,7 @@ from phicoll.foundations.checks import check_whole
 from phicoll.foundations.extras import extra
 from phicoll.foundations.files import Appended, temporary_folder, writing
 from phicoll.foundations.nearest import near
+from phicoll.measuring.hosts import name_host
 from phicoll.results import Results, load
 from phicoll.results.reading.records import Record
 
@@ -210,10 +211,7 @@ class ClusterPlan:
     def keep(self, name: str, records: list[Record], file: Appended | None) -> Results:
         """The records of a host, which are written too."""
         for record in records:
-            if record["kind"] == "point":
-                record["machine"] = name
-            elif record["kind"] == "context":
-                record["host"] = {"name": name, **(record.get("host") or {})}
+            name_host(record, name)
         if file is not None:
             file.write(json.dumps(record, separators=(",", ":")) for record in records)
         return Results(records, source=str(self.output or ""))

@@ -22,6 +22,7 @@ from phicoll.foundations.files import as_path, check_writable
 from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import Display, display
 from phicoll.measuring.clusters import ClusterPlan, Measured, check_executor
+from phicoll.measuring.hosts import Host, check_host
 from phicoll.measuring.options import (
     OPTIONS,
     as_values,
@@ -53,16 +54,23 @@ MAX_RANKS = 1024
 
 
 class Plan:
-    """A sweep with checked arguments: the words for ``phicoll-bench``."""
+    """A sweep with checked arguments: the words for ``phicoll-bench``, and the host that it runs on if not this one,
+    which checks them itself, as it knows its CPUs.
+    """
 
-    def __init__(self, arguments: Sequence[str], specs: Sequence[str], output: Path | None) -> None:
+    def __init__(
+        self, arguments: Sequence[str], specs: Sequence[str], output: Path | None, host: Host | None = None
+    ) -> None:
         self.arguments = list(arguments)
         self.specs = list(specs)
         self.output = output
+        self.host = host
 
     def run(self, progress: bench.Progress | None = None) -> Results:
         """Measure. See :func:`sweep` for what it returns and raises."""
-        return last_run(bench.run(self.arguments, self.output, progress))
+        executed = None if self.host is None else self.host.execute
+        with python_names():
+            return last_run(bench.run(self.arguments, self.output, progress, executed))
 
 
 def measure_here(operation: str, values: dict[str, Any]) -> Measured:
@@ -85,6 +93,8 @@ def plan(
     options = {name: list(value) if isinstance(value, Iterator) else value for name, value in options.items()}
     save, resume = options.pop("save", None), bool(options.pop("resume", False))
     machine = options.pop("machine", None)
+    if machine is None:
+        host = checked_host(options.pop("host", None), options.pop("host_bench", None), executor)
     values = as_values(options)
     check_executor(executor)
     if machine is not None:
@@ -98,6 +108,9 @@ def plan(
         return ClusterPlan(task, check_output(save, False), executor)
     if executor is not None:
         raise ArgumentError("executor", repr(executor), "only with a machine to simulate")
+    if host is not None:
+        words = ["run", operation, *option_words(values), *(["--resume"] if resume else [])]
+        return Plan(words, [], check_output(save, resume), host)
     with python_names():
         planned = _core.plan_sweep(operation, values)
     values["algorithm"] = ",".join(planned["specs"])
@@ -105,6 +118,16 @@ def plan(
     values["definition"] = ",".join(planned["definitions"])
     words = ["run", operation, *option_words(values)]
     return Plan([*words, "--resume"] if resume else words, planned["specs"], check_output(save, resume))
+
+
+def checked_host(name: Any, program: Any, executor: Any) -> Host | None:
+    if name is None:
+        if program is not None:
+            raise ArgumentError("host_bench", repr(program), "only with host")
+        return None
+    if executor is not None:
+        raise ArgumentError("executor", repr(executor), "not with host")
+    return check_host(name, program)
 
 
 def plan_simulated(
@@ -242,6 +265,8 @@ def sweep(
     algorithm: str | Iterable[str] | None = None,
     ranks: int | str | Sequence[int] | None = None,
     machine: str | os.PathLike[str] | Machine | None = None,
+    host: str | None = None,
+    host_bench: str | os.PathLike[str] | None = None,
     sizes: int | str | Iterable[int | str] | None = None,
     buffers: str | Sequence[str] | None = None,
     type: Any = None,

@@ -8,14 +8,14 @@ namespace measure {
 
 namespace {
 
-// Throws if `context` is a measured run's of another host. A cluster's hosts are named, also this one: their
-// points differ from a run's here.
+// Throws if `context` is a measured run's of another host. Other hosts are named, also this one in a cluster:
+// their points differ from a run's here.
 void check_host(const JsonValue& context) {
   if (context["clock"]["source"].string == "simulated") return;
   const std::string& name = context["host"]["name"].string;
   if (!name.empty())
-    throw ArgumentError("resume", "a run of a cluster's host, '" + name + "'",
-                        "a run outside of a cluster; another run is appended without it");
+    throw ArgumentError("resume", "a run of the host '" + name + "'",
+                        "a run of this host, or --host " + name + "; another run is appended without it");
   const std::string& before = context["host"]["cpu_model"].string;
   const std::string here = os::cpu_model();
   if (!before.empty() && before != here)

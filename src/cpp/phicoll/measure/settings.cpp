@@ -83,6 +83,9 @@ void check_heap(const Work& work, int ranks) {
 }
 
 Settings parse_settings(const SweepValues& values) {
+  for (const char* const name : {"host", "host-bench"})
+    if (values.has(name))
+      throw ArgumentError(name, "'" + values.text(name) + "'", "phicoll run, which starts phicoll-bench there");
   Settings settings;
   for (const Work& work : values.works())
     for (Subject& subject : parse_subjects(values.text("algorithm"), work))
@@ -110,8 +113,6 @@ Settings parse_settings(const SweepValues& values) {
   settings.progress = values.has("progress") || values.has("progress-ack");
   settings.resume = values.has("resume");
   if (values.has("output")) settings.output = values.text("output");
-  if (settings.resume && settings.output == "-")
-    throw ArgumentError("resume", "standard output", "a file given with -o");
   if (values.has("seed")) settings.seed = static_cast<std::uint64_t>(values.integer("seed"));
   return settings;
 }
