@@ -260,12 +260,24 @@ def test_numbers_are_rounded_for_reading():
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory) -> Path:
-    """A real run on this machine, a short one; longer where it is too busy to reach all sizes."""
+    """A real run on this machine, a short one; longer where it is too busy to reach all sizes, without a page for these."""
+
+    def reaches_all(evidence: Evidence) -> bool:
+        found = words(summary(evidence))
+        return all(re.search(rf"{name} of 8 B [^;]* of 64 KB", found) for name in ("broadcast", "allreduce"))
+
     for budget_s in (4, 12, 40):
         folder = tmp_path_factory.mktemp("demo") / "deep" / "demo"
-        demo(folder, quick=True, budget_s=budget_s, progress=False)
-        found = words(summary(gather(phicoll.load(folder / RESULTS), Doctor(), reload(folder))))
-        if all(re.search(rf"{name} of 8 B [^;]* of 64 KB", found) for name in ("broadcast", "allreduce")):
+        tried: list[bool] = []
+
+        def page(evidence: Evidence, last: bool = budget_s == 40, tried: list[bool] = tried) -> str:
+            tried.append(reaches_all(evidence) or last)
+            return build(evidence) if tried[-1] else ""
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("phicoll.report.build.build", page)
+            demo(folder, quick=True, budget_s=budget_s, progress=False)
+        if tried == [True]:
             break
     return folder
 
@@ -277,8 +289,11 @@ def quick_evidence(quick) -> Evidence:
 
 
 @pytest.fixture(scope="module")
-def quick_page(quick_evidence) -> str:
-    return build(quick_evidence)
+def quick_page(quick, tmp_path_factory) -> str:
+    """The page made again from the records, with nothing that the doctor says of this machine."""
+    folder = tmp_path_factory.mktemp("again")
+    assert main(["--from", str(quick / RESULTS), "--out", str(folder)]) == 0
+    return (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_quick_demo_writes_a_whole_report(quick):
@@ -357,10 +372,8 @@ def test_the_report_says_why_the_fastest_barrier_wins_where_counts_tell(made_up_
     assert reason("combining-tree:notify=global", "dissemination") == ""  # not counted
 
 
-def test_the_report_can_be_made_again_from_the_records(quick, tmp_path, phicoll_command):
-    done = phicoll_command("demo", "--from", quick / RESULTS, "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
-    check_page((tmp_path / "report.html").read_text(encoding="utf-8"))
+def test_the_report_can_be_made_again_from_the_records(quick, quick_page, tmp_path, phicoll_command):
+    check_page(quick_page)
     done = phicoll_command("demo", "--from", quick / RESULTS, "--out", tmp_path, "--figure", "counts")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "counts.png").stat().st_size > 10_000

@@ -85,7 +85,8 @@ void check_heap(const Work& work, int ranks) {
 Settings parse_settings(const SweepValues& values) {
   for (const char* const name : {"host", "host-bench"})
     if (values.has(name))
-      throw ArgumentError(name, "'" + values.text(name) + "'", "phicoll run, which starts phicoll-bench there");
+      throw ArgumentError(name, "'" + values.text(name) + "'",
+                          "phicoll run, which starts phicoll-bench there");
   Settings settings;
   for (const Work& work : values.works())
     for (Subject& subject : parse_subjects(values.text("algorithm"), work))
