@@ -152,7 +152,7 @@ def words() -> list[str]:
         ("stranger", "stranger: ssh cannot log in: .*Permission denied.*`ssh stranger true` has to work"),
         (
             "full",
-            r"full: phicoll-bench \(\d+\.\d MB\) cannot be stored in /tmp: tar: .*No space left on device",
+            r"full: phicoll-bench \(\d+\.\d MB\) cannot be stored in /tmp, .* full: tar: .*No space left on device",
         ),
     ],
 )

@@ -44,8 +44,7 @@ MACHINES = {3: "i686", 62: "x86_64", 181: "k1om", 183: "aarch64"}
 #: Each line is a command. Whatever ends the connection ends the standard input, and the guard ends the program.
 SCRIPT = """
 case $(uname -m) in {others}) echo $(uname -m) >&2; exit {other_machine};; esac
-umask 077
-mkdir {folder} || exit {no_room}
+mkdir -m 700 {folder} || exit {no_room}
 trap "rm -rf {folder}" EXIT
 trap "exit 1" HUP INT TERM PIPE
 head -c {size} | tar -x -f - -C {folder} || exit {no_room}
@@ -242,10 +241,9 @@ class Connection:
                 "host_bench", f"a program for {host.machine}", f"one for {there}, as {host.name} is"
             )
         if code == NO_ROOM:
-            megabytes = host.program.stat().st_size / 1e6
-            return ResourceError(
-                f"{host.name}: phicoll-bench ({megabytes:.1f} MB) cannot be stored in /tmp: {said or 'tar failed'}"
-            )
+            size = f"{host.program.stat().st_size / 1e6:.1f} MB"
+            where = f"{host.name}: phicoll-bench ({size}) cannot be stored in /tmp, which may be full"
+            return ResourceError(f"{where}: {said or 'tar failed'}")
         if code == SSH_FAILED or code < 0:
             said = said or (f"ssh was ended by signal {-code}" if code < 0 else "ssh says nothing")
             if self.begun.is_set():
