@@ -19,6 +19,7 @@ import phicoll
 from conftest import Run
 from phicoll import bench
 from phicoll.measuring.sweeps import plan
+from phicoll.results.results import from_lines
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 QUICK = {
@@ -122,7 +123,7 @@ def test_a_sweep_runs_on_another_host_and_goes_on_there(
     lines = path.read_text().splitlines()
     assert phicoll.load(path).records == results.records
 
-    cut = [number for number, line in enumerate(lines) if json.loads(line)["kind"] == "sample"][1] + 1
+    cut = [number for number, line in enumerate(lines) if kind_of(line) == "sample"][1] + 1
     path.write_text("\n".join(lines[:cut]) + "\n")  # the connection was lost after the first round
     done = phicoll_command("run", "barrier", "--host", "mic0", "--resume", "-o", path, *words())
     assert done.returncode == 0, done.stderr
@@ -218,6 +219,29 @@ def test_ctrl_c_ends_the_program_there(stand_in: Callable[[str], Path], tmp_path
     results = plan("barrier", host="mic0", host_bench=path, **QUICK).run(press)
     assert results.interrupted
     expect_gone(where(tmp_path))
+
+
+def test_phicoll_bench_goes_on_with_the_run_at_its_standard_input(tmp_path: Path) -> None:
+    """As it does on a host, whose disk may have no room for the records."""
+    path = tmp_path / "r.jsonl"
+    line = [bench.find(), "run", "barrier", *words()]
+    lines = subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
+    cut = [number for number, line in enumerate(lines) if kind_of(line) == "sample"][1] + 1
+    path.write_text("\n".join(lines[:cut]) + "\n")
+    with path.open() as file:
+        rest = subprocess.run(
+            [*line, "--resume"], stdin=file, capture_output=True, text=True, check=True
+        ).stdout
+    assert [kind for kind in map(kind_of, rest.splitlines()) if kind in ("context", "end")] == ["end"]
+    assert len(from_lines([*lines[:cut], *rest.splitlines()], "both").samples) == 4
+    none = subprocess.run(
+        [*line, "--resume"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert (none.returncode, "resume: got '/dev/stdin'" in none.stderr) == (2, True), none.stderr
+
+
+def kind_of(line: str) -> str:
+    return json.loads(line)["kind"]
 
 
 @pytest.mark.parametrize("name", ["", "-oProxyCommand=true", "two words", 7])
