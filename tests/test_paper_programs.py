@@ -45,6 +45,12 @@ def test_a_program_is_right_at_every_number_of_ranks(program):
     assert all(point["verified"] for point in results.points)
 
 
+@pytest.mark.parametrize("program", ["jacobi", "is"])
+def test_larger_classes_are_right_too(program):
+    results = phicoll.sweep(program, problem_class="W", algorithm="auto", ranks=3, oversubscribe=True, **ONCE)
+    assert all(point["verified"] for point in results.points)
+
+
 def test_n_body_is_right_with_every_barrier():
     results = phicoll.sweep("nbody", algorithm="all", ranks=2, **ONCE)
     assert {p["algorithm"] for p in results.points} == {
@@ -57,6 +63,35 @@ def test_classes_are_subjects_beside_each_other():
     planned = phicoll.measuring.sweeps.plan("mg", problem_class=["S", "W"], algorithm="auto", **ONCE)
     assert planned.arguments[:2] == ["run", "mg.S"]
     assert planned.arguments[planned.arguments.index("--class") + 1] == "S,W"
+
+
+@pytest.mark.parametrize(("program", "letter"), [("nbody", "S"), ("cg", "Y"), ("mg", "S")])
+def test_a_simulated_program_makes_the_calls_of_a_native_one(program, letter):
+    native = phicoll.sweep(program, problem_class=letter, algorithm="auto", ranks=2, **ONCE)
+    options = {"machine": "xeon-phi-5110p", "ranks": [2, 6], "calls": 2, "progress": False}
+    simulated = phicoll.sweep(
+        program, problem_class=letter, algorithm="dissemination,combining-tree", **options
+    )
+    assert len(simulated.points) == 4
+    for point in simulated.points:
+        assert point["verified"]
+        assert point["verification"]["calls"] == native.points[0]["verification"]["calls"]
+    for sample in simulated.samples:
+        told = sample["iterations"]
+        assert (told["simulated"], told["warm_up"], len(told["ns"])) == (3, 1, 3)
+        steady = sum(told["ns"][1:]) / 2 * (told["all"] - 3)
+        assert sample["value_ns"] == pytest.approx(sample["ns"][0], abs=0.1)
+        assert sample["value_ns"] > sum(told["ns"]) + steady - 10
+
+
+def test_the_iterations_left_out_take_as_long_as_those_simulated():
+    options = {"machine": "xeon-phi-5110p", "algorithm": "hybrid-dissemination", "ranks": 16}
+    whole, part = (
+        phicoll.sweep("mg", calls=n, progress=False, **options).samples[0]  # type: ignore[arg-type]
+        for n in (3, 2)
+    )
+    assert (whole["iterations"]["all"], whole["iterations"]["simulated"]) == (4, 4)
+    assert part["value_ns"] == pytest.approx(whole["value_ns"], rel=0.03)
 
 
 def test_programs_are_listed(capsys):
@@ -74,7 +109,17 @@ def test_programs_are_listed(capsys):
     [
         ("cg", {"problem_class": "Q"}, r"problem_class: got 'Q' of cg; allowed: S \(1,400 rows"),
         ("cg.Q", {}, "got 'Q' of cg"),
-        ("cg", {"machine": "xeon-phi-5110p"}, "machine: got 'xeon-phi-5110p' with cg; allowed: none"),
+        (
+            "sgd",
+            {"machine": "xeon-phi-5110p"},
+            "got 'xeon-phi-5110p' with sgd.S; allowed: programs of barriers",
+        ),
+        ("cg", {"machine": "xeon-phi-5110p", "start": "evicted"}, "'window' with cg.S; allowed: loop"),
+        (
+            "cg",
+            {"machine": "xeon-phi-se10p", "problem_class": "Y", "ranks": 241},
+            "241 with cg.Y; allowed: no more",
+        ),
         ("cg", {"sizes": 8}, "sizes: got '8'; allowed: only where data moves"),
         ("barrier", {"problem_class": "S"}, "problem_class: got 'S'; allowed: only with programs"),
         ("cgg", {}, "programs: nbody, cg, mg"),

@@ -67,6 +67,20 @@ class DataContext : public programs::BarrierContext<CommunicatorBarrier> {
     note_call();
     communicator_.allgather(send, receive, bytes);
   }
+  void alltoall(const void* send, void* receive, std::size_t bytes) {
+    note_call();
+    communicator_.alltoall(send, receive, bytes);
+  }
+  void alltoallv(const void* send, const std::size_t* sizes, const std::size_t* at, void* receive,
+                 const std::size_t* received, const std::size_t* received_at) {
+    note_call();
+    communicator_.alltoallv(send, sizes, at, receive, received, received_at);
+  }
+  /// Sends to one rank while it receives as many bytes from another; -1: no rank. No collective.
+  void exchange(const void* send, int to, void* receive, int from, std::size_t bytes) {
+    const auto rank_or_none = [](int rank) { return rank < 0 ? no_rank : rank; };
+    communicator_.send_receive(send, bytes, rank_or_none(to), 0, receive, bytes, rank_or_none(from), 0);
+  }
 
  private:
   Communicator& communicator_;

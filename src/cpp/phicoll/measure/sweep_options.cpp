@@ -68,7 +68,7 @@ const std::vector<SweepOption>& sweep_options() {
       {"op", "", "op", Kind::name, "OP", Scope::reductions, value("sum"), value("sum"),
        "operator of reductions"},
       {"class", "", "problem_class", Kind::list, "S,W", Scope::programs, otherwise("the program's first"),
-       refused(), "of a program: classes, which say how large its input is"},
+       otherwise("the program's first"), "of a program: classes, which say how large its input is"},
       {"mode", "", "mode", Kind::choices, "LIST", every, one_of("threads", {"threads", "processes"}),
        refused(), "what a rank is: threads, processes or both"},
       {"definition", "", "definition", Kind::choices, "LIST", every,
@@ -80,11 +80,12 @@ const std::vector<SweepOption>& sweep_options() {
       {"rounds", "", "rounds", Kind::integer, "N", every, value("8", 1, 1000000), value("1", 1, 100000),
        "rounds in each launch; simulated: seeds, which change where lines lie and when ranks start"},
       {"calls", "", "calls", Kind::integer, "N", every, otherwise("about 0.25 ms worth", 1, 100000000),
-       value("20", 1, 100000), "calls in a loop sample; simulated: in any sample"},
+       value("20", 1, 100000),
+       "calls in a loop sample; simulated: in any sample; of a program, 2 of its iterations"},
       {"window-calls", "", "window_calls", Kind::integer, "N", every, value("32", 1, 100000), refused(),
        "calls in a window sample"},
       {"warm-up", "", "warm_up", Kind::integer, "N", every, refused(), value("2", 0, 100000),
-       "untimed calls before a sample"},
+       "untimed calls before a sample; of a program, 1 iteration"},
       {"budget", "", "budget_s", Kind::limit, "S", every, value("20"), value("40"),
        "stop after about this many seconds, once the current round is finished; simulated: without the "
        "points that are left; none: when all are done"},
@@ -224,9 +225,6 @@ SweepValues::SweepValues(const Work& work, std::map<std::string, std::string> gi
   for (const auto& one : given_)
     if (std::find(names.begin(), names.end(), one.first) == names.end())
       throw ArgumentError("option", "'" + one.first + "'", nearest_or_all(one.first, names));
-  if (work_.program.any() && simulated())
-    throw ArgumentError("machine", "'" + given_.at("machine") + "' with " + work_.program.info().facts.name,
-                        "none: programs run on this machine only");
   for (const SweepOption& option : sweep_options()) {
     const auto found = given_.find(option.name);
     if (found == given_.end()) continue;

@@ -94,12 +94,17 @@ struct Cg {
       starts_.push_back(columns_.size());
     }
 
-    /// result[j] = row j of the matrix times `vector`, for the rank's rows.
-    void multiply(const double* vector, double* result) const {
+    /// result[j] = row j of the matrix times the shared `vector`, for the rank's rows.
+    template <class Context>
+    void multiply(const Context& context, const double* vector, double* result) const {
       for (long j = own_.first; j < own_.end; ++j) {
         double sum = 0;
         const auto row = static_cast<std::size_t>(j - own_.first);
-        for (std::size_t k = starts_[row]; k < starts_[row + 1]; ++k) sum += values_[k] * vector[columns_[k]];
+        for (std::size_t k = starts_[row]; k < starts_[row + 1]; ++k) {
+          context.reads(vector + columns_[k], 1);
+          sum += values_[k] * vector[columns_[k]];
+        }
+        context.computes(4 * static_cast<long>(starts_[row + 1] - starts_[row]) + 1);
         result[j - own_.first] = sum;
       }
     }
@@ -154,9 +159,11 @@ struct Cg {
 
     void run() {
       std::fill(x_.begin(), x_.end(), 1.0);
-      for (int i = 0; i < problem_.iterations; ++i) {
+      for (int i = 0; context_.begins_iteration(i, problem_.iterations); ++i) {
         solve();
         double norms[2] = {0, 0};
+        context_.reads(mine(z_), x_.size());
+        context_.computes(own_operations(5));
         for (std::size_t j = 0; j < x_.size(); ++j) {
           norms[0] += x_[j] * mine(z_)[j];
           norms[1] += mine(z_)[j] * mine(z_)[j];
@@ -165,6 +172,7 @@ struct Cg {
         zeta_ = problem_.shift + 1 / norms[0];
         const double scale = 1 / std::sqrt(norms[1]);
         for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = scale * mine(z_)[j];
+        context_.computes(own_operations(2) + 3 * slow_operation);
         context_.barrier();
       }
     }
@@ -174,6 +182,9 @@ struct Cg {
    private:
     /// The rank's own elements of a shared vector.
     double* mine(double* vector) const { return vector + own_.first; }
+
+    /// Operations of a loop over the rank's own elements with so many for each.
+    long own_operations(long each) const { return each * (own_.end - own_.first); }
 
     /// z = about the solution of (matrix) z = x.
     void solve() {
@@ -186,13 +197,18 @@ struct Cg {
         r_[j] = p[j] = x_[j];
         rho += r_[j] * r_[j];
       }
+      context_.writes(z, n);
+      context_.writes(p, n);
+      context_.computes(own_operations(4));
       rho = sums_.add(context_, rho);
       for (int i = 0; i < inner_iterations; ++i) {
         context_.barrier();  // OpenMP's program clears its sums here
-        rows_.multiply(p_, q_.data());
+        rows_.multiply(context_, p_, q_.data());
         context_.barrier();
         double d = 0;
         for (std::size_t j = 0; j < n; ++j) d += p[j] * q_[j];
+        context_.reads(p, n);
+        context_.computes(own_operations(3));
         const double alpha = rho / sums_.add(context_, d);
         double next = 0;
         for (std::size_t j = 0; j < n; ++j) {
@@ -200,17 +216,25 @@ struct Cg {
           r_[j] -= alpha * q_[j];
           next += r_[j] * r_[j];
         }
+        context_.reads(p, n);
+        context_.reads(z, n);
+        context_.writes(z, n);
+        context_.computes(own_operations(9) + slow_operation);
         next = sums_.add(context_, next);
         const double beta = next / rho;
         rho = next;
         for (std::size_t j = 0; j < n; ++j) p[j] = r_[j] + beta * p[j];
+        context_.reads(p, n);
+        context_.writes(p, n);
+        context_.computes(own_operations(3) + slow_operation);
         context_.barrier();
       }
       // NPB prints how far the solution is off; it is part of its time.
-      rows_.multiply(z_, r_.data());
+      rows_.multiply(context_, z_, r_.data());
       context_.barrier();
       double off = 0;
       for (std::size_t j = 0; j < n; ++j) off += (x_[j] - r_[j]) * (x_[j] - r_[j]);
+      context_.computes(own_operations(5));
       residual_ = std::sqrt(sums_.add(context_, off));
     }
 

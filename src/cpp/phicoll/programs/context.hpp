@@ -1,13 +1,20 @@
 #pragma once
 
 // What a program sees of a rank: its number, the collectives and memory that all ranks reach.
+//
+// A program also says which items of shared memory it reads and writes, and how much it computes. That is
+// nothing here; a simulated rank (sim/running/whole_program.cpp) takes its machine's time for it.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "phicoll/arch/arch.hpp"
 
 namespace phicoll {
 namespace programs {
+
+/// How many operations a root or a division counts as.
+constexpr long slow_operation = 20;
 
 /// A rank that meets the others in `barrier`, anything callable. What a rank wrote to shared memory before a
 /// barrier, all read after it.
@@ -27,6 +34,17 @@ class BarrierContext {
   }
   /// Collectives so far.
   std::uint64_t calls() const { return calls_; }
+
+  /// Whether outer iteration `i` of `all` runs: each rank asks before it. Simulated, not all do.
+  bool begins_iteration(int i, int all) { return i < all; }
+  template <class T>
+  void reads(const T*, std::size_t) const {}
+  /// After they are written.
+  template <class T>
+  void writes(const T*, std::size_t) const {}
+  /// Arithmetic operations, and loads and stores of a rank's own items. A root or a division counts as
+  /// `slow_operation`.
+  void computes(long) const {}
 
  protected:
   void note_call() { ++calls_; }
@@ -84,7 +102,10 @@ class SharedSums {
     Cell* const cells = cells_ + (turn_ ? size_ : 0);
     turn_ = !turn_;
     for (int i = 0; i < n; ++i) cells[context.rank()].values[i] = values[i];
+    context.writes(cells[context.rank()].values, n);
     context.barrier();
+    context.reads(cells, static_cast<std::size_t>(size_));
+    context.computes(long{n} * size_);
     for (int i = 0; i < n; ++i) {
       values[i] = 0;
       for (int r = 0; r < size_; ++r) values[i] += cells[r].values[i];

@@ -53,6 +53,7 @@ struct Mg {
     double* values;
     int width;  ///< with the border
     double* row(int i3, int i2) const { return values + (i3 * width + i2) * width; }
+    std::size_t row_items() const { return static_cast<std::size_t>(width); }
   };
   /// What all ranks share: solution and residual on each level, level 0 unused, and the right-hand side.
   struct Grids {
@@ -101,7 +102,7 @@ struct Mg {
       const std::vector<Grid>& r = grids_.r;
       clear(u.back());
       residual(u.back(), grids_.v, r.back());
-      for (int cycle = 0; cycle < problem_.cycles; ++cycle) {
+      for (int cycle = 0; context_.begins_iteration(cycle, problem_.cycles); ++cycle) {
         for (int k = finest; k > 1; --k) restrict_to(at(r, k), at(r, k - 1));
         clear(at(u, 1));
         smooth(at(r, 1), at(u, 1));
@@ -172,26 +173,35 @@ struct Mg {
     }
 
     void clear(const Grid& grid) {
-      each(0, grid.width - 1,
-           [&grid](int i3) { std::fill_n(grid.row(i3, 0), grid.width * grid.width, 0.0); });
+      const std::size_t plane = grid.row_items() * grid.row_items();
+      each(0, grid.width - 1, [&, plane](int i3) {
+        std::fill_n(grid.row(i3, 0), plane, 0.0);
+        context_.writes(grid.row(i3, 0), plane);
+      });
     }
 
     /// The border: each side gets the values of the other's first points inside.
     void wrap(const Grid& grid) {
       const int n = grid.width - 2;
-      each_row(n, [&grid, n](int i3, int i2) {
+      each_row(n, [&, n](int i3, int i2) {
         double* const row = grid.row(i3, i2);
-        row[0] = row[n];
-        row[n + 1] = row[1];
+        copy(row + n, 1, row);
+        copy(row + 1, 1, row + n + 1);
       });
-      each(1, n, [&grid, n](int i3) {
-        std::copy_n(grid.row(i3, n), grid.width, grid.row(i3, 0));
-        std::copy_n(grid.row(i3, 1), grid.width, grid.row(i3, n + 1));
+      each(1, n, [&, n](int i3) {
+        copy(grid.row(i3, n), grid.row_items(), grid.row(i3, 0));
+        copy(grid.row(i3, 1), grid.row_items(), grid.row(i3, n + 1));
       });
-      each(0, n + 1, [&grid, n](int i2) {
-        std::copy_n(grid.row(n, i2), grid.width, grid.row(0, i2));
-        std::copy_n(grid.row(1, i2), grid.width, grid.row(n + 1, i2));
+      each(0, n + 1, [&, n](int i2) {
+        copy(grid.row(n, i2), grid.row_items(), grid.row(0, i2));
+        copy(grid.row(1, i2), grid.row_items(), grid.row(n + 1, i2));
       });
+    }
+
+    void copy(const double* from, std::size_t items, double* to) {
+      context_.reads(from, items);
+      std::copy_n(from, items, to);
+      context_.writes(to, items);
     }
 
     /// near[i1]: the sum of the four neighbours in the plane across the row; far[i1]: of the four at corners.
@@ -200,10 +210,20 @@ struct Mg {
                                      grid.row(i3 + 1, i2)};
       const double* const corners[] = {grid.row(i3 - 1, i2 - 1), grid.row(i3 - 1, i2 + 1),
                                        grid.row(i3 + 1, i2 - 1), grid.row(i3 + 1, i2 + 1)};
+      for (const double* row : sides) context_.reads(row, grid.row_items());
+      for (const double* row : corners) context_.reads(row, grid.row_items());
+      context_.reads(grid.row(i3, i2), grid.row_items());
+      context_.computes(16L * grid.width);
       for (int i = 0; i < grid.width; ++i) {
         near_[static_cast<std::size_t>(i)] = sides[0][i] + sides[1][i] + sides[2][i] + sides[3][i];
         far_[static_cast<std::size_t>(i)] = corners[0][i] + corners[1][i] + corners[2][i] + corners[3][i];
       }
+    }
+
+    /// A row was written, with so many operations for each point.
+    void written(const double* row, const Grid& grid, long operations) {
+      context_.computes(operations * grid.width);
+      context_.writes(row, grid.row_items());
     }
 
     /// r = v - A u; r may be v.
@@ -218,6 +238,8 @@ struct Mg {
         for (int i = 1; i <= u.width - 2; ++i)
           to[i] = right[i] + 8.0 / 3.0 * from[i] - 1.0 / 6.0 * (far[i] + near[i - 1] + near[i + 1]) -
                   1.0 / 12.0 * (far[i - 1] + far[i + 1]);
+        context_.reads(right, v.row_items());
+        written(to, r, 16);
       });
       wrap(r);
     }
@@ -233,6 +255,8 @@ struct Mg {
         for (int i = 1; i <= u.width - 2; ++i)
           to[i] += -3.0 / 8.0 * from[i] + 1.0 / 32.0 * (from[i - 1] + from[i + 1] + near[i]) -
                    1.0 / 64.0 * (far[i] + near[i - 1] + near[i + 1]);
+        context_.reads(to, u.row_items());
+        written(to, u, 18);
       });
       wrap(u);
     }
@@ -250,6 +274,7 @@ struct Mg {
           to[j] = 0.5 * from[i] + 0.25 * (from[i - 1] + from[i + 1] + near[i]) +
                   0.125 * (near[i - 1] + near[i + 1] + far[i]) + 0.0625 * (far[i - 1] + far[i + 1]);
         }
+        written(to, coarse, 20);
       });
       wrap(coarse);
     }
@@ -265,13 +290,19 @@ struct Mg {
             double* const sum = near_.data();
             std::fill_n(sum, coarse.width, 0.0);
             for (int e3 = 0; e3 <= d3; ++e3)
-              for (int e2 = 0; e2 <= d2; ++e2)
-                for (int i = 0; i < coarse.width; ++i) sum[i] += coarse.row(i3 + e3, i2 + e2)[i];
+              for (int e2 = 0; e2 <= d2; ++e2) {
+                const double* const from = coarse.row(i3 + e3, i2 + e2);
+                context_.reads(from, coarse.row_items());
+                for (int i = 0; i < coarse.width; ++i) sum[i] += from[i];
+                context_.computes(3L * coarse.width);
+              }
             double* const to = fine.row(2 * i3 + d3, 2 * i2 + d2);
+            context_.reads(to, fine.row_items());
             for (int i = 0; i < pairs; ++i) {
               to[2 * i] += weight * sum[i];
               to[2 * i + 1] += 0.5 * weight * (sum[i] + sum[i + 1]);
             }
+            written(to, fine, 5);
           }
       });
     }
@@ -283,6 +314,8 @@ struct Mg {
       const Share own = share_of(long{n} * n, context_.rank(), context_.size());
       for (long pair = own.first; pair < own.end; ++pair) {
         const double* const row = grid.row(static_cast<int>(pair / n) + 1, static_cast<int>(pair % n) + 1);
+        context_.reads(row, grid.row_items());
+        context_.computes(3L * n);
         for (int i = 1; i <= n; ++i) sum += row[i] * row[i];
       }
       return std::sqrt(sums_.add(context_, sum) / (static_cast<double>(n) * n * n));

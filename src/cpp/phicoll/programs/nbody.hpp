@@ -60,9 +60,10 @@ struct NBody {
     void run() {
       Particle* const mine = bodies_[static_cast<std::size_t>(context_.rank())];
       for (int i = 0; i < own_; ++i) place(mine[i], context_.rank() * own_ + i);
+      written(mine);
       context_.barrier();
       measure(begin_);
-      for (int step = 0; step < steps_; ++step) {
+      for (int step = 0; context_.begins_iteration(step, steps_); ++step) {
         for (int i = 0; i < own_; ++i) attract(mine[i], &pull_[static_cast<std::size_t>(3 * i)]);
         context_.barrier();  // all have read the positions
         for (int i = 0; i < own_; ++i)
@@ -70,6 +71,8 @@ struct NBody {
             mine[i].speed[d] += time_step * pull_[static_cast<std::size_t>(3 * i + d)];
             mine[i].at[d] += time_step * mine[i].speed[d];
           }
+        context_.computes(15L * own_);
+        written(mine);
         context_.barrier();  // all have moved
       }
     }
@@ -87,6 +90,8 @@ struct NBody {
     static constexpr double time_step = 1e-4;
     static constexpr double softening = 1e-2;  // squared: bounds the force of particles that meet
 
+    void written(const Particle* mine) const { context_.writes(mine, static_cast<std::size_t>(own_)); }
+
     /// Where particle `number` begins: the same whatever rank has it.
     static void place(Particle& body, int number) {
       Random random(mix_seed(1, static_cast<std::uint64_t>(number)));
@@ -97,7 +102,9 @@ struct NBody {
 
     void attract(const Particle& body, double* pull) const {
       for (int d = 0; d < 3; ++d) pull[d] = 0;
-      for (const Particle* others : bodies_)
+      for (const Particle* others : bodies_) {
+        context_.reads(others, static_cast<std::size_t>(own_));
+        context_.computes(own_ * (20 + 2 * slow_operation));
         for (int j = 0; j < own_; ++j) {
           double way[3], squared = softening;
           for (int d = 0; d < 3; ++d) {
@@ -107,6 +114,7 @@ struct NBody {
           const double strength = others[j].mass / (squared * std::sqrt(squared));
           for (int d = 0; d < 3; ++d) pull[d] += strength * way[d];
         }
+      }
     }
 
     /// Momentum, energy and, of it, the energy of motion, of all particles.
@@ -118,7 +126,9 @@ struct NBody {
           all[d] += mine[i].mass * mine[i].speed[d];
           all[4] += 0.5 * mine[i].mass * mine[i].speed[d] * mine[i].speed[d];
         }
-        for (const Particle* others : bodies_)
+        for (const Particle* others : bodies_) {
+          context_.reads(others, static_cast<std::size_t>(own_));
+          context_.computes(own_ * (10 + 2 * slow_operation));
           for (int j = 0; j < own_; ++j) {
             if (others + j == mine + i) continue;
             double squared = softening;
@@ -126,6 +136,7 @@ struct NBody {
               squared += (others[j].at[d] - mine[i].at[d]) * (others[j].at[d] - mine[i].at[d]);
             all[3] -= 0.5 * mine[i].mass * others[j].mass / std::sqrt(squared);
           }
+        }
       }
       all[3] += all[4];
       sums_.add(context_, all);

@@ -5,6 +5,8 @@
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/programs/balancing.hpp"
 #include "phicoll/programs/cg.hpp"
+#include "phicoll/programs/is.hpp"
+#include "phicoll/programs/jacobi.hpp"
 #include "phicoll/programs/mg.hpp"
 #include "phicoll/programs/nbody.hpp"
 #include "phicoll/programs/sgd.hpp"
@@ -20,7 +22,9 @@ using BarrierPrograms = AlgorithmList<NBody,  //
 /// Programs of a collective that moves data, which run on a communicator.
 using DataPrograms = AlgorithmList<Transport,  //
                                    Balancing,  //
-                                   Sgd>;
+                                   Sgd,        //
+                                   Jacobi,     //
+                                   Is>;
 
 constexpr int barrier_programs = 3;  ///< they have the first numbers
 

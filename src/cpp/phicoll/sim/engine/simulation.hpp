@@ -141,6 +141,8 @@ class Simulation final : private CoherenceListener {
   void fence(int rank);
   void pause(int rank);
   void software(int rank, Software what);
+  /// Instructions that touch no memory of the simulation.
+  void compute(int rank, int instructions);
   std::int64_t ticks(int rank);
   void wait_until(int rank, std::int64_t ticks);
   std::int64_t nanoseconds(int rank);

@@ -157,6 +157,12 @@ void Simulation::software(int rank, Software what) {
         0);
 }
 
+void Simulation::compute(int rank, int instructions) {
+  Context& c = context(rank);
+  settle(c);
+  spend(c, instructions, 0);
+}
+
 std::int64_t Simulation::ticks(int rank) {
   Context& c = context(rank);
   settle(c);

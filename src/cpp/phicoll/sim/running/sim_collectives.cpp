@@ -11,6 +11,7 @@
 #include "phicoll/sim/engine/sim_port.hpp"
 #include "phicoll/sim/running/port_program.hpp"
 #include "phicoll/sim/running/sim_algorithms.hpp"
+#include "phicoll/sim/running/whole_program.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -301,6 +302,7 @@ class SimulatedCalls {
 CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work,
                                   const AlgorithmSpec& spec, const Shape& shape,
                                   const CollectiveOptions& options) {
+  if (work.program.any()) return simulate_whole_program(machine, work, spec, shape, options);
   measure::check_evicted(options.evicted, options.window);
   CheckedBuffers checked(work, shape.size(), options.root);
   CollectiveRun run;

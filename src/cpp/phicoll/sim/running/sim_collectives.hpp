@@ -53,8 +53,10 @@ struct CollectiveRun {
   /// Calls whose results were compared on every rank, warm-up included; of a barrier the reported ones, in
   /// which no rank left before all had entered.
   int verified = 0;
-  bool cut = false;   ///< ended with the log of one call: the calls after it are not all there
-  Counters counters;  ///< of the whole run, warm-up included
+  int iterations = 0;             ///< of a program: outer iterations of a whole run
+  std::vector<Cycles> iteration;  ///< likewise: the time of each that was simulated
+  bool cut = false;               ///< ended with the log of one call: the calls after it are not all there
+  Counters counters;              ///< of the whole run, warm-up included
   std::unique_ptr<Log> log;
   /// If asked for: what had been counted when the first rank entered the first reported call, then and at the
   /// end.
@@ -71,7 +73,7 @@ struct CollectiveRun {
   std::vector<Cycles> times(bool window) const;
 };
 
-/// Runs `work` by `spec`; `auto` is resolved as simulated_in_effect says. Throws Error naming rank and byte
+/// Runs `work` by `spec`, a program as simulate_whole_program does; `auto` is resolved as simulated_in_effect says. Throws Error naming rank and byte
 /// if a result is wrong, naming ranks and cycles if one left a barrier before all had entered it;
 /// DeadlockError; ArgumentError ("ranks", "size", "root", "algorithm").
 CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work,

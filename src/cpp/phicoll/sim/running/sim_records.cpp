@@ -62,6 +62,18 @@ std::string counters_json(const Counters& counters, Cycles elapsed) {
       .text();
 }
 
+/// Which of a program's outer iterations were simulated: the others take the mean of those after the warm-up.
+std::string iterations_json(const SimulatedSettings& settings, const CollectiveRun& ran) {
+  std::vector<double> ns;
+  for (const Cycles time : ran.iteration) ns.push_back(settings.machine.ns(static_cast<double>(time)));
+  return JsonObject()
+      .add("all", ran.iterations)
+      .add("simulated", static_cast<int>(ns.size()))
+      .add("warm_up", settings.warm_up)
+      .raw("ns", json_numbers(ns, 1))
+      .text();
+}
+
 std::string round_line(const SimulatedSettings& settings, const SimulatedPoint& point, int round,
                        const std::string& run) {
   JsonObject fields;
@@ -88,14 +100,15 @@ std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint&
   const double value = step.definition == "window" ? midmean(cycles)
                                                    : std::accumulate(cycles.begin(), cycles.end(), 0.0) /
                                                          static_cast<double>(cycles.size());
-  const Cycles elapsed = *std::max_element(ran.exit.begin(), ran.exit.end());
+  const bool program = ran.work.program.any();
+  const Cycles elapsed = program ? ran.counted_to : *std::max_element(ran.exit.begin(), ran.exit.end());
   JsonObject fields;
   fields.add("point", point.number)
       .add("launch", 0)
       .add("round", step.round)
       .add("order", 0)
       .add("definition", step.definition)
-      .add("calls", settings.calls)
+      .add("calls", ran.calls)
       .add("capped", false)
       .add("delay_ns", 0)
       .add("imbalance_ns", 0)
@@ -104,6 +117,7 @@ std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint&
       .raw("ns", json_numbers(ns, 1))
       .raw("cycles", json_list(whole))
       .raw("counters", counters_json(ran.counters, elapsed));
+  if (program) fields.raw("iterations", iterations_json(settings, ran));
   return measure::record_line("sample", run, fields);
 }
 
@@ -183,7 +197,7 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
       const CollectiveRun ran = simulate(settings.machine, work, effective, shape, options);
       found.timing_only = ran.timing_only;
       found.twin_bytes = ran.twin_bytes;
-      found.compared += ran.verified;
+      found.compared = ran.verified + (work.program.any() ? 0 : found.compared);
       if (step.round != round) found.lines.push_back(round_line(settings, point, step.round, run));
       round = step.round;
       found.lines.push_back(sample_line(settings, point, step, ran, ran.times(options.window), run));

@@ -74,6 +74,19 @@ JsonValue parse_json(const std::string& text) {
   return value;
 }
 
+/// A program's calls are iterations of one run, from its beginning.
+void check_program(const measure::SweepValues& values, SimulatedSettings* settings) {
+  if (values.work().operation != Operation::barrier)
+    throw ArgumentError("machine", "'" + values.text("machine") + "' with " + values.work().name(),
+                        "programs of barriers: no other collective of a program is simulated");
+  for (const std::string& definition : settings->definitions)
+    if (definition != "loop")
+      throw ArgumentError("definition", "'" + definition + "' with " + values.work().name(),
+                          "loop: a simulated program is not started anew");
+  if (!values.has("calls")) settings->calls = program_calls;
+  if (!values.has("warm-up")) settings->warm_up = program_warm_up;
+}
+
 }  // namespace
 
 std::string SimulatedSettings::json() const {
@@ -100,6 +113,10 @@ std::string SimulatedSettings::json() const {
       .raw("algorithms", json_strings(texts))
       .raw("ranks", json_integers(ranks))
       .raw("modes", json_strings({"simulated"}));
+  std::vector<std::string> programs;
+  for (const measure::Work& work : works)
+    if (work.program.any()) programs.push_back(work.name());
+  if (!programs.empty()) object.raw("programs", json_strings(programs));
   if (tuning != nullptr) object.add("tuning", tuning->table.name() + " " + tuning->table.digest());
   if (!works.empty() && works.front().moves_data()) {
     const measure::Work& first = works.front();
@@ -136,12 +153,12 @@ SimulatedSettings parse_simulated_settings(const measure::SweepValues& values, b
   settings.estimate = !values.has("budget");
   settings.wait = to_string(parse_wait_policy(values.text("wait")));
   settings.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  if (values.work().program.any()) check_program(values, &settings);
   return settings;
 }
 
 std::string SimulatedPoint::title() const {
-  return (work.moves_data() ? work.text() + " by " : "") + spec.text() + " with " + std::to_string(ranks) +
-         " ranks";
+  return work.before_algorithm() + spec.text() + " with " + std::to_string(ranks) + " ranks";
 }
 
 std::int64_t SimulatedPoint::rank_calls(const SimulatedSettings& settings) const {
@@ -216,7 +233,9 @@ std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings) {
   std::vector<SimulatedPoint> points;
   for (const int ranks : settings.ranks) {
     const Shape shape = place_on_machine(settings.machine, ranks, settings.placement, settings.tuning);
-    for (const measure::Work& work : settings.works)
+    for (const measure::Work& work : settings.works) {
+      const char* const why = work.program.any() ? work.program.why_not(ranks) : nullptr;
+      if (why != nullptr) throw ArgumentError("ranks", std::to_string(ranks) + " with " + work.name(), why);
       for (const AlgorithmSpec& spec : settings.algorithms) {
         if (spec.name != "auto" && settings.algorithms.size() > 1) {
           if (!family(work.operation).fits(spec, shape, work.facts())) continue;
@@ -233,6 +252,7 @@ std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings) {
             point.steps.push_back(SimulatedStep{round, definition});
         points.push_back(std::move(point));
       }
+    }
   }
   if (points.empty())
     throw ArgumentError("algorithm", std::to_string(settings.algorithms.size()) + " that cannot serve this",
@@ -301,6 +321,8 @@ std::string task_text(const SimulatedPoint& point) {
         .add("fresh", point.work.fresh)
         .add("type", to_string(point.work.type))
         .add("op", to_string(point.work.op));
+  else if (point.work.program.any())
+    object.add("operation", point.work.name());
   return object.add("point", point.number)
       .add("spec", point.spec.text())
       .add("ranks", point.ranks)
@@ -330,8 +352,8 @@ SimulatedPoint parse_point(const std::string& text) {
   const JsonValue value = parse_json(text);
   SimulatedPoint point;
   point.number = static_cast<int>(value["point"].number);
-  if (!value["operation"].is_null()) {
-    point.work = measure::parse_call(value["operation"].string);
+  if (!value["operation"].is_null()) point.work = measure::parse_measured(value["operation"].string);
+  if (point.work.moves_data()) {
     point.work.bytes = static_cast<std::uint64_t>(value["bytes"].number);
     point.work.fresh = value["fresh"].boolean;
     point.work.type = parse_type(value["type"].string);

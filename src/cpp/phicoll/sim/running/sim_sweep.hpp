@@ -19,6 +19,10 @@
 namespace phicoll {
 namespace sim {
 
+/// Outer iterations of a program that are simulated where none are asked for: what `calls` and `warm-up` are.
+constexpr int program_calls = 2;
+constexpr int program_warm_up = 1;
+
 struct SimulatedSettings {
   Machine machine;
   std::vector<AlgorithmSpec> algorithms;  ///< of one operation
