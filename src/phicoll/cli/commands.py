@@ -37,11 +37,12 @@ COMMANDS = {
     "mpi": "run an MPI program with its collectives in phicoll, without changing it",
     "omp": "run an OpenMP program with its barriers in phicoll, without changing it",
     "pthread": "run a program with its pthread barriers in phicoll, without changing it",
+    "compare-run": "run a program of MPI, OpenMP or pthread with phicoll and without, by turns: ratio, outputs",
     "completion": "print a script by which a shell completes these commands",
     "help": "print the help of a command, as its --help does",
 }
 # Commands whose module has another name than theirs.
-MODULES = {"list": "listing", "omp": "threads", "pthread": "threads"}
+MODULES = {"compare-run": "compare_run", "list": "listing", "omp": "threads", "pthread": "threads"}
 # These commands parse their own arguments.
 OWN_PARSERS = ("demo", "launch")
 

@@ -23,7 +23,7 @@ from phicoll.preload.programs import (
     with_preload,
 )
 
-__all__ = ["Mpi", "build", "find_mpi", "run"]
+__all__ = ["Mpi", "build", "find_mpi", "preloaded", "run"]
 
 #: What a program for MPI-5's ABI is linked with, whichever MPI it runs under, and the end of its compiler's name.
 ABI_LIBRARY = r"libmpi_abi\.so"
@@ -244,21 +244,30 @@ def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = Fals
     """
 
     def prepared(environment: dict[str, str]) -> tuple[Sequence[str], dict[str, str]]:
-        programs = preloadable_programs(command[1:] or command)
-        needed = needed_libraries(programs)
-        abi = any(re.match(ABI_LIBRARY, name) for name in needed)
-        library = build(find_mpi(mpicc, command[0], abi=abi))
-        if (
-            needed
-            and all(re.match(PLAIN_LIBRARIES, name) for name in needed)
-            and not any(map(loads, programs))
-        ):
-            raise ResourceError(f"{programs[-1]} uses no MPI")
         if report:
             environment = {**environment, "PHICOLL_MPI_REPORT": "1"}
-        preloaded = with_preload(environment, library)
-        if words := for_ranks(command, "LD_PRELOAD", preloaded["LD_PRELOAD"]):
-            return words, environment
-        return command, preloaded
+        return preloaded(command, environment, mpicc)
 
     return become("mpi", command, "an MPI's launcher and its arguments: mpiexec -n 2 ./program", prepared)
+
+
+def preloaded(
+    command: Sequence[str], environment: dict[str, str], mpicc: str | None = None
+) -> tuple[Sequence[str], dict[str, str]]:
+    """The words and the environment that run ``command`` with the library under its ranks, made from ``environment``.
+
+    Raises
+    ------
+    ResourceError
+        That is impossible.
+    """
+    programs = preloadable_programs(command[1:] or command)
+    needed = needed_libraries(programs)
+    abi = any(re.match(ABI_LIBRARY, name) for name in needed)
+    library = build(find_mpi(mpicc, command[0], abi=abi))
+    if needed and all(re.match(PLAIN_LIBRARIES, name) for name in needed) and not any(map(loads, programs)):
+        raise ResourceError(f"{programs[-1]} uses no MPI")
+    with_library = with_preload(environment, library)
+    if words := for_ranks(command, "LD_PRELOAD", with_library["LD_PRELOAD"]):
+        return words, environment
+    return command, with_library

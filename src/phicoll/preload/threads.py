@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["KINDS", "run"]
+__all__ = ["KINDS", "preloaded", "run"]
 
 #: The kinds of programs, which are the commands' and the libraries' names, with an example of what is run.
 KINDS = {
@@ -41,17 +41,30 @@ def run(kind: str, command: Sequence[str], *, barrier: str | None = None, report
         _core.check_algorithm("barrier", barrier)
 
     def prepared(environment: dict[str, str]) -> tuple[Sequence[str], dict[str, str]]:
-        library = f"{native_folder()}/libphicoll-{kind}.so"
-        if not os.path.isfile(library):
-            raise ResourceError(f"libphicoll-{kind}.so is not in this package, which was built without it")
-        preloadable_programs(command[:1])
-        environment = with_preload(environment, library)
+        words, environment = preloaded(kind, command, environment)
         variable = f"PHICOLL_{kind.upper()}"
         environment[f"{variable}_PROCESS"] = str(os.getpid())
         if barrier is not None:
             environment[f"{variable}_BARRIER"] = barrier
         if report:
             environment[f"{variable}_REPORT"] = "1"
-        return command, environment
+        return words, environment
 
     return become(kind, command, KINDS[kind], prepared)
+
+
+def preloaded(
+    kind: str, command: Sequence[str], environment: dict[str, str]
+) -> tuple[Sequence[str], dict[str, str]]:
+    """The words and the environment that run ``command`` with the kind's library, made from ``environment``.
+
+    Raises
+    ------
+    ResourceError
+        That is impossible.
+    """
+    library = f"{native_folder()}/libphicoll-{kind}.so"
+    if not os.path.isfile(library):
+        raise ResourceError(f"libphicoll-{kind}.so is not in this package, which was built without it")
+    preloadable_programs(command[:1])
+    return command, with_preload(environment, library)

@@ -1,0 +1,215 @@
+"""``phicoll compare-run``: a user's program with phicoll and without, by turns."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from phicoll.errors import ArgumentError, Error
+from phicoll.foundations.programs import environment_before_python, started
+from phicoll.preload.kinds import KINDS, with_library
+from phicoll.results.compare.text import interval
+from phicoll.results.compare.units import Estimate, estimate
+
+__all__ = ["LEAST_ROUNDS", "ComparedRuns", "compare_run"]
+
+#: The fewest for a 95 % interval.
+LEAST_ROUNDS = 6
+NAMES = ("without", "with")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run of the program."""
+
+    code: int
+    seconds: float
+    output: str
+    errors: str
+
+
+@dataclass
+class ComparedRuns:
+    """The rounds' ``seconds`` without phicoll and with it, and what differed in what the program printed."""
+
+    kind: str
+    seconds: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
+    #: How the outputs differ; empty if they are equal.
+    difference: str = ""
+    #: What phicoll said in the runs.
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def ratio(self) -> Estimate | None:
+        """The time with phicoll over that without, within rounds."""
+        pairs = list(zip(*self.seconds, strict=False))
+        return estimate(np.array([ours / plain for plain, ours in pairs])) if pairs else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``phicoll compare-run --json`` prints."""
+        return {
+            "kind": self.kind,
+            **{f"{name}_s": seconds for name, seconds in zip(NAMES, self.seconds, strict=True)},
+            "ratio": None if self.ratio is None else asdict(self.ratio),
+            "equal": not self.difference,
+            "difference": self.difference,
+            "notes": self.notes,
+        }
+
+    def __str__(self) -> str:
+        lines = []
+        if self.ratio is not None:
+            plain, ours = (interval(estimate(np.array(seconds))) for seconds in self.seconds)
+            lines = [
+                f"without phicoll    {plain} s",
+                f"with phicoll {self.kind:<6}{ours} s",
+                f"ratio              {interval(self.ratio)}, within {len(self.seconds[1])} rounds",
+            ]
+            if not self.ratio.enough:
+                lines.append(f"? : a 95 % interval takes {LEAST_ROUNDS} rounds; the whole range is shown")
+        return "\n".join([*lines, self.difference or "the outputs are equal", *self.notes])
+
+
+def compare_run(
+    command: Sequence[str],
+    kind: str | None = None,
+    *,
+    rounds: int = 10,
+    ignore: str | None = None,
+    own_time: str | None = None,
+) -> ComparedRuns:
+    """Run ``command`` with the library of ``kind`` and without, by turns, and compare times and outputs.
+
+    Each is run once before, untimed. A round's order changes from one to the next. The program's input is empty.
+
+    Parameters
+    ----------
+    kind:
+        ``mpi``, ``omp`` or ``pthread``; None: what the program shows.
+    rounds:
+        How often each is run.
+    ignore:
+        A regular expression: what it matches in the output may differ.
+    own_time:
+        A regular expression whose group is the time that the program prints; instead of the whole run's.
+
+    Raises
+    ------
+    ArgumentError
+        Bad input.
+    ResourceError
+        Nothing can be preloaded under the program.
+    Error
+        The program fails without phicoll, or does not print its time.
+    """
+    if not command:
+        raise ArgumentError("command", "none", "a program and its arguments after --")
+    if rounds < 1:
+        raise ArgumentError("rounds", str(rounds), "at least 1")
+    own = None if own_time is None else compiled("time", own_time, groups=1)
+    left_out = [pattern for pattern in (own, ignore and compiled("ignore", ignore)) if pattern]
+    if kind is not None and kind not in KINDS:
+        raise ArgumentError("with", repr(kind), ", ".join(KINDS))
+    kind, words, environment = with_library(command, kind)
+    # A shell becomes the program, in both: it knows the process's number, which the library is told.
+    before = environment_before_python()
+    preload = environment.pop("LD_PRELOAD", "")
+    process = "" if kind == "mpi" else f"PHICOLL_{kind.upper()}_PROCESS=$$ "
+    ours = ["/bin/sh", "-c", f'{process}LD_PRELOAD=$0 exec "$@"', preload, *words]
+    ways: list[Callable[[], Ended]] = [
+        lambda: run(["/bin/sh", "-c", 'exec "$@"', "sh", *command], before),
+        lambda: run(ours, environment),
+    ]
+    found = ComparedRuns(kind)
+    outputs: list[str] = []
+
+    def take(way: int) -> float:
+        """Run once, compare with what the first run printed, and return the time."""
+        ended = ways[way]()
+        if ended.code != 0:
+            last = next((line for line in reversed(ended.errors.splitlines()) if line.strip()), "nothing")
+            what = f"{command[0]} ends with {ended.code} {NAMES[way]} phicoll; it says last: {last}"
+            if way == 0:
+                raise Error(what)
+            found.difference = found.difference or what
+            return ended.seconds
+        times = own.findall(ended.output) if own else [ended.seconds]
+        seconds = positive(times[-1]) if times else None
+        if seconds is None:
+            raise Error(f"{command[0]} prints no time that {own_time!r} matches")
+        shown = ended.output
+        for pattern in left_out:
+            shown = pattern.sub("", shown)
+        outputs.append(shown)
+        if not found.difference and (other := different(outputs[0], shown)):
+            found.difference = f"the outputs differ {NAMES[way]} phicoll{'' if way else ', too'}: {other}"
+        if way and not found.seconds[way]:
+            told = [line for line in ended.errors.splitlines() if line.startswith("phicoll: ")]
+            found.notes += [line for line in told if line not in found.notes]
+        return seconds
+
+    try:
+        take(0)
+        take(0)
+        take(1)
+        for number in range(rounds):
+            order = (0, 1) if number % 2 == 0 else (1, 0)
+            times = {way: take(way) for way in order}
+            for way, seconds in times.items():
+                found.seconds[way].append(seconds)
+    except KeyboardInterrupt:
+        found.interrupted = True
+    return found
+
+
+def compiled(argument: str, text: str, groups: int = 0) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise ArgumentError(argument, repr(text), f"a regular expression ({error})") from error
+    if groups and pattern.groups != groups:
+        raise ArgumentError(argument, repr(text), "a regular expression with one group, the time")
+    return pattern
+
+
+def positive(text: str | float) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 < number < float("inf") else None
+
+
+def run(command: Sequence[str], environment: dict[str, str]) -> Ended:
+    """Run a program to its end. Its output goes to files, as a pipe that a child keeps open would not end."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        begun = time.perf_counter()
+        process = started(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.wait()  # Ctrl-C reached it, too
+            raise
+        seconds = time.perf_counter() - begun
+        texts = []
+        for file in (output, errors):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+    return Ended(code if code >= 0 else 128 - code, seconds, *texts)
+
+
+def different(one: str, other: str) -> str:
+    """The first lines that differ, in whatever order they came, or nothing."""
+    lines, others = Counter(one.splitlines()), Counter(other.splitlines())
+    missing, added = ([repr(line) for line in left][:1] for left in (lines - others, others - lines))
+    alone = bool(missing) != bool(added)
+    return " and ".join(missing + added) + (", in one alone" if alone else "")
