@@ -170,6 +170,26 @@ def test_stub_lists_what_the_core_s_classes_have():
             assert names_in(node.body) == found
 
 
+def parameters(stubbed, documented):
+    """The parameters' names by the stub and by pybind11's signature; one without a name there is what the stub says."""
+    names = [one.arg for one in stubbed.args.posonlyargs + stubbed.args.args + stubbed.args.kwonlyargs]
+    found = re.findall(r"(?:\(|, )(\w+): ", documented.splitlines()[0])
+    unnamed = [re.fullmatch(r"arg\d+", name) is not None for name in found]
+    return names, [names[i] if unnamed[i] and i < len(names) else name for i, name in enumerate(found)]
+
+
+def test_stub_gives_the_core_s_parameters():
+    stub = ast.parse(importlib.resources.files("phicoll").joinpath("_core.pyi").read_text())
+    functions = [(node, getattr(_core, node.name)) for node in stub.body if isinstance(node, ast.FunctionDef)]
+    for node in (node for node in stub.body if isinstance(node, ast.ClassDef)):
+        methods = (one for one in node.body if isinstance(one, ast.FunctionDef) and not one.decorator_list)
+        functions += [(one, getattr(getattr(_core, node.name), one.name)) for one in methods]
+    checked = [parameters(one, found.__doc__) for one, found in functions if "(" in (found.__doc__ or "")]
+    assert len(checked) > 100
+    for stubbed, found in checked:
+        assert stubbed == found
+
+
 def test_package_is_marked_as_typed():
     assert importlib.resources.files("phicoll").joinpath("py.typed").is_file()
 

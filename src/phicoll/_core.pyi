@@ -83,7 +83,15 @@ def fit_machine_text(costs: HostCosts, name: str) -> str: ...
 
 # Counting
 def count(
-    operation: str, spec: str, cores: int, contexts: int, ranks: int, placement: str = "compact"
+    operation: str,
+    spec: str,
+    cores: int,
+    contexts: int,
+    ranks: int,
+    placement: str = "compact",
+    size: int = 0,
+    type: str = "float32",
+    op: str = "sum",
 ) -> dict[str, Any]: ...
 
 # Memory kernels
