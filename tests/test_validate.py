@@ -14,8 +14,8 @@ from conftest import page_written_twice
 from phicoll.cli import main
 from phicoll.models.constants import published_tables as published
 from phicoll.papers.claims import CALIBRATED as SET, CANNOT, FAILS, HOLDS, UNRESOLVED, report
-from phicoll.papers.validation import points
-from phicoll.papers.validation.judges import JUDGES
+from phicoll.papers.validation import guesses, points
+from phicoll.papers.validation.judges import JUDGES, Judge
 from phicoll.papers.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number
 from phicoll.papers.validation.ranked import verdict_over
 from phicoll.papers.validation.transfers import fit
@@ -160,6 +160,38 @@ def test_points_that_two_checks_want_run_once():
     with ThreadPoolExecutor(2) as executor:
         assert points.work_through([check("a"), check("b")], executor) == [[2], [2]]
     assert sorted(ran) == ["a", "b", "same"]
+
+
+def test_guesses_are_halved_doubled_and_switched(monkeypatch, tmp_path, capsys):
+    machine = phicoll.load_machine("xeon-phi-5110p")
+
+    def check(at, _):
+        (one,) = yield [points.Kernel(at, "read-latency:state=M:owner=other", 2, "scatter", 4)]
+        mean = float(np.mean(one[0]))
+        return [
+            Quantity("Reads", "M", HELD_OUT, 235.8, mean),
+            Quantity("Reads", "set", CALIBRATED, 1.0, mean),
+        ]
+
+    monkeypatch.setattr(guesses, "JUDGES", (Judge(machine.name, check),))
+    page = tmp_path / "guesses.md"
+    assert main(["validate", machine.name, "--guesses", "--json", "--page", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    guessed = {entry.name: entry.value for entry in machine.entries if entry.kind == "guessed"}
+    tried = {name: {row["value"] for row in found["rows"] if row["parameter"] == name} for name in guessed}
+    assert tried["ring.inject"] == {guessed["ring.inject"] // 2, 2 * guessed["ring.inject"]}
+    assert tried["memory.fill"] == {"join"}
+    assert all(tried[name] or any(one.startswith(name) for one in found["left_out"]) for name in guessed)
+    assert {row["name"] for row in found["rows"]} == {"M"}
+    moved = {(row["parameter"], row["value"]): row["changed"] - row["simulated"] for row in found["rows"]}
+    assert moved["ring.inject", 2 * guessed["ring.inject"]] > 0 == moved["memory.fill", "join"]
+    assert f"ring.inject = {2 * guessed['ring.inject']}" in page.read_text()
+
+
+def test_guesses_need_a_machine_of_which_something_is_held_out(capsys):
+    assert main(["validate", "models", "--guesses"]) == 2
+    assert main(["validate", "sandy-bridge-e5-2670", "--guesses", "--quick"]) == 2
+    assert "quantities are held out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", phicoll.papers.validation.MACHINES)

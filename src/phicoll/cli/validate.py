@@ -11,7 +11,7 @@ from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.streams import say
-from phicoll.papers.validation import MACHINES, Validation, validate
+from phicoll.papers.validation import MACHINES, Sensitivity, Validation, sensitivity, validate
 
 if TYPE_CHECKING:
     from phicoll.papers.validation.predictions import ModelValidation
@@ -31,6 +31,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="few samples and seeds, no verdicts")
     parser.add_argument("--seeds", type=int, metavar="N", help="judge order over seeds 1 to N (default: 20)")
     parser.add_argument(
+        "--guesses",
+        action="store_true",
+        help="halve and double each guessed parameter, and show how far held-out quantities move",
+    )
+    parser.add_argument(
         "--page", metavar="FILE", help="also write a page in Markdown, with its figures beside it"
     )
     parser.add_argument(
@@ -48,6 +53,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     page = check_page(arguments.page) if arguments.page else None
+    if arguments.guesses and (arguments.seeds is not None or arguments.machine == MODELS):
+        raise ArgumentError("guesses", "--guesses", f"a machine other than {MODELS}, without --seeds")
     if arguments.machine == MODELS:
         return run_models(arguments, page)
     if arguments.host:
@@ -56,6 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ArgumentError(
             "foreign", arguments.foreign, f"phicoll validate {MODELS} --host FILE --foreign use"
         )
+    if arguments.guesses:
+        show(sensitivity(arguments.machine, quick=arguments.quick), arguments.json, page)
+        return 0
     found = validate(arguments.machine, quick=arguments.quick, seeds=arguments.seeds)
     show(found, arguments.json, page)
     if not found.good:
@@ -72,7 +82,7 @@ def check_page(given: str) -> Path:
     return path
 
 
-def show(found: Validation | ModelValidation, as_json: bool, page: Path | None) -> None:
+def show(found: Sensitivity | Validation | ModelValidation, as_json: bool, page: Path | None) -> None:
     put_found(found, as_json)
     if page is not None:
         report_written(*found.page(page))

@@ -53,7 +53,9 @@ class StatementRow:
         if "within" in values:
             return f"{values['within']} of {values['of']} quantities within their bounds"
         if self.finding.how == "simulated":
-            return f"a bound on means of up to {values.get('over', 1)} seeds"
+            over = values.get("over")
+            seeds = "" if over is None else ", one seed" if over == 1 else f" of {over} seeds"
+            return f"a bound on means{seeds}"
         return ""
 
     @property

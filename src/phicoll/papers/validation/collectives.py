@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from phicoll.papers.validation.points import Check, Collective, Effort, Explained, changed
+from phicoll.papers.validation.quantity import HELD_OUT, Quantity
 from phicoll.papers.validation.ranked import by_rank, geomean, judged, spread
 
 __all__ = ["allreduces", "broadcasts"]
 
+PAPER, PAPER_003 = "panigrahi-2014", "namashivayam-2014"
+#: Why large broadcasts grow with their processes.
+NOTIFIED = (
+    "A piece costs the root a store to each receiver's flag, and a look at each, whatever the piece's bytes; two buffers have twice as many "
+    "pieces. These stores and looks overlap too little here."
+)
 ONE = "centralized:region=32768:reset=unset"
 TWO = "double-buffered:region=32768:reset=unset"
 PIPES = (ONE, TWO)
@@ -58,7 +65,16 @@ def broadcasts(machine: str, effort: Effort) -> Check:
     under = f"{most} processes, a region of 32 KB"
     by_size = ", ".join(f"{kb(s)} {float(geomean(g)):.2f}" for s, g in zip(sizes, gain, strict=True))
     growth = ", ".join(f"{n} {g:.1f}" for n, g in zip(("one buffer", "two"), grown[long], strict=True))
+    # Of the paper's sizes: those, and the long message.
+    gains = [*(float(geomean(g)) for g in gain), float(geomean(ends[3] / ends[7]))]
+    group, times = f"Broadcasts of {most} processes", "times"
     return [
+        *(Quantity(group, f"one buffer / two, {word} gain from {kb(sizes[0])} to {kb(long)}", HELD_OUT, published, found, times,
+                   f"{PAPER} section VI, figure 6 (a)", claim="000-27", why=NOTIFIED)
+          for word, published, found in (("least", 1.5, min(gains)), ("largest", 2.0, max(gains)))),
+        *(Quantity(group, f"{kb(long)} by {name}, {most} processes / 2", HELD_OUT, 1.0, found, times,
+                   f"{PAPER} section VI, figure 6 (b): \"hardly any extra latency\"", claim="000-29", why=NOTIFIED)
+          for name, found in zip(("one buffer", "two buffers"), grown[long], strict=True)),
         by_rank("000-27", [bool((g >= 1.5).all() and (g <= 2).all()) for g in gain.T],
                 f"Two buffers are {by_size} times as fast as one; 1.5 to 2 as stated.", under),
         judged("000-29", max(grown[long]) < 1.25, f"{kb(long)} takes {growth} times as long with {most} processes as with 2; hardly: below 1.25.",
@@ -93,8 +109,11 @@ def allreduces(machine: str, effort: Effort) -> Check:
 
     every = [*PUT_GET.values(), *LOAD_STORE.values()]
     rd, rsag = PUT_GET["RD"], PUT_GET["RSAG"]
+    # Between the paper's 4 KB and its large arrays.
+    between = (8 << 10, 16 << 10, 32 << 10) if effort.rank_step < 50 else ()
     found = yield [
         *(point(spec, size) for spec in every for size in (*small, large)),
+        *(point(PUT_GET[name], size) for size in between for name in ("RD", "RSAG")),
         point(LEFT, large),
         *(point(spec, large, at=still) for spec in (rd, rsag)),
         *(point(spec, 4096, n) for spec in (LOAD_STORE["RD"], LOAD_STORE["RSAG"]) for n in (ranks, 2 * ranks)),
@@ -104,7 +123,15 @@ def allreduces(machine: str, effort: Effort) -> Check:
         (spec, size): found[i]
         for i, (spec, size) in enumerate((s, z) for s in every for z in (*small, large))
     }
-    left, rd_still, rsag_still, rd_64, rd_128, rsag_64, rsag_128, nearest, farthest = found[len(at) :]
+    pairs = found[len(at) : len(at) + 2 * len(between)]
+    left, rd_still, rsag_still, rd_64, rd_128, rsag_64, rsag_128, nearest, farthest = found[
+        len(at) + len(pairs) :
+    ]
+    ahead = {size: float(geomean(at[PUT_GET["RD"], size] / at[PUT_GET["RSAG"], size])) for size in small}
+    ahead |= {
+        size: float(geomean(a / b)) for size, a, b in zip(between, pairs[::2], pairs[1::2], strict=True)
+    }
+    best = max((size for size, ratio in ahead.items() if ratio < 1), default=min(small))
 
     def first(name: str, size: int) -> list[bool]:
         others = np.min([at[PUT_GET[other], size] for other in PUT_GET if other != name], axis=0)
@@ -130,6 +157,8 @@ def allreduces(machine: str, effort: Effort) -> Check:
     lead_still = float(geomean(rd_still / rsag_still))
     apart = spread([float(geomean(nearest)), float(geomean(farthest))])
     return [
+        Quantity("Allreduces by put and get", "largest array of which recursive doubling beats Rabenseifner's", HELD_OUT, 4.0, best / 1024, "KB",
+                 f"{PAPER_003} section 5.1.5, figure 7", claim="003-09"),
         by_rank("003-08", [bool(a and b) for a, b in zip(flat, small_flat[:few], strict=True)],
                 f"{kb(4096)}: {us(4096)}; {kb(large)}: {us(large)}.", under),
         by_rank("003-09", [a and b for a, b in zip(first("RD", small[0]), first("RD", small[1]), strict=True)],

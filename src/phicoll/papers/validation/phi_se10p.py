@@ -6,7 +6,7 @@ import numpy as np
 
 from phicoll.papers.claims import Finding
 from phicoll.papers.validation.points import Barrier, Check, Effort, Kernel, changed
-from phicoll.papers.validation.quantity import NOT_CLAIMED, Quantity
+from phicoll.papers.validation.quantity import HELD_OUT, NOT_CLAIMED, Quantity
 from phicoll.papers.validation.ranked import by_rank, geomean, judged, medians, spread
 
 __all__ = ["barriers", "dispatch", "distance", "distinct_lines", "one_line"]
@@ -171,7 +171,9 @@ def barriers(machine: str, effort: Effort) -> Check:
     tree = len(TREES)
     own = times.min(axis=0)
     grown = ", ".join(f"{short(s)} {g:.2f}" for s, g in zip(PAPER, mean_growth, strict=True))
-    rows: list[Finding] = [
+    rows: list[Finding | Quantity] = [
+        Quantity("Barriers", "degree of the fastest tree, 244 processes", HELD_OUT, 6, degrees[int(geomean(by_degree, axis=1).argmin())], "children",
+                 "panigrahi-2014 section VI", claim="000-13"),
         by_rank("000-13", [bool(d <= 6) for d in best_degree],
                 "244 processes by degree, us: " + ", ".join(f"{d}: {v / 1000:.2f}" for d, v in zip(degrees, geomean(by_degree, axis=1), strict=True))
                 + "; the best degree must be 6 or less.", "tree"),
