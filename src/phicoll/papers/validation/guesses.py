@@ -84,14 +84,12 @@ class Sensitivity:
         found = []
         for guess in self.guesses:
             pairs = list(zip(self.quantities, guess.quantities, strict=True))
-            entered = [title(q) for q, c in pairs if q.verdict != HOLDS == c.verdict]
-            left = [title(q) for q, c in pairs if q.verdict == HOLDS != c.verdict]
+            entered = some([title(q) for q, c in pairs if q.verdict != HOLDS == c.verdict])
+            left = some([title(q) for q, c in pairs if q.verdict == HOLDS != c.verdict])
             q, c = max(pairs, key=lambda pair: abs(pair[1].error - pair[0].error))
             moved = "none moves" if c.error == q.error else f"{title(q)}: {q.error:+.0%} to {c.error:+.0%}"
             within = sum(one.verdict == HOLDS for one in guess.quantities)
-            found.append(
-                [str(guess), f"{within} of {len(pairs)}", "; ".join(left), "; ".join(entered), moved]
-            )
+            found.append([str(guess), f"{within} of {len(pairs)}", left, entered, moved])
         return found
 
     def by_quantity(self) -> list[list[str]]:
@@ -128,7 +126,7 @@ class Sensitivity:
             f"Each parameter that is marked `guessed` in the machine's file (digest `{self.machine.digest}`), halved, doubled or switched, "
             f"and how far the held-out quantities of its [validation](validation-{self.machine.name}.md) move: errors are simulated / "
             f"published - 1. As shipped {within} of {len(self.quantities)} are within their bounds, at this page's effort "
-            f"({self.effort.samples} samples of a latency, {self.effort.seeds} seed). `phicoll validate {self.machine.name} --guesses --page FILE` writes it.",
+            f"({self.effort.samples} samples of a latency, {self.effort.seeds} seed). `phicoll validate {self.machine.name} --guesses{' --quick' * (self.effort == QUICKER)} --page FILE` writes it.",
             "",
             "| guess (as shipped) | within bounds | leave their bounds | enter them | moves farthest |",
             "|---|---|---|---|---|",
@@ -142,6 +140,11 @@ class Sensitivity:
         ]
         write_text(at, "\n".join([*lines, ""]))
         return [at]
+
+
+def some(names: list[str], most: int = 3) -> str:
+    more = f"; {len(names) - most} more" if len(names) > most else ""
+    return "; ".join(names[:most]) + more
 
 
 def title(q: Quantity) -> str:
