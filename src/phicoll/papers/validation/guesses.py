@@ -63,6 +63,7 @@ class Sensitivity:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
+        """The same as plain objects."""
         return [
             {"parameter": guess.name, "shipped": guess.shipped, "value": guess.value, "group": q.group, "name": q.name, "claim": q.claim,
              "simulated": q.simulated, "error": q.error, "verdict": q.verdict, "changed": c.simulated, "changed_error": c.error, "changed_verdict": c.verdict}
@@ -70,6 +71,7 @@ class Sensitivity:
         ]  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
+        """All of it as plain objects."""
         return {
             "machine": self.machine.name,
             "digest": self.machine.digest,
