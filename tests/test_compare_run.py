@@ -46,7 +46,7 @@ def test_times_are_compared_within_rounds_and_outputs_are_equal(program, capfd):
     assert main(["compare-run", "--rounds", "6", "--time", "took (.*) s", "--json", "--", program]) == 0
     said = json.loads(capfd.readouterr().out)
     assert (said["kind"], said["equal"]) == ("pthread", True)
-    assert (said["without_s"], said["with_s"]) == ([3.5] * 6, [1.5] * 6)
+    assert (said["without"], said["with"]) == ([3.5] * 6, [1.5] * 6)
     assert said["ratio"]["enough"]
     assert said["ratio"]["median"] == pytest.approx(1.5 / 3.5)
 

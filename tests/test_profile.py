@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 
@@ -12,7 +13,9 @@ import pytest
 
 import phicoll
 from phicoll.cli import main
-from phicoll.explaining.profile import CALL, HEADER, HEADER_BYTES, MAGIC, VARIABLE, read_profile
+from phicoll.explaining.call_logs import CALL, HEADER, HEADER_BYTES, MAGIC, read_logs
+from phicoll.explaining.profile import VARIABLE, profile_of
+from phicoll.explaining.timeline import timeline
 
 
 def written(folder, rank, calls, *, size=2, operation="allreduce", more=(0, 0, 0), place=0, name=None):
@@ -31,7 +34,7 @@ def test_waiting_is_the_time_until_the_last_rank_has_entered(tmp_path):
     # Rank 1 is 300 ns late in two calls of three. In the third rank 0 enters last, after rank 1 has left: it sent.
     written(tmp_path, 0, [(1000, 1400, 8), (2000, 2400, 8), (3500, 3600, 8)])
     written(tmp_path, 1, [(1300, 1400, 8), (2300, 2400, 8), (3000, 3100, 8)])
-    found = read_profile(tmp_path, seconds=1e-5)
+    found = profile_of(read_logs(tmp_path), seconds=1e-5)
     (row,) = found.rows
     assert (row.communicator, row.ranks, row.operation, row.algorithm, row.bytes, row.calls) == (
         "0", 2, "allreduce", "ring", 8, 3
@@ -43,18 +46,29 @@ def test_waiting_is_the_time_until_the_last_rank_has_entered(tmp_path):
     assert "1 (67%)" in str(found)
 
 
+def test_a_page_has_a_bar_of_each_row_s_waiting(tmp_path):
+    written(tmp_path, 0, [(1000, 2000, 8)])
+    written(tmp_path, 1, [(1500, 2000, 8)])
+    page = profile_of(read_logs(tmp_path), 1e-5).page(tmp_path / "page.html").read_text()
+    waiting, rest = re.findall(r'<rect.*? width="([0-9.]+)"', page)
+    assert float(waiting) / float(rest) == pytest.approx(500 / 1000)
+    assert "style=" not in page  # the page's policy has no effect on such
+
+
 def test_sizes_and_communicators_are_rows_of_their_own(tmp_path):
     for rank in (0, 1):
         written(tmp_path, rank, [(10, 20, 8), (30, 50, 64)])
         written(tmp_path, rank, [(100, 110, 0)], operation="barrier", place=4096, name=f"{rank}-1")
-    rows = {(row.communicator, row.operation, row.bytes): row for row in read_profile(tmp_path, 1.0).rows}
+    rows = {
+        (row.communicator, row.operation, row.bytes): row for row in profile_of(read_logs(tmp_path), 1.0).rows
+    }
     assert set(rows) == {("0", "allreduce", 8), ("0", "allreduce", 64), ("0.1", "barrier", 0)}
 
 
 def test_ranks_that_are_missing_leave_the_waiting_unknown(tmp_path):
     written(tmp_path, 0, [(1000, 1400, 8)])
     (tmp_path / "9-9.calls").write_bytes(b"")  # a rank that died while it made its file
-    (row,) = read_profile(tmp_path, 1.0).rows
+    (row,) = profile_of(read_logs(tmp_path), 1.0).rows
     assert row.waited_s is None
     assert row.late_rank is None
     assert row.calls == 1
@@ -63,9 +77,28 @@ def test_ranks_that_are_missing_leave_the_waiting_unknown(tmp_path):
 def test_more_calls_than_are_kept_are_told(tmp_path):
     for rank in (0, 1):
         written(tmp_path, rank, [(10, 20, 8)], more=(5, 1000, 40))
-    found = read_profile(tmp_path, 1.0)
+    found = profile_of(read_logs(tmp_path), 1.0)
     assert found.rows[0].waited_s is None
     assert "10 more calls, 0.000002 s" in found.notes[0]
+
+
+def test_a_timeline_has_each_call_and_what_it_waited(tmp_path, monkeypatch):
+    written(tmp_path, 0, [(1000, 1400, 8), (2000, 2400, 8)])
+    written(tmp_path, 1, [(1300, 1400, 8), (2300, 2500, 8)])
+    events = json.loads(timeline(read_logs(tmp_path)))["traceEvents"]
+    assert [event["args"]["name"] for event in events if event["ph"] == "M"] == [
+        "communicator 0", "rank 0", "rank 1"
+    ]  # fmt: skip
+    shown = [(one["name"], one["tid"], one["ts"], one["dur"]) for one in events if one["ph"] == "X"]
+    assert shown == [
+        ("allreduce", 0, 0, 0.4), ("waits for rank 1", 0, 0, 0.3),
+        ("allreduce", 0, 1, 0.4), ("waits for rank 1", 0, 1, 0.3),
+        ("allreduce", 1, 0.3, 0.1), ("allreduce", 1, 1.3, 0.2),
+    ]  # fmt: skip
+    monkeypatch.setattr("phicoll.explaining.timeline.MOST_CALLS", 2)
+    cut = json.loads(timeline(read_logs(tmp_path)))["traceEvents"]
+    assert [one["tid"] for one in cut if one["name"] == "allreduce"] == [0, 1]
+    assert json.loads(timeline([]))["traceEvents"] == []
 
 
 def work(comm):
@@ -121,8 +154,9 @@ def program(tmp_path, end):
 
 
 def test_the_command_prints_json_and_a_page_and_ends_as_the_program(tmp_path, capfd):
-    page = tmp_path / "page.html"
-    code = main(["profile", "--json", "-o", str(page), "--", *program(tmp_path, "pass")])
+    page, trace = tmp_path / "page.html", tmp_path / "trace.json"
+    words = ["profile", "--json", "-o", str(page), "--trace", str(trace), "--", *program(tmp_path, "pass")]
+    code = main(words)
     assert code == 0
     said = json.loads(capfd.readouterr().out)
     barriers = [row for row in said["rows"] if row["operation"] == "barrier"]
@@ -130,6 +164,7 @@ def test_the_command_prints_json_and_a_page_and_ends_as_the_program(tmp_path, ca
     assert 0 < barriers[0]["share"] <= 1
     assert "barrier" in page.read_text()
     assert "default-src 'none'" in page.read_text()
+    assert '"name":"barrier"' in trace.read_text()
 
 
 def test_a_program_that_is_killed_keeps_what_it_did(tmp_path, capfd):
@@ -138,9 +173,29 @@ def test_a_program_that_is_killed_keeps_what_it_did(tmp_path, capfd):
     assert "barrier" in capfd.readouterr().out
 
 
+def test_a_rank_that_forks_is_counted_once(tmp_path, capfd):
+    end = "child = os.fork(); child or os._exit(0); os.waitpid(child, 0); comm.Barrier()"
+    assert main(["profile", "--json", "--", *program(tmp_path, end)]) == 0
+    rows = json.loads(capfd.readouterr().out)["rows"]
+    assert sum(row["calls"] for row in rows if row["operation"] == "barrier") == 4
+    assert all(row["waited_s"] is not None for row in rows)
+
+
+def test_a_profile_of_a_profile_is_the_outer_one_s(tmp_path, capfd):
+    command = [sys.executable, "-m", "phicoll", "profile", "--", *program(tmp_path, "pass")]
+    assert main(["profile", "--", *command]) == 1
+    said = capfd.readouterr()
+    assert "a profile is being made: one cannot be made within it" in said.err
+    assert "no collective calls in" in said.out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
-    [([], "command: got none"), (["--", "/nothing/here"], "command: got '/nothing/here'")],
+    [
+        ([], "command: got none"),
+        (["--", "/nothing/here"], "command: got '/nothing/here'"),
+        (["--trace", "/nothing/here", "--", "true"], "trace: got '/nothing/here'"),
+    ],
 )
 def test_bad_input(words, message, capsys):
     assert main(["profile", *words]) == 2

@@ -23,6 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("-o", "--output", metavar="FILE", help="write the table as an HTML page, too")
+    parser.add_argument("--trace", metavar="FILE", help="write a timeline of the calls, for ui.perfetto.dev")
     add_json(parser)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- command", help="what to run")
     parser.set_defaults(function=run)
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not command:
         raise ArgumentError("command", "none", "a program and its arguments after --")
     page = None if arguments.output is None else check_writable(arguments.output, "output")
-    with profile() as found:
+    with profile(arguments.trace) as found:
         try:
             process = started(command)
         except OSError as error:
@@ -49,4 +50,6 @@ def run(arguments: argparse.Namespace) -> int:
     put_found(found, arguments.json)
     if page is not None:
         report_written(str(found.page(page)))
+    if arguments.trace is not None:
+        report_written(f"{arguments.trace}; ui.perfetto.dev opens it")
     return code if code >= 0 else 128 - code

@@ -1,14 +1,10 @@
-"""``phicoll profile`` and ``phicoll.profile()``: what a program's collectives take, and who waits for whom.
-
-Each rank's calls are read from the files that the core wrote (phicoll/group/profile.cpp). The calls of a communicator
-come in the same order on all its ranks, so the call number k of an algorithm is one and the same call everywhere.
-"""
+"""``phicoll profile`` and ``phicoll.profile()``: what a program's collectives take, and who waits for whom."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
-import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,22 +15,20 @@ from typing import Any
 import numpy as np
 
 from phicoll.errors import Error
-from phicoll.foundations.files import temporary_folder, write_text
+from phicoll.explaining.call_logs import Watched, read_logs
+from phicoll.explaining.timeline import timeline
+from phicoll.foundations.files import check_writable, temporary_folder, write_text
 from phicoll.foundations.html_table import html_table
-from phicoll.foundations.markup import Html, fill, join, page_head
+from phicoll.foundations.markup import STYLE, Html, fill, join, page_head
 from phicoll.registry import moves_data, short_spec
 from phicoll.results.reading.subject import size_text
 
-__all__ = ["VARIABLE", "Profile", "ProfileRow", "profile", "read_profile"]
+__all__ = ["VARIABLE", "Profile", "ProfileRow", "profile"]
 
 #: The environment variable that names the folder of the files.
 VARIABLE = "PHICOLL_PROFILE"
-HEADER = struct.Struct("@16sdQ4i4Q64s32s448s")
-MAGIC = b"phicoll-calls-1\0"
-HEADER_BYTES = 4096
 #: Of a file system in memory, for the files.
 LEAST_BYTES = 1 << 30
-CALL = np.dtype([("entered", "u8"), ("left", "u8"), ("bytes", "u8")])
 
 
 @dataclass(frozen=True)
@@ -113,13 +107,35 @@ class Profile:
         return html_table(HEADS, self.cells(), left=[4], caption=f"a run of {self.seconds:.3f} s")
 
     def page(self, path: str | os.PathLike[str]) -> Path:
-        """Write the table as an HTML page."""
-        notes = join("", (fill("<p>{}</p>", note) for note in self.notes))
+        """Write the table as an HTML page, with a bar for each row."""
         title = "Collectives of a program"
-        head = page_head(title, STYLE)
-        table = Html(self._repr_html_())
+        longest = max((row.inside_s / row.ranks for row in self.rows), default=0.0)
+        lines = [
+            fill(
+                "<tr>{}<td>{}</td></tr>",
+                join("", (fill("<td>{}</td>", breakable(c)) for c in cells)),
+                bar(row, longest),
+            )
+            for row, cells in zip(self.rows, self.cells(), strict=True)
+        ]
+        heads = join("", (fill("<th>{}</th>", name) for name in (*HEADS, BAR_HEAD)))
+        notes = join(
+            "",
+            (
+                fill("<p>{}</p>", note)
+                for note in (f"A run of {self.seconds:.3f} s; means over ranks.", *self.notes)
+            ),
+        )
+        text = fill(
+            "{}<body><h1>{}</h1>{}<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></body></html>\n",
+            page_head(title, STYLE + NUMBERS),
+            title,
+            notes,
+            heads,
+            join("", lines),
+        )
         found = Path(path)
-        write_text(found, fill("{}<body><h1>{}</h1>{}{}</body></html>\n", head, title, table, notes))
+        write_text(found, text)
         return found
 
 
@@ -129,115 +145,74 @@ HEADS = [
 ]  # fmt: skip
 LEFT = {0, 2, 4}
 #: Of the page, whose policy lets no element have a style of its own.
-STYLE = """body{font-family:sans-serif}td,th{padding:.2em .6em;text-align:right;white-space:nowrap}
-td:nth-child(5){text-align:left;white-space:normal}"""
+NUMBERS = "td:nth-child(2), td:nth-child(n+6):nth-child(-n+11) { text-align: right; white-space: nowrap; }\n"
+BAR_HEAD = "waiting | after the last had entered"
+BAR_WIDTH = 240
 
 
-@dataclass
-class Log:
-    """One file: a rank's calls of one algorithm."""
-
-    key: tuple[str, int, int, str, str]
-    rank: int
-    made: tuple[int, int]
-    ns_per_tick: float
-    calls: np.ndarray[Any, Any]
-    more: tuple[int, int, int]
+def breakable(text: str) -> Html:
+    """A cell in which an algorithm's parameters may begin a line."""
+    return join("", (part + Html("<wbr>") if part == ":" else part for part in re.split("(:)", text)))
 
 
-def read_log(path: Path) -> Log | None:
-    """A file's calls; None for one that a rank had not finished making when it died."""
-    with path.open("rb") as file:
-        head = file.read(HEADER.size)
-        if len(head) < HEADER.size or not head.startswith(MAGIC):
-            return None
-        _, ns, place, rank, size, _, _, most, *more, group, operation, algorithm = HEADER.unpack(head)
-        file.seek(HEADER_BYTES)
-        pieces = []
-        while piece := file.read(CALL.itemsize << 14):
-            calls = np.frombuffer(piece[: len(piece) // CALL.itemsize * CALL.itemsize], CALL)
-            ends = np.flatnonzero(calls["entered"] == 0)
-            pieces.append(calls[: ends[0]] if len(ends) else calls)
-            if len(ends):
-                break
-    texts = [text.split(b"\0")[0].decode(errors="replace") for text in (group, operation, algorithm)]
-    process, number = path.stem.split("-")
-    found = np.concatenate(pieces) if pieces else np.empty(0, CALL)
-    return Log(
-        (texts[0], place, size, texts[1], texts[2]),
-        rank,
-        (int(process), int(number)),
-        ns,
-        found[:most],
-        tuple(more),
+def bar(row: ProfileRow, longest: float) -> Html:
+    """A row's time in its calls as a bar, beside the longest row's: what it waited, and what remains."""
+    whole = BAR_WIDTH * row.inside_s / row.ranks / max(longest, 1e-12)
+    waited = whole * (row.waited_s or 0.0) / max(row.inside_s, 1e-12)
+    return fill(
+        '<svg width="{}" height="14" role="img"><title>waiting {:.6f} s of {:.6f} s</title>'
+        '<rect width="{:.1f}" height="14" fill="#D55E00"/>'
+        '<rect x="{:.1f}" width="{:.1f}" height="14" fill="#0072B2"/></svg>',
+        BAR_WIDTH,
+        (row.waited_s or 0.0) / row.ranks,
+        row.inside_s / row.ranks,
+        waited,
+        waited,
+        whole - waited,
     )
 
 
-def read_profile(folder: Path, seconds: float) -> Profile:
-    """The profile of the files in ``folder``, of a run that took ``seconds``."""
+def profile_of(watched: list[Watched], seconds: float) -> Profile:
+    """The profile of a run that took ``seconds``."""
     found = Profile(seconds=seconds)
-    logs: dict[tuple[str, int, int, str, str], list[Log]] = {}
-    for path in folder.glob("*.calls"):
-        if log := read_log(path):
-            logs.setdefault(log.key, []).append(log)
-    groups = list(dict.fromkeys(key[0] for key in sorted(logs)))
-    parts = {group: sorted({key[1] for key in logs if key[0] == group and key[1]}) for group in groups}
-    for key, files in logs.items():
-        number = str(groups.index(key[0]))
-        name = f"{number}.{parts[key[0]].index(key[1]) + 1}" if key[1] else number
-        found.rows += rows_of(key, name, files, found.notes)
+    for one in watched:
+        found.rows += rows_of(one)
+        if one.more[0]:
+            found.notes.append(
+                f"{one.operation} by {one.algorithm} on {one.communicator}: {one.more[0]:,} more calls, "
+                f"{one.more[1] * one.ns_per_tick / 1e9:.6f} s, are not in the table: a rank keeps the first million "
+                "of an algorithm"
+            )
     found.rows.sort(key=lambda row: row.inside_s, reverse=True)
     return found
 
 
-def rows_of(
-    key: tuple[str, int, int, str, str], name: str, logs: list[Log], notes: list[str]
-) -> Iterator[ProfileRow]:
+def rows_of(one: Watched) -> Iterator[ProfileRow]:
     """A row for each size of one algorithm's calls on one communicator."""
-    _, _, size, operation, algorithm = key
-    ns = logs[0].ns_per_tick
-    by_rank = {
-        rank: np.concatenate([log.calls for log in sorted(of_rank, key=lambda log: log.made)])
-        for rank in range(size)
-        if (of_rank := [log for log in logs if log.rank == rank])
-    }
-    more = sum(log.more[0] for log in logs)
-    if more:
-        seconds = sum(log.more[1] for log in logs) * ns / 1e9
-        notes.append(
-            f"{operation} by {algorithm} on {name}: {more:,} more calls, {seconds:.6f} s, are not in the table: "
-            "a rank keeps the first million of an algorithm"
-        )
-    # Where ranks died or left, the calls that all have made are one and the same up to the shortest list.
-    whole = len(by_rank) == size and not more
-    if whole:
-        least = min(map(len, by_rank.values()))
-        entered = np.stack([by_rank[rank]["entered"][:least] for rank in range(size)]).astype(np.int64)
-        left = np.stack([by_rank[rank]["left"][:least] for rank in range(size)]).astype(np.int64)
-        last = entered.max(axis=0)
-        waited = np.clip(np.minimum(left, last) - entered, 0, None)
+    ns = one.ns_per_tick
+    common = one.common()
+    if common is not None:
+        entered, left = common["entered"].astype(np.int64), common["left"].astype(np.int64)
+        waited = np.clip(np.minimum(left, entered.max(axis=0)) - entered, 0, None)
         late = entered.argmax(axis=0)
-    every = np.concatenate([calls["bytes"] for calls in by_rank.values()])
+    every = np.concatenate([calls["bytes"] for calls in one.by_rank.values()])
     for message in np.unique(every):
-        chosen = {rank: calls["bytes"] == message for rank, calls in by_rank.items()}
-        inside = sum(
-            float((calls["left"] - calls["entered"])[chosen[rank]].sum()) for rank, calls in by_rank.items()
-        )
-        calls = max(int(chosen[rank].sum()) for rank in by_rank)
+        chosen = {rank: calls[calls["bytes"] == message] for rank, calls in one.by_rank.items()}
+        inside = sum(float((calls["left"] - calls["entered"]).sum()) for calls in chosen.values())
         wait, late_rank, late_share = None, None, None
-        if whole and least:
-            common = by_rank[0]["bytes"][:least] == message
-            wait = float(waited[:, common].sum()) * ns / 1e9
-            if common.any() and size > 1:
-                times = np.bincount(late[common], minlength=size)
+        if common is not None and common.size:
+            of_size = common[0]["bytes"] == message
+            wait = float(waited[:, of_size].sum()) * ns / 1e9
+            if of_size.any() and one.ranks > 1:
+                times = np.bincount(late[of_size], minlength=one.ranks)
                 late_rank, late_share = int(times.argmax()), float(times.max() / times.sum())
         yield ProfileRow(
-            name,
-            size,
-            operation,
-            algorithm,
+            one.communicator,
+            one.ranks,
+            one.operation,
+            one.algorithm,
             int(message),
-            calls,
+            max(map(len, chosen.values())),
             inside * ns / 1e9,
             wait,
             late_rank,
@@ -256,19 +231,27 @@ def folder_in_memory() -> Path | None:
 
 
 @contextmanager
-def profile() -> Iterator[Profile]:
+def profile(trace: str | os.PathLike[str] | None = None) -> Iterator[Profile]:
     """Watch the collectives of the groups that are started within the block.
 
     ``with phicoll.profile() as found: phicoll.run(work, ranks=4)``; then ``found`` is displayed as a table. The groups
     may be of threads or processes, also those of programs that the block starts.
 
+    Parameters
+    ----------
+    trace:
+        A file for a timeline that ui.perfetto.dev opens: each rank's calls, and what of them it waited.
+
     Raises
     ------
+    ArgumentError
+        The file cannot be written.
     Error
         Within another such block, or under ``phicoll profile``.
     """
     if os.environ.get(VARIABLE):
         raise Error("a profile is being made: one cannot be made within it")
+    target = None if trace is None else check_writable(trace, "trace")
     found = Profile()
     with temporary_folder("a profile", folder_in_memory()) as folder:
         os.environ[VARIABLE] = str(folder)
@@ -278,5 +261,8 @@ def profile() -> Iterator[Profile]:
         finally:
             seconds = time.perf_counter() - begun
             del os.environ[VARIABLE]
-            made = read_profile(folder, seconds)
+            watched = read_logs(folder)
+            made = profile_of(watched, seconds)
             found.rows, found.seconds, found.notes = made.rows, made.seconds, made.notes
+            if target is not None:
+                write_text(target, timeline(watched))

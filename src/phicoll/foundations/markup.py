@@ -12,7 +12,14 @@ from typing import Any
 
 from phicoll.foundations.streams import printable
 
-__all__ = ["Html", "code", "digest", "escaped", "fill", "join", "page_head", "script_data"]
+__all__ = ["STYLE", "Html", "code", "digest", "escaped", "fill", "join", "page_head", "script_data"]
+
+#: Of a page with a table.
+STYLE = """:root { color-scheme: light dark; }
+body { font: 15px/1.4 system-ui, sans-serif; margin: 1rem; }
+table { border-collapse: collapse; font-size: 0.85rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.3rem 0.5rem; border-bottom: 1px solid #8884; }
+"""
 
 
 class Html(str):

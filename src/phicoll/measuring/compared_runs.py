@@ -38,27 +38,31 @@ class Ended:
 
 @dataclass
 class ComparedRuns:
-    """The rounds' ``seconds`` without phicoll and with it, and what differed in what the program printed."""
+    """The rounds' ``times`` without phicoll and with it, and what differed in what the program printed.
+
+    Times are seconds of the whole run, or in the program's own ``unit``, which is then empty.
+    """
 
     kind: str
-    seconds: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
+    times: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
     #: How the outputs differ; empty if they are equal.
     difference: str = ""
     #: What phicoll said in the runs.
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+    unit: str = " s"
 
     @property
     def ratio(self) -> Estimate | None:
         """The time with phicoll over that without, within rounds."""
-        pairs = list(zip(*self.seconds, strict=False))
+        pairs = list(zip(*self.times, strict=False))
         return estimate(np.array([ours / plain for plain, ours in pairs])) if pairs else None
 
     def to_dict(self) -> dict[str, Any]:
         """The object that ``phicoll compare-run --json`` prints."""
         return {
             "kind": self.kind,
-            **{f"{name}_s": seconds for name, seconds in zip(NAMES, self.seconds, strict=True)},
+            **dict(zip(NAMES, self.times, strict=True)),
             "ratio": None if self.ratio is None else asdict(self.ratio),
             "equal": not self.difference,
             "difference": self.difference,
@@ -68,11 +72,11 @@ class ComparedRuns:
     def __str__(self) -> str:
         lines = []
         if self.ratio is not None:
-            plain, ours = (interval(estimate(np.array(seconds))) for seconds in self.seconds)
+            plain, ours = (interval(estimate(np.array(times))) for times in self.times)
             lines = [
-                f"without phicoll    {plain} s",
-                f"with phicoll {self.kind:<6}{ours} s",
-                f"ratio              {interval(self.ratio)}, within {len(self.seconds[1])} rounds",
+                f"without phicoll    {plain}{self.unit}",
+                f"with phicoll {self.kind:<6}{ours}{self.unit}",
+                f"ratio              {interval(self.ratio)}, within {len(self.times[1])} rounds",
             ]
             if not self.ratio.enough:
                 lines.append(f"? : a 95 % interval takes {LEAST_ROUNDS} rounds; the whole range is shown")
@@ -129,7 +133,7 @@ def compare_run(
         lambda: run(["/bin/sh", "-c", 'exec "$@"', "sh", *command], before),
         lambda: run(ours, environment),
     ]
-    found = ComparedRuns(kind)
+    found = ComparedRuns(kind, unit=" s" if own is None else "")
     outputs: list[str] = []
 
     def take(way: int) -> float:
@@ -152,7 +156,7 @@ def compare_run(
         outputs.append(shown)
         if not found.difference and (other := different(outputs[0], shown)):
             found.difference = f"the outputs differ {NAMES[way]} phicoll{'' if way else ', too'}: {other}"
-        if way and not found.seconds[way]:
+        if way and not found.times[way]:
             told = [line for line in ended.errors.splitlines() if line.startswith("phicoll: ")]
             found.notes += [line for line in told if line not in found.notes]
         return seconds
@@ -165,7 +169,7 @@ def compare_run(
             order = (0, 1) if number % 2 == 0 else (1, 0)
             times = {way: take(way) for way in order}
             for way, seconds in times.items():
-                found.seconds[way].append(seconds)
+                found.times[way].append(seconds)
     except KeyboardInterrupt:
         found.interrupted = True
     return found

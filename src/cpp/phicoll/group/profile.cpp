@@ -17,7 +17,7 @@ namespace phicoll {
 
 namespace {
 
-/// What Python reads (phicoll/explaining/profile.py), in this machine's byte order.
+/// What Python reads (phicoll/explaining/call_logs.py), in this machine's byte order.
 struct WatchedCall {
   std::uint64_t entered;  ///< ticks; 0: no call
   std::uint64_t left;

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from phicoll.foundations.markup import Html, code, digest, fill, join, page_head
+from phicoll.foundations.markup import STYLE, Html, code, digest, fill, join, page_head
 
 if TYPE_CHECKING:
     from phicoll.papers.claims.rows import Report, StatementRow
@@ -29,7 +29,7 @@ TITLE = "The papers' statements and their verdicts"
 
 def page(report: Report) -> Html:
     """The whole page; its policy names the only script and style that run."""
-    style, script = (part(f"page.{kind}") for kind in ("css", "js"))
+    style, script = STYLE + part("page.css"), part("page.js")
     rows = list(report)
     menus = (
         menu("paper", dict.fromkeys(r.finding.claim.paper for r in rows)),

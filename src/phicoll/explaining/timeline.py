@@ -1,0 +1,62 @@
+"""A profile's timeline in Chrome's trace event format, as of a simulated call; Perfetto opens it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from phicoll.explaining.call_logs import Watched
+
+__all__ = ["timeline"]
+
+#: A viewer takes no more events than that with ease; they have some 100 MB.
+MOST_CALLS = 400_000
+
+
+def timeline(watched: Sequence[Watched]) -> str:
+    """The text. A communicator is a process, a rank a track with its calls, and in each call what it waited.
+
+    Of more than 400,000 calls it has those that began first. Times are in microseconds from the first call on.
+    """
+    entries = [calls["entered"] for one in watched for calls in one.by_rank.values()]
+    every = np.sort(np.concatenate(entries)) if entries else np.empty(0, np.uint64)
+    begun, ended = (int(every[0]), int(every[: MOST_CALLS + 1][-1])) if len(every) else (0, 0)
+    if len(every) <= MOST_CALLS:
+        ended += 1
+    names = sorted({(one.communicator, one.ranks) for one in watched})
+    events: list[dict[str, Any]] = []
+    for number, (name, ranks) in enumerate(names):
+        events.append(named("process", f"communicator {name}", number))
+        events += [named("thread", f"rank {rank}", number, rank) for rank in range(ranks)]
+        for one in watched:
+            if one.communicator == name:
+                events += calls_of(one, number, begun, ended)
+    return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}, separators=(",", ":"))
+
+
+def named(what: str, name: str, process: int, thread: int = 0) -> dict[str, Any]:
+    return {"ph": "M", "name": f"{what}_name", "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def calls_of(one: Watched, process: int, begun: int, ended: int) -> Iterator[dict[str, Any]]:
+    """The events of the calls that were entered from the tick ``begun`` on and before ``ended``."""
+    common = one.common()
+    last = np.empty(0, np.uint64) if common is None else common["entered"].max(axis=0)
+    late = [] if common is None else common["entered"].argmax(axis=0).tolist()
+
+    def event(name: str, rank: int, entered: int, left: int, **facts: Any) -> dict[str, Any]:
+        us = one.ns_per_tick / 1e3
+        at, took = round((entered - begun) * us, 3), round((left - entered) * us, 3)
+        return {"ph": "X", "name": name, "pid": process, "tid": rank, "ts": at, "dur": took, "args": facts}
+
+    for rank, calls in one.by_rank.items():
+        ends = last.tolist()
+        for number, (entered, left, size) in enumerate(calls.tolist()):
+            if entered >= ended:
+                break
+            yield event(one.operation, rank, entered, left, algorithm=one.algorithm, bytes=size, call=number)
+            if number < len(ends) and (waited := min(left, ends[number])) > entered:
+                yield event(f"waits for rank {late[number]}", rank, entered, waited)
