@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,7 +22,10 @@ INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
-def enter(rank: int, store: str, size: int, timeout_s: float, work: str) -> None:
+Work = Callable[[int, int], None]  # of a rank and the number of ranks
+
+
+def enter(rank: int, store: str, size: int, timeout_s: float, work: Work) -> None:
     phicoll.torch.build()
     dist.init_process_group(
         "phicoll",
@@ -30,12 +34,12 @@ def enter(rank: int, store: str, size: int, timeout_s: float, work: str) -> None
         world_size=size,
         timeout=timedelta(seconds=timeout_s),
     )
-    globals()[work](rank, size)
+    work(rank, size)
     dist.destroy_process_group()
 
 
-def together(tmp_path: Path, work: str, size: int = 2, timeout_s: float = 60.0) -> None:
-    """Runs a function of this module on each rank of a world."""
+def together(tmp_path: Path, work: Work, size: int = 2, timeout_s: float = 60.0) -> None:
+    """Runs a function on each rank of a world."""
     phicoll.torch.build()  # once, before the ranks
     mp.start_processes(
         enter, (str(tmp_path / "store"), size, timeout_s, work), nprocs=size, start_method="fork"
@@ -200,6 +204,28 @@ def data_parallel(rank: int, size: int) -> None:
     assert losses(True) == pytest.approx(losses(False), rel=1e-5)
 
 
+def profiled(rank: int, size: int) -> None:
+    mine = torch.ones(3)
+    lists = [[torch.empty(3), torch.empty(4)] for _ in range(size)]
+    with torch.autograd.profiler.profile(record_shapes=True) as profile:
+        dist.all_gather([torch.empty(3) for _ in range(size)], mine)
+        dist.all_gather_coalesced(lists, [mine, torch.full((4,), float(rank))])
+        if rank == 0:
+            dist.send(mine, 1)
+        else:
+            dist.recv(mine, 0)
+    assert [each[1].tolist() for each in lists] == [[float(other)] * 4 for other in range(size)]
+    shapes = {
+        name: [event.input_shapes for event in profile.function_events if event.name == f"phicoll:{name}"]
+        for name in ("all_gather", "send", "recv")
+    }
+    assert shapes == {
+        "all_gather": [[[3]], [[3], [4]]],
+        "send": [[[3]]] * (rank == 0),
+        "recv": [[[3]]] * (rank == 1),
+    }
+
+
 def refusals(rank: int, size: int) -> None:
     with pytest.raises(RuntimeError, match="got a sparse tensor; allowed: a dense tensor on the CPU"):
         phicoll.torch.all_reduce_(torch.eye(2).to_sparse())
@@ -211,6 +237,8 @@ def refusals(rank: int, size: int) -> None:
     if rank == 0:
         with pytest.raises(dist.DistBackendError, match="rank 1 has not come within 200 ms"):
             dist.group.WORLD.monitored_barrier(timedelta(milliseconds=200))
+        with pytest.raises(dist.DistBackendError, match="rank 1 has not come within 0 ms"):
+            dist.group.WORLD.monitored_barrier(timedelta(0))
 
 
 def unequal(rank: int, size: int) -> None:
@@ -227,14 +255,14 @@ def late(rank: int, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "work", ["movements", "messages", "begun", "data_parallel", "refusals", "unequal", "late"]
+    "work", [movements, messages, begun, data_parallel, profiled, refusals, unequal, late]
 )
-def test_two_ranks(tmp_path: Path, work: str) -> None:
+def test_two_ranks(tmp_path: Path, work: Work) -> None:
     together(tmp_path, work)
 
 
 def test_three_ranks_reduce(tmp_path: Path) -> None:
-    together(tmp_path, "reductions", 3)
+    together(tmp_path, reductions, 3)
 
 
 def test_under_torchrun(tmp_path: Path) -> None:

@@ -133,14 +133,19 @@ def all_reduce_(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) ->
     """Sums ``tensor`` over the ranks of ``group`` (by default the whole world), in place.
 
     What ``dist.all_reduce`` does, without PyTorch's dispatcher, hooks and profiler, for engines that count
-    microseconds. Use it where no gradient is recorded. Its ranks may mix both.
+    microseconds. Use it where no gradient is recorded. Its ranks may mix both. Within ``torch.compile`` it becomes the
+    operator ``torch.ops.phicoll.all_reduce_`` of the graph.
 
     Raises
     ------
     RuntimeError
         The group has another backend, or the call failed (``torch.distributed.DistBackendError``).
     """
-    build().all_reduce((group or dist.group.WORLD)._get_backend(CPU), tensor)
+    group = dist.group.WORLD if group is None else group
+    if torch.compiler.is_compiling():
+        torch.ops.phicoll.all_reduce_(tensor, group.group_name)
+    else:
+        build().all_reduce(group._get_backend(CPU), tensor)
 
 
 if dist.is_available():

@@ -5,7 +5,9 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
+#include <torch/library.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
 #include <chrono>
 #include <memory>
@@ -49,55 +51,48 @@ class Backend : public c10d::Backend {
 
   WorkRef broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
     const at::Tensor tensor = single(tensors, "broadcast");
-    return submit(OpType::BROADCAST, "phicoll:broadcast", is_begun(options, 0), tensors, [=](Group& group) {
-      Flat flat(tensor);
-      PhicollRequest request = of(PHICOLL_broadcast, flat.bytes(), root_of(options.rootRank));
-      request.receive = flat.data();
-      group.call(request);
-      flat.deliver();
-    });
+    return submit(OpType::BROADCAST, "phicoll:broadcast", is_begun(options, 0), tensors, tensors,
+                  [=](Group& group) {
+                    Flat flat(tensor);
+                    PhicollRequest request = of(PHICOLL_broadcast, flat.bytes(), root_of(options.rootRank));
+                    request.receive = flat.data();
+                    group.call(request);
+                    flat.deliver();
+                  });
   }
 
   WorkRef allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     return allreduce_all(tensors, options, OpType::ALLREDUCE, "phicoll:all_reduce");
   }
   WorkRef allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
-    return allreduce_all(tensors, options, OpType::ALLREDUCE_COALESCED, "phicoll:allreduce_coalesced");
+    return allreduce_all(tensors, options, OpType::ALLREDUCE_COALESCED, "phicoll:all_reduce");
   }
 
   WorkRef reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
     const at::Tensor tensor = single(tensors, "reduce");
     const Reduction reduction(options.reduceOp, tensor, getSize());
-    return submit(OpType::REDUCE, "phicoll:reduce", is_begun(options, 0), tensors, [=](Group& group) {
-      Flat flat(tensor);
-      const bool here = root_of(options.rootRank) == group.rank();
-      const at::Tensor scaled = here ? reduction.before(flat.tensor()) : reduction.scaled(flat.tensor());
-      PhicollRequest request = of(PHICOLL_reduce, flat.count(), root_of(options.rootRank));
-      request.op = reduction.op();
-      request.send = here ? nullptr : scaled.data_ptr();
-      request.receive = here ? flat.data() : nullptr;
-      group.call(request);
-      if (!here) return;
-      reduction.after(flat.tensor());
-      flat.deliver();
-    });
+    return submit(
+        OpType::REDUCE, "phicoll:reduce", is_begun(options, 0), tensors, tensors, [=](Group& group) {
+          Flat flat(tensor);
+          const bool here = root_of(options.rootRank) == group.rank();
+          const at::Tensor scaled = here ? reduction.before(flat.tensor()) : reduction.scaled(flat.tensor());
+          PhicollRequest request = of(PHICOLL_reduce, flat.count(), root_of(options.rootRank));
+          request.op = reduction.op();
+          request.send = here ? nullptr : scaled.data_ptr();
+          request.receive = here ? flat.data() : nullptr;
+          group.call(request);
+          if (!here) return;
+          reduction.after(flat.tensor());
+          flat.deliver();
+        });
   }
 
   WorkRef allgather(std::vector<Tensors>& outputs, Tensors& inputs,
                     const c10d::AllgatherOptions& options) override {
     const at::Tensor input = single(inputs, "all_gather");
-    const Tensors blocks = single_list(outputs, "all_gather", input, getSize());
-    return submit(OpType::ALLGATHER, "phicoll:all_gather", is_begun(options, 0), blocks, [=](Group& group) {
-      const at::Tensor sent = input.contiguous();
-      Joined joined(blocks, false);
-      PhicollRequest request = of(PHICOLL_allgather, bytes_of(sent));
-      request.send = sent.data_ptr();
-      request.receive = joined.data();
-      group.call(request);
-      joined.deliver();
-    });
+    return allgather_all({single_list(outputs, "all_gather", input, getSize())}, inputs, options,
+                         OpType::ALLGATHER);
   }
-
   WorkRef _allgather_base(at::Tensor& output, at::Tensor& input,
                           const c10d::AllgatherOptions& options) override {
     return allgather_tensors({output}, {input}, options, OpType::_ALLGATHER_BASE, "phicoll:_all_gather_base");
@@ -111,15 +106,14 @@ class Backend : public c10d::Backend {
                               const c10d::AllgatherOptions& options) override {
     TORCH_CHECK(static_cast<int>(outputs.size()) == getSize(), "all_gather_coalesced: got ", outputs.size(),
                 " lists of outputs; allowed: one for each of ", getSize(), " ranks");
-    TORCH_CHECK(!inputs.empty(), "all_gather_coalesced: got no tensors; allowed: one or more");
-    WorkRef last;
+    std::vector<Tensors> lists;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      std::vector<Tensors> blocks(1);
-      for (const Tensors& of_rank : outputs) blocks[0].push_back(of_rank.at(i));
-      Tensors input{inputs[i]};
-      last = allgather(blocks, input, options);
+      check(inputs[i], "all_gather_coalesced");
+      Tensors blocks;
+      for (const Tensors& of_rank : outputs) blocks.push_back(of_rank.at(i));
+      lists.push_back(single_list({blocks}, "all_gather_coalesced", inputs[i], getSize()));
     }
-    return last;
+    return allgather_all(lists, inputs, options, OpType::COALESCED);
   }
 
   WorkRef gather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -128,7 +122,7 @@ class Backend : public c10d::Backend {
     const int root = root_of(options.rootRank);
     const bool here = root == getRank();
     const Tensors blocks = here ? single_list(outputs, "gather", input, getSize()) : Tensors();
-    return submit(OpType::GATHER, "phicoll:gather", is_begun(options, 0), blocks, [=](Group& group) {
+    return submit(OpType::GATHER, "phicoll:gather", is_begun(options, 0), inputs, blocks, [=](Group& group) {
       const at::Tensor sent = input.contiguous();
       Joined joined(blocks, false);
       PhicollRequest request = of(PHICOLL_gather, bytes_of(sent), root);
@@ -145,15 +139,16 @@ class Backend : public c10d::Backend {
     const int root = root_of(options.rootRank);
     const bool here = root == getRank();
     const Tensors blocks = here ? single_list(inputs, "scatter", output, getSize()) : Tensors();
-    return submit(OpType::SCATTER, "phicoll:scatter", is_begun(options, 0), outputs, [=](Group& group) {
-      const Joined joined(blocks, true);
-      Flat flat(output);
-      PhicollRequest request = of(PHICOLL_scatter, flat.bytes(), root);
-      request.send = here ? joined.data() : nullptr;
-      request.receive = flat.data();
-      group.call(request);
-      flat.deliver();
-    });
+    return submit(OpType::SCATTER, "phicoll:scatter", is_begun(options, 0), blocks, outputs,
+                  [=](Group& group) {
+                    const Joined joined(blocks, true);
+                    Flat flat(output);
+                    PhicollRequest request = of(PHICOLL_scatter, flat.bytes(), root);
+                    request.send = here ? joined.data() : nullptr;
+                    request.receive = flat.data();
+                    group.call(request);
+                    flat.deliver();
+                  });
   }
 
   WorkRef reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -161,7 +156,7 @@ class Backend : public c10d::Backend {
     const at::Tensor output = single(outputs, "reduce_scatter");
     const Tensors blocks = single_list(inputs, "reduce_scatter", at::Tensor(), getSize());
     const Reduction reduction(options.reduceOp, output, getSize());
-    return submit(OpType::REDUCE_SCATTER, "phicoll:reduce_scatter", is_begun(options, 0), outputs,
+    return submit(OpType::REDUCE_SCATTER, "phicoll:reduce_scatter", is_begun(options, 0), blocks, outputs,
                   [=](Group& group) {
                     const Joined joined(blocks, true);
                     Flat flat(output);
@@ -200,7 +195,7 @@ class Backend : public c10d::Backend {
     check_same_type(output, input, "all_to_all_single");
     const Splits received(output, output_splits, getSize()), sent(input, input_splits, getSize());
     const at::Tensor from = input, to = output;
-    return submit(OpType::ALLTOALL_BASE, "phicoll:all_to_all_single", is_begun(options, 0), {output},
+    return submit(OpType::ALLTOALL_BASE, "phicoll:all_to_all_single", is_begun(options, 0), {input}, {output},
                   [=](Group& group) {
                     const at::Tensor data = from.contiguous();
                     Flat flat(to);
@@ -217,19 +212,20 @@ class Backend : public c10d::Backend {
     for (const at::Tensor& tensor : inputs) check(tensor, "all_to_all");
     const Splits received(outputs, getSize()), sent(inputs, getSize());
     const Tensors from = inputs, to = outputs;
-    return submit(OpType::ALLTOALL, "phicoll:all_to_all", is_begun(options, 0), outputs, [=](Group& group) {
-      const Joined data(from, true);
-      Joined joined(to, false);
-      PhicollRequest request = exchange(sent, received);
-      request.send = data.data();
-      request.receive = joined.data();
-      group.call(request);
-      joined.deliver();
-    });
+    return submit(OpType::ALLTOALL, "phicoll:all_to_all", is_begun(options, 0), inputs, outputs,
+                  [=](Group& group) {
+                    const Joined data(from, true);
+                    Joined joined(to, false);
+                    PhicollRequest request = exchange(sent, received);
+                    request.send = data.data();
+                    request.receive = joined.data();
+                    group.call(request);
+                    joined.deliver();
+                  });
   }
 
   WorkRef barrier(const c10d::BarrierOptions& options) override {
-    return submit(OpType::BARRIER, "phicoll:barrier", is_begun(options, 0), {},
+    return submit(OpType::BARRIER, "phicoll:barrier", is_begun(options, 0), {}, {},
                   [](Group& group) { group.call(of(PHICOLL_barrier, 0)); });
   }
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all) override {
@@ -300,9 +296,11 @@ class Backend : public c10d::Backend {
     return rank;
   }
 
+  /// Makes the call or begins it. `title` and `inputs` are for PyTorch's profiler.
   template <class Function>
-  WorkRef submit(OpType type, const char* title, bool begun, const Tensors& results, Function function) {
-    auto work = c10::make_intrusive<CallWork>(getRank(), type, title, results);
+  WorkRef submit(OpType type, const char* title, bool begun, const Tensors& inputs, const Tensors& results,
+                 Function function) {
+    auto work = c10::make_intrusive<CallWork>(getRank(), type, title, inputs, results);
     if (begun)
       group_->begin([work, function](Group& group) {
         work->run([&] {
@@ -325,8 +323,26 @@ class Backend : public c10d::Backend {
       check(tensor, "all_reduce");
       reductions.emplace_back(options.reduceOp, tensor, getSize());
     }
-    return submit(type, title, is_begun(options, 0), tensors, [=](Group& group) {
+    return submit(type, title, is_begun(options, 0), tensors, tensors, [=](Group& group) {
       for (std::size_t i = 0; i < tensors.size(); ++i) reduce_everywhere(group, tensors[i], reductions[i]);
+    });
+  }
+
+  /// Of each input the blocks of all ranks.
+  WorkRef allgather_all(const std::vector<Tensors>& outputs, const Tensors& inputs,
+                        const c10d::AllgatherOptions& options, OpType type) {
+    Tensors results;
+    for (const Tensors& blocks : outputs) results.insert(results.end(), blocks.begin(), blocks.end());
+    return submit(type, "phicoll:all_gather", is_begun(options, 0), inputs, results, [=](Group& group) {
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const at::Tensor sent = inputs[i].contiguous();
+        Joined joined(outputs[i], false);
+        PhicollRequest request = of(PHICOLL_allgather, bytes_of(sent));
+        request.send = sent.data_ptr();
+        request.receive = joined.data();
+        group.call(request);
+        joined.deliver();
+      }
     });
   }
 
@@ -334,7 +350,7 @@ class Backend : public c10d::Backend {
                             const c10d::AllgatherOptions& options, OpType type, const char* title) {
     for (std::size_t i = 0; i < outputs.size(); ++i)
       check_blocks(outputs[i], inputs.at(i), getSize(), "all_gather_into_tensor");
-    return submit(type, title, is_begun(options, 0), outputs, [=](Group& group) {
+    return submit(type, title, is_begun(options, 0), inputs, outputs, [=](Group& group) {
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         const at::Tensor sent = inputs[i].contiguous();
         Flat flat(outputs[i]);
@@ -354,7 +370,7 @@ class Backend : public c10d::Backend {
       check_blocks(inputs.at(i), outputs[i], getSize(), "reduce_scatter_tensor");
       reductions.emplace_back(options.reduceOp, outputs[i], getSize());
     }
-    return submit(type, title, is_begun(options, 0), outputs, [=](Group& group) {
+    return submit(type, title, is_begun(options, 0), inputs, outputs, [=](Group& group) {
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         at::Tensor scaled = reductions[i].scaled(inputs[i].contiguous());
         Flat flat(outputs[i]);
@@ -387,7 +403,23 @@ void all_reduce(const c10::intrusive_ptr<c10d::Backend>& backend, const at::Tens
   own->sum(tensor);
 }
 
+/// The same as an operator, which a graph names its group by.
+void all_reduce_of(const at::Tensor& tensor, const std::string& group_name) {
+  const at::AutoDispatchBelowADInplaceOrView plain;
+  all_reduce(c10d::resolve_process_group(group_name)->getBackend(c10::DeviceType::CPU), tensor);
+}
+
 }  // namespace phicoll_torch
+
+TORCH_LIBRARY(phicoll, library) {
+  library.def("all_reduce_(Tensor(a!) tensor, str group_name) -> ()", {at::Tag::pt2_compliant_tag});
+}
+TORCH_LIBRARY_IMPL(phicoll, CPU, library) {
+  library.impl("all_reduce_", &phicoll_torch::all_reduce_of);
+}
+TORCH_LIBRARY_IMPL(phicoll, Meta, library) {
+  library.impl("all_reduce_", [](const at::Tensor&, const std::string&) {});
+}
 
 PYBIND11_MODULE(PHICOLL_TORCH_MODULE, module) {
   using Released = pybind11::call_guard<pybind11::gil_scoped_release>;

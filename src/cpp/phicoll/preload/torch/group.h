@@ -164,7 +164,7 @@ class Group {
 
   /// A barrier by messages to rank 0, which names the ranks that do not come.
   void monitored_barrier(std::chrono::milliseconds timeout, bool wait_all) {
-    const auto limit = timeout.count() > 0 ? timeout : std::chrono::milliseconds(wait_ms_);
+    const auto limit = timeout.count() >= 0 ? timeout : std::chrono::milliseconds(wait_ms_);
     const auto deadline = std::chrono::steady_clock::now() + limit;
     if (rank_ != 0) {
       pass(true, 0, arrival_tag, deadline);

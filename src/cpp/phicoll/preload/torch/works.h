@@ -21,8 +21,8 @@ namespace phicoll_torch {
 /// A collective call.
 class CallWork : public c10d::Work {
  public:
-  CallWork(int rank, c10d::OpType type, const char* title, Tensors results)
-      : c10d::Work(rank, type, title, results), results_(std::move(results)) {}
+  CallWork(int rank, c10d::OpType type, const char* title, const Tensors& inputs, Tensors results)
+      : c10d::Work(rank, type, title, inputs), results_(std::move(results)) {}
   std::vector<at::Tensor> result() override { return results_; }
 
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
@@ -71,7 +71,10 @@ class CallWork : public c10d::Work {
 class MessageWork : public c10d::Work {
  public:
   MessageWork(std::shared_ptr<Group> group, const at::Tensor& tensor, int peer, int tag, c10d::OpType type)
-      : c10d::Work(group->rank(), type), group_(std::move(group)), peer_(peer), tag_(tag) {
+      : c10d::Work(group->rank(), type, title_of(type), Tensors{tensor}),
+        group_(std::move(group)),
+        peer_(peer),
+        tag_(tag) {
     // The memory stays until the transfer has ended, whatever becomes of this.
     auto kept = std::make_unique<Flat>(tensor);
     flat_ = kept.get();
@@ -110,6 +113,11 @@ class MessageWork : public c10d::Work {
   }
 
  private:
+  static const char* title_of(c10d::OpType type) {
+    return type == c10d::OpType::SEND   ? "phicoll:send"
+           : type == c10d::OpType::RECV ? "phicoll:recv"
+                                        : "phicoll:recvAnySource";
+  }
   bool ended() {
     if (transfer_ == nullptr) return true;
     std::size_t bytes = 0;
@@ -118,6 +126,7 @@ class MessageWork : public c10d::Work {
     const std::size_t room = flat_->bytes();
     if (receives && bytes == room) flat_->deliver();
     group_->drop(std::exchange(transfer_, nullptr));
+    finish();
     if (receives && bytes != room)
       raise("rank " + std::to_string(rank_) + " received " + std::to_string(bytes) + " bytes from rank " +
             std::to_string(source_) + " into a tensor of " + std::to_string(room) + "; allowed: equal sizes");
