@@ -19,7 +19,6 @@
 #include "phicoll/collectives/allreduce/sliced.hpp"
 #include "phicoll/collectives/alltoall/registry.hpp"
 #include "phicoll/collectives/barrier/hybrid_dissemination.hpp"
-#include "phicoll/collectives/barrier/root_before.hpp"
 #include "phicoll/collectives/barrier/sense_reversing.hpp"
 #include "phicoll/collectives/broadcast/single_copy.hpp"
 #include "phicoll/collectives/gather/registry.hpp"
@@ -489,8 +488,9 @@ void expect_no_rank_leaves_early(const typename Barrier::Parameters& p) {
       call.root = turn / 4 % ranks;
       if (turn % 5 != 2) history.begin(call_signature::of(facts, call, ranks, 0));
       history.begin();
-      EXPECT_EQ(root_before(port).rank, turn % 5 != 2 && turn % 7 != 3 ? call.root : any_rank);
-      EXPECT_EQ(root_before(port).gives, turn % 5 != 2 && turn % 7 != 3 && turn % 3 != 1);
+      const SignatureWord before = port.call_before();
+      EXPECT_EQ(call_signature::root_of(before), turn % 5 != 2 && turn % 7 != 3 ? call.root : any_rank);
+      EXPECT_EQ(call_signature::root_gives(before), turn % 5 != 2 && turn % 7 != 3 && turn % 3 != 1);
       entered[turn % 2][rank] = turn;
       barrier(port);
       for (const int other : entered[turn % 2])

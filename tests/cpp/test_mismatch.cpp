@@ -67,21 +67,25 @@ TEST(Signature, SaysInWordsWhatItHolds) {
 }
 
 TEST(Signature, TellsTheRootAndWhetherItGives) {
-  const auto root = [](Operation operation, int rank, bool known = true) {
-    return call_signature::root_of(signature(operation, rank, 8, known));
-  };
-  EXPECT_EQ(root(Operation::broadcast, 0).rank, 0);
-  EXPECT_TRUE(root(Operation::broadcast, 0).gives);
-  EXPECT_EQ(root(Operation::scatter, 1023, false).rank, 1023);
-  EXPECT_TRUE(root(Operation::scatter, 1023, false).gives);
+  using namespace call_signature;
+  const SignatureWord broadcast = signature(Operation::broadcast, 0, 8);
+  const SignatureWord scatter = signature(Operation::scatter, 1023, 8, false);
+  EXPECT_EQ(root_of(broadcast), 0);
+  EXPECT_TRUE(root_gives(broadcast));
+  EXPECT_EQ(root_of(scatter), 1023);
+  EXPECT_TRUE(root_gives(scatter));
   for (const Operation operation : {Operation::reduce, Operation::gather}) {
-    EXPECT_EQ(root(operation, 3).rank, 3) << to_string(operation);
-    EXPECT_FALSE(root(operation, 3).gives) << to_string(operation);
+    EXPECT_EQ(root_of(signature(operation, 3, 8)), 3) << to_string(operation);
+    EXPECT_FALSE(root_gives(signature(operation, 3, 8))) << to_string(operation);
   }
-  for (const Operation operation : {Operation::allreduce, Operation::alltoall})
-    EXPECT_EQ(root(operation, 3).rank, any_rank) << to_string(operation);
-  EXPECT_EQ(call_signature::root_of(0).rank, any_rank);
-  EXPECT_EQ(call_signature::root_of(call_signature::split).rank, any_rank);
+  CallFacts facts;
+  facts.operation = Operation::broadcast;
+  for (const SignatureWord rootless :
+       {signature(Operation::allreduce, 3, 8), signature(Operation::alltoall, 3, 8), SignatureWord{0}, split,
+        of_elsewhere(facts)}) {
+    EXPECT_EQ(root_of(rootless), any_rank) << rootless;
+    EXPECT_FALSE(root_gives(rootless)) << rootless;
+  }
 }
 
 TEST(Signature, SaysSizesAsExactlyAsItHasRoomFor) {

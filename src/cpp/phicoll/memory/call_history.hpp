@@ -13,12 +13,6 @@ namespace phicoll {
 /// barrier.
 using SignatureWord = std::uint64_t;
 
-/// The root of a call: the rank for which all others wait if it gives, or the one that waits for all.
-struct RootOfCall {
-  int rank = -1;  ///< any_rank: it has none
-  bool gives = false;
-};
-
 /// A call as ranks compare it, in two words: what it is, and 16 bits that stand for all calls up to it.
 struct CallNote {
   SignatureWord signature;

@@ -13,9 +13,9 @@
 #include <cstdint>
 
 #include "phicoll/collectives/barrier/dissemination.hpp"
-#include "phicoll/collectives/barrier/root_before.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"
@@ -153,10 +153,11 @@ struct HybridDissemination : AlgorithmDefaults {
     /// The rank that acts for this group; any_rank: the last arriver.
     int acting_here(Port& port) const {
       if (group_of_.empty()) return any_rank;
-      const RootOfCall root = root_before(port);
+      const SignatureWord before = port.call_before();
+      const int root = call_signature::root_of(before);
       const auto group = [&](int rank) { return group_of_[static_cast<std::size_t>(rank)]; };
-      if (root.rank == any_rank || group(root.rank) != group(self_)) return any_rank;
-      return root.gives ? root.rank : root.rank != leader_ ? leader_ : second_;
+      if (root == any_rank || group(root) != group(self_)) return any_rank;
+      return call_signature::root_gives(before) ? root : root != leader_ ? leader_ : second_;
     }
 
     std::uint64_t episode_ = 0;

@@ -6,10 +6,10 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/barrier/root_before.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/collectives/contract/reset.hpp"
+#include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"
@@ -82,14 +82,15 @@ struct SenseReversing : AlgorithmDefaults {
    private:
     bool monotone() const { return reset_ == Reset::episode; }
     bool gave_before(Port& port) const {
-      const RootOfCall root = root_before(port);
-      return root.gives && root.rank == self_;
+      const SignatureWord before = port.call_before();
+      return call_signature::root_of(before) == self_ && call_signature::root_gives(before);
     }
     std::uint64_t arrive(Port& port) const {
       CounterLine& count = shared_->count.value;
       const std::uint64_t before = port.fetch_add(count.word, std::uint64_t{1});
       // The only one that is missing may be a root that sleeps on the counter: adding nothing wakes it.
-      if (releases_ == Releases::root && before + 1 == last() && root_before(port).gives)
+      if (releases_ == Releases::root && before + 1 == last() &&
+          call_signature::root_gives(port.call_before()))
         port.signal_add(count.word, std::uint64_t{0});
       return before;
     }

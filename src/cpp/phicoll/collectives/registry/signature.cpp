@@ -35,14 +35,6 @@ SignatureWord size_of_counts(const Call& call, int ranks) {
   return hashed | hash >> 40;
 }
 
-RootOfCall root_of(SignatureWord word) {
-  if (operation.of(word) >= operations) return RootOfCall();  // a split, elsewhere, or overwritten
-  const OperationRow& row = row_of(static_cast<Operation>(operation.of(word)));
-  if (!row.rooted) return RootOfCall();
-  return RootOfCall{static_cast<int>(root.of(word)) - 1,
-                    row.sends == Part::root_block || row.sends == Part::root_blocks};
-}
-
 std::string in_words(SignatureWord word, SignatureWord other) {
   if (operation.of(word) == split) return "split";
   const bool not_here = operation.of(word) == elsewhere;

@@ -64,8 +64,16 @@ inline SignatureWord what(const CallFacts& facts, const Call& call) {
   return word | static_cast<SignatureWord>(call.op.id & 0xfu) << op.at;
 }
 
-/// The call's root, if it has one.
-RootOfCall root_of(SignatureWord word);
+/// The call's root; any_rank if it has none.
+inline int root_of(SignatureWord word) {
+  return static_cast<int>(root.of(word)) - 1;
+}
+/// Whether all others wait for the call's root; in other calls with one it waits for them.
+inline bool root_gives(SignatureWord word) {
+  if (root.of(word) == 0) return false;
+  const Part sends = row_of(static_cast<Operation>(operation.of(word))).sends;
+  return sends == Part::root_block || sends == Part::root_blocks;
+}
 
 /// The size field: 0 if sizes need not agree; below 2^25 the bytes plus one; with `inexact` alone an exponent
 /// of 5 bits and a mantissa of 19; with `hashed` a hash of the bytes, or of all counts where each block has
