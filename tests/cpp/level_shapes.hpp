@@ -12,10 +12,10 @@ namespace phicoll {
 namespace level_shapes {
 
 /// A machine of packages x nodes x caches x cores x contexts, each number that of the level above it.
-inline std::vector<Place> machine(int packages, int nodes, int caches, int cores, int contexts) {
-  std::vector<Place> places;
+inline std::vector<CpuLocation> machine(int packages, int nodes, int caches, int cores, int contexts) {
+  std::vector<CpuLocation> places;
   for (int cpu = 0; cpu < packages * nodes * caches * cores * contexts; ++cpu) {
-    Place place;
+    CpuLocation place;
     place.cpu = cpu;
     place.core = cpu / contexts;
     place.l3 = place.core / cores;
@@ -26,8 +26,8 @@ inline std::vector<Place> machine(int packages, int nodes, int caches, int cores
   return places;
 }
 /// Rank r on the CPU contexts[r] of such a machine.
-inline Shape on(const std::vector<Place>& machine, const std::vector<int>& cpus) {
-  std::vector<Place> places;
+inline Shape on(const std::vector<CpuLocation>& machine, const std::vector<int>& cpus) {
+  std::vector<CpuLocation> places;
   for (const int cpu : cpus) places.push_back(machine[static_cast<std::size_t>(cpu)]);
   return Shape(std::move(places));
 }
@@ -39,7 +39,7 @@ struct Named {
 
 /// Of at most 17 ranks each.
 inline std::vector<Named> all() {
-  const std::vector<Place> large = machine(2, 2, 2, 2, 2);
+  const std::vector<CpuLocation> large = machine(2, 2, 2, 2, 2);
   std::vector<Named> shapes;
   shapes.push_back({"a rank", on(large, {3})});
   shapes.push_back({"two of a core", on(large, {0, 1})});

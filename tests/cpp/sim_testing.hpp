@@ -136,8 +136,8 @@ inline Machine table_machine(int cores = 8) {
 
 /// Rank r on context contexts[r] (core x contexts_per_core + context).
 inline Shape on_contexts(const Machine& machine, const std::vector<int>& contexts) {
-  const std::vector<Place> all = machine.places();
-  std::vector<Place> places;
+  const std::vector<CpuLocation> all = machine.places();
+  std::vector<CpuLocation> places;
   for (const int context : contexts) places.push_back(all[static_cast<std::size_t>(context)]);
   return Shape(places);
 }

@@ -635,7 +635,7 @@ TEST_F(Calibration, RanksThatShareCpusMeasureSizesOfTheirOwn) {
 }
 
 Shape shape_on(const std::vector<int>& cpus) {
-  std::vector<Place> places(cpus.size());
+  std::vector<CpuLocation> places(cpus.size());
   for (std::size_t r = 0; r < cpus.size(); ++r) places[r].cpu = cpus[r];
   return Shape(places);
 }
@@ -658,7 +658,7 @@ TEST_F(Calibration, AGroupsShapeSaysWhichSizesItLacks) {
 }
 
 TEST_F(Calibration, RanksOfTwoCoresMeasureIfThereAreSome) {
-  std::vector<Place> places(4);  // as siblings are numbered on many hosts: 0 and 1 are one core
+  std::vector<CpuLocation> places(4);  // as siblings are numbered on many hosts: 0 and 1 are one core
   for (int r = 0; r < 4; ++r) {
     places[static_cast<std::size_t>(r)].cpu = r;
     places[static_cast<std::size_t>(r)].core = r / 2;
@@ -674,7 +674,7 @@ TEST_F(Calibration, RanksOfTwoCoresMeasureIfThereAreSome) {
 }
 
 TEST_F(Calibration, AGroupThatSpansCachesIsNotCoveredByNearNumbers) {
-  std::vector<Place> places(2);
+  std::vector<CpuLocation> places(2);
   places[1].cpu = places[1].core = places[1].l3 = 1;
   places[0].cpu = places[0].core = places[0].l3 = 0;
   HostNumbers stored;

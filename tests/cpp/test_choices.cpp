@@ -26,7 +26,7 @@ struct Kind {
   const char* name;
   Shape (*of)(int ranks);
 };
-Shape spread(int ranks, const std::vector<Place>& machine) {
+Shape spread(int ranks, const std::vector<CpuLocation>& machine) {
   return place_ranks(ranks, machine, Placement::balanced);
 }
 const Kind kinds[] = {

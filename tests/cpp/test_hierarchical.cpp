@@ -62,7 +62,7 @@ TEST(Hierarchy, LeavesOutWhatSplitsNothingFurther) {
 
 TEST(Hierarchy, PartsLieWithinPartsWhereTheLevelsOfTheMachineDoNot) {
   // Two caches, each with ranks of both packages.
-  std::vector<Place> places = machine(1, 1, 2, 4, 1);
+  std::vector<CpuLocation> places = machine(1, 1, 2, 4, 1);
   for (std::size_t r = 0; r < places.size(); ++r) places[r].package = static_cast<int>(r % 2);
   places[4].package = 1;
   EXPECT_EQ(stages_of(Hierarchy(Shape(places), Grouping::nested)),

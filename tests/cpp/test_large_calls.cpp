@@ -124,8 +124,8 @@ TEST(ChoiceOfTwoRanks, MayCopyOnceFromOneMegabyteOnAndDoesFromEight) {
 // A single copy of less is never compared with the cells.
 TEST(ChoiceOfRanksThatShareCpus, MayCopyAlltoallsOnceWhereBothWaysAreTried) {
   for (int ranks = 2; ranks <= 8; ++ranks) {
-    std::vector<Place> places;
-    for (int r = 0; r < ranks; ++r) places.push_back(Place{r % (ranks / 2), r % (ranks / 2), 0, 0, 0});
+    std::vector<CpuLocation> places;
+    for (int r = 0; r < ranks; ++r) places.push_back(CpuLocation{r % (ranks / 2), r % (ranks / 2), 0, 0, 0});
     const Shape shape(places);
     EXPECT_EQ(choose(shape, facts_of(Operation::alltoall, std::size_t{4} << 20)).spec.name, "single-copy");
     for (std::size_t bytes = std::size_t{4} << 20; bytes >= 64; bytes = bytes * 15 / 16) {

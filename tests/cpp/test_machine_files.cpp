@@ -151,7 +151,7 @@ TEST(ShippedMachines, GiveBackTheLatenciesTheyWereCalibratedOn) {
 }
 
 TEST(Machine, PlacesNumberContextsCoreByCore) {
-  const std::vector<Place> places = load_machine("sandy-bridge-e5-2670").places();
+  const std::vector<CpuLocation> places = load_machine("sandy-bridge-e5-2670").places();
   EXPECT_EQ(places[0].core, 0);
   EXPECT_EQ(places[1].core, 0);
   EXPECT_EQ(places[1].cpu, 1);
@@ -159,10 +159,10 @@ TEST(Machine, PlacesNumberContextsCoreByCore) {
   EXPECT_EQ(places[16].package, 1);
   EXPECT_EQ(places[16].l3, 1);
   EXPECT_EQ(places[31].core, 15);
-  const std::vector<Place> phi = load_machine("xeon-phi-5110p").places();
+  const std::vector<CpuLocation> phi = load_machine("xeon-phi-5110p").places();
   EXPECT_EQ(phi[239].core, 59);
   EXPECT_EQ(phi[239].l3, phi[0].l3);
-  const std::vector<Place> epyc = load_machine("epyc-7742").places();
+  const std::vector<CpuLocation> epyc = load_machine("epyc-7742").places();
   EXPECT_EQ(epyc[7].l3, 0);
   EXPECT_EQ(epyc[8].l3, 1);
   EXPECT_EQ(epyc[127].package, 0);

@@ -277,9 +277,9 @@ TEST(Subjects, BadNamesAreRefusedWithTheNearest) {
 
 TEST(Subjects, WhatDoesNotApplySaysWhy) {
   const auto why = [](const char* name, const char* mode, int ranks, int cpus) {
-    std::vector<Place> places;
+    std::vector<CpuLocation> places;
     for (int r = 0; r < ranks; ++r) {
-      Place place;
+      CpuLocation place;
       place.cpu = r % cpus;
       places.push_back(place);
     }
@@ -377,9 +377,9 @@ TEST(HandLoops, AreBarriers) {
 TEST(HandLoops, ForSharedCpusAreBarriers) {
   for (const int cpus : {1, 2, 3}) {
     const int ranks = 6;
-    std::vector<Place> places;
+    std::vector<CpuLocation> places;
     for (int r = 0; r < ranks; ++r) {
-      Place place;
+      CpuLocation place;
       place.cpu = r % cpus;
       places.push_back(place);
     }

@@ -240,7 +240,7 @@ TEST(DataSteps, LoopsWrittenByHandAreRight) {
       }
     }
   }
-  const Shape pair(std::vector<Place>{{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}});
+  const Shape pair(std::vector<CpuLocation>{{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}});
   EXPECT_EQ(why_not(parse_subjects("hand-pair", work_of(Operation::broadcast, 8)).at(0), "threads", pair),
             "");
   EXPECT_NE(why_not(parse_subjects("hand-pair", work_of(Operation::broadcast, 16)).at(0), "threads", pair),

@@ -19,7 +19,7 @@ std::vector<int> order_of(const Shape& shape, int rank) {
 
 TEST(PeerOrder, BeginsWithTheRanksOfTheOwnCpu) {
   // Six ranks dealt out to two CPUs in turn.
-  std::vector<Place> places(6);
+  std::vector<CpuLocation> places(6);
   for (int r = 0; r < 6; ++r) places[static_cast<std::size_t>(r)].cpu = r % 2;
   const Shape shape(places);
   EXPECT_EQ(order_of(shape, 0), (std::vector<int>{2, 4, 1, 3, 5}));
@@ -30,7 +30,7 @@ TEST(PeerOrder, BeginsWithTheRanksOfTheOwnCpu) {
 TEST(PeerOrder, IsFromTheNextRankOnWhereNoneShares) {
   EXPECT_EQ(order_of(Shape::unknown(4), 1), (std::vector<int>{2, 3, 0}));
   EXPECT_FALSE(peers(Shape::unknown(4, true), 1).sharing());
-  std::vector<Place> places(3);
+  std::vector<CpuLocation> places(3);
   for (int r = 0; r < 3; ++r) places[static_cast<std::size_t>(r)].cpu = r;
   EXPECT_EQ(order_of(Shape(places), 2), (std::vector<int>{0, 1}));
   EXPECT_TRUE(order_of(Shape::unknown(1), 0).empty());

@@ -964,7 +964,8 @@ TEST(Simulation, AnAddressOutsideIsRefused) {
 TEST(Simulation, RanksAndPlacesThatTheMachineHasNotAreRefused) {
   const Machine machine = flat_chip(2);
   EXPECT_THROW(Simulation(machine, Shape::unknown(1), 64), ArgumentError);
-  EXPECT_THROW(Simulation(machine, Shape(std::vector<Place>(9, machine.places()[0])), 64), ArgumentError);
+  EXPECT_THROW(Simulation(machine, Shape(std::vector<CpuLocation>(9, machine.places()[0])), 64),
+               ArgumentError);
   EXPECT_THROW(Simulation(machine, on_contexts(machine, {3, 3}), 64), ArgumentError);
   Bench bench(machine, one_a_core(machine, 1));
   EXPECT_THROW(bench.place(0, LineState::modified, {0, 1}), ArgumentError);

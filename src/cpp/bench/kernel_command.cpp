@@ -107,7 +107,7 @@ class Runner {
       shape = shape_on_host(point.ranks, kernels::placement_at(point.where, point.ranks));
       if (!oversubscribe) kernels::check_kernel_cpus(point.spec, point.ranks, "; more with --oversubscribe");
     }
-    for (const Place& place : shape.places()) point.contexts.push_back(place.cpu);
+    for (const CpuLocation& place : shape.places()) point.contexts.push_back(place.cpu);
   }
 
   /// Throws the error for which a point is skipped.

@@ -173,7 +173,7 @@ int peer_command(const std::vector<std::string>& words) {
   config.placement = words[2];
   config.wait = to_string(parse_wait_policy(words.size() == 4 ? words[3] : "adaptive"));
   const Shape shape = shape_on_host(config.ranks, config.placement);
-  for (const Place& place : shape.places()) config.cpus.push_back(place.cpu);
+  for (const CpuLocation& place : shape.places()) config.cpus.push_back(place.cpu);
   // Held as long as the set lives. A program that drives several sets has one at a time.
   const os::CpuLock lock = os::CpuLock::acquire(config.cpus, lock_wait_s);
   const measure::ClockFacts clock = measure::measure_clock();

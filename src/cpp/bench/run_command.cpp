@@ -69,7 +69,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   std::vector<int> cpus;
   for (const int ranks : settings.ranks) {
     const Shape shape = shape_on_host(ranks, settings.placement);
-    for (const Place& place : shape.places())
+    for (const CpuLocation& place : shape.places())
       if (std::find(cpus.begin(), cpus.end(), place.cpu) == cpus.end()) cpus.push_back(place.cpu);
   }
   std::sort(cpus.begin(), cpus.end());

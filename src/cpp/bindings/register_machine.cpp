@@ -69,7 +69,7 @@ py::object throttling() {
 std::vector<int> place(int ranks, const std::string& placement) {
   const Shape shape = shape_on_host(ranks, placement);
   std::vector<int> cpus;
-  for (const Place& one : shape.places()) cpus.push_back(one.cpu);
+  for (const CpuLocation& one : shape.places()) cpus.push_back(one.cpu);
   return cpus;
 }
 

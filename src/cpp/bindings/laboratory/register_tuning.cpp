@@ -161,7 +161,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   found["cpus"] = cpus;
   found["sharing"] = shape.sharing();
   std::vector<int> places;
-  for (const Place& place : shape.places()) places.push_back(place.cpu);
+  for (const CpuLocation& place : shape.places()) places.push_back(place.cpu);
   found["places"] = places;
   return found;
 }

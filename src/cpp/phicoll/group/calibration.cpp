@@ -231,8 +231,8 @@ bool lacks_numbers(const HostNumbers& stored, const Shape& shape, int cpus) {
   // A file of near CPUs alone does not cover far ones, nor the other way round. A virtual machine's CPUs
   // move, so its groups find out what they have. Elsewhere a group that spans caches or packages is likely to
   // be far, and another one near.
-  const Place& first = shape[0];
-  const Place& other = shape[peer];
+  const CpuLocation& first = shape[0];
+  const CpuLocation& other = shape[peer];
   const bool apart = first.l3 != other.l3 || first.package != other.package;
   const bool uncovered = os::virtualisation() != "none" || (apart ? stored.far_seen : stored.near_seen) == 0;
   const bool one = (stored.near_seen != 0) != (stored.far_seen != 0) && uncovered;

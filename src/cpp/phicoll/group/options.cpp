@@ -50,10 +50,10 @@ Shape shape_on_host(int ranks, const std::string& placement) {
   if (placement.empty()) return Shape::unknown(ranks, ranks > os::allowed_cpu_count());
   const bool is_list = placement[0] >= '0' && placement[0] <= '9';
   const std::vector<int> cpus = is_list ? os::parse_cpu_list(placement) : os::allowed_cpus();
-  std::vector<Place> contexts;
+  std::vector<CpuLocation> contexts;
   const std::vector<os::CpuPlace> topology = os::read_topology();
   for (int cpu : cpus) {
-    Place place;
+    CpuLocation place;
     place.cpu = cpu;
     for (const os::CpuPlace& known : topology)
       if (known.cpu == cpu) {
@@ -65,7 +65,7 @@ Shape shape_on_host(int ranks, const std::string& placement) {
     contexts.push_back(place);
   }
   if (!is_list) return place_ranks(ranks, std::move(contexts), parse_placement(placement));
-  std::vector<Place> places;
+  std::vector<CpuLocation> places;
   for (int r = 0; r < ranks; ++r) places.push_back(contexts[static_cast<std::size_t>(r) % contexts.size()]);
   return Shape(std::move(places));
 }

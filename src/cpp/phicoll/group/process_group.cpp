@@ -80,7 +80,7 @@ std::string packed_tuning(const os::SharedMemory& shared) {
 }
 
 Shape places_of(const ProcessHeader& header, bool crowded) {
-  std::vector<Place> places;
+  std::vector<CpuLocation> places;
   bool placed = false;
   for (int r = 0; r < header.ranks; ++r) {
     places.push_back(header.members[r].place);
@@ -315,7 +315,7 @@ ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& 
 void ProcessGroup::watch_and_pin() {
   ProcessHeader& header = header_of(memory_);
   watcher_.reset(new Watcher(control_of(memory_), *outside_, rank_));  // before pinning: it may run anywhere
-  const Place place = header.members[rank_].place;
+  const CpuLocation place = header.members[rank_].place;
   if (place.cpu >= 0 && header.places_announced == 0) pin_.reset(new Pin(place.cpu));
 }
 
@@ -408,7 +408,7 @@ void ProcessGroup::announce_place() {
   Control& control = control_of(memory_);
   control.configure(header.ranks, true, header.tuning_cpus, control.timeout_ns());
   for (int r = 0; r < header.ranks; ++r) {
-    if (!placed) header.members[r].place = Place();
+    if (!placed) header.members[r].place = CpuLocation();
     control.set_cpu(r, header.members[r].place.cpu);
   }
   decide_to_calibrate(header, control.crowded());

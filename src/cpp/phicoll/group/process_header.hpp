@@ -28,7 +28,7 @@ struct ProcessHeader {
     std::uint64_t nonce;
     std::uint64_t nonce_at;    // its address in the rank's process
     std::uint64_t written_at;  // of a word for each rank
-    Place place;
+    CpuLocation place;
     os::RobustToken life;  // used where there is no pidfd
   };
 

@@ -32,7 +32,7 @@ std::size_t least_region(std::size_t members) {
 }
 
 Shape shape_of(const Shape& parent, const std::vector<int>& members, const HostNumbers& host) {
-  std::vector<Place> places;
+  std::vector<CpuLocation> places;
   bool placed = false;
   for (int member : members) {
     places.push_back(parent[member]);

@@ -52,7 +52,7 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
              point.library.empty() ? subject.info.source : subject.info.source + ", " + point.library);
   fields.add("wait", wait).add("store", store).add("mode", point.mode).add("machine", "host");
   std::vector<int> cpus;
-  for (const Place& place : shape.places()) cpus.push_back(place.cpu);
+  for (const CpuLocation& place : shape.places()) cpus.push_back(place.cpu);
   fields.add("ranks", point.ranks)
       .raw("cpus", json_integers(cpus))
       .add("placement", settings.placement)

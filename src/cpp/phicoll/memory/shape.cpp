@@ -10,7 +10,7 @@ namespace phicoll {
 
 namespace {
 
-int id_at(const Place& place, Level level) {
+int id_at(const CpuLocation& place, Level level) {
   switch (level) {
     case Level::cpu:
       return place.cpu;
@@ -60,7 +60,7 @@ std::vector<int> Shape::groups(Level level) const {
 
 bool Shape::oversubscribed() const {
   std::vector<int> cpus;
-  for (const Place& place : places_)
+  for (const CpuLocation& place : places_)
     if (place.cpu >= 0) cpus.push_back(place.cpu);
   std::sort(cpus.begin(), cpus.end());
   return std::adjacent_find(cpus.begin(), cpus.end()) != cpus.end();
@@ -86,26 +86,26 @@ const char* to_string(Placement placement) {
   return "balanced";
 }
 
-Shape place_ranks(int ranks, std::vector<Place> contexts, Placement placement) {
+Shape place_ranks(int ranks, std::vector<CpuLocation> contexts, Placement placement) {
   if (contexts.empty()) throw ArgumentError("contexts", "none", "a place for each context that may be used");
   // Sorts the contexts by package, node, cache and core: a core's contexts stand together, in the order of
   // their numbers.
-  std::stable_sort(contexts.begin(), contexts.end(), [](const Place& a, const Place& b) {
+  std::stable_sort(contexts.begin(), contexts.end(), [](const CpuLocation& a, const CpuLocation& b) {
     if (a.package != b.package) return a.package < b.package;
     if (a.numa != b.numa) return a.numa < b.numa;
     if (a.l3 != b.l3) return a.l3 < b.l3;
     if (a.core != b.core) return a.core < b.core;
     return a.cpu < b.cpu;
   });
-  std::vector<std::vector<Place>> cores;
-  for (const Place& c : contexts) {
+  std::vector<std::vector<CpuLocation>> cores;
+  for (const CpuLocation& c : contexts) {
     if (cores.empty() || c.core < 0 || cores.back().back().core != c.core ||
         cores.back().back().package != c.package)
       cores.emplace_back();
     cores.back().push_back(c);
   }
   const int total = static_cast<int>(contexts.size());
-  std::vector<Place> places;
+  std::vector<CpuLocation> places;
   places.reserve(static_cast<std::size_t>(ranks));
   // Places the ranks in passes of at most `total`: after each pass, contexts are shared and the layout starts
   // again.
@@ -138,11 +138,11 @@ Shape place_ranks(int ranks, std::vector<Place> contexts, Placement placement) {
   return Shape(std::move(places));
 }
 
-std::vector<Place> uniform_machine(int cores, int contexts_per_core) {
-  std::vector<Place> contexts;
+std::vector<CpuLocation> uniform_machine(int cores, int contexts_per_core) {
+  std::vector<CpuLocation> contexts;
   for (int core = 0; core < cores; ++core)
     for (int i = 0; i < contexts_per_core; ++i) {
-      Place place;
+      CpuLocation place;
       place.cpu = core * contexts_per_core + i;
       place.core = core;
       place.l3 = core;  // private caches only: nothing beyond the core shares a cache

@@ -19,9 +19,9 @@ namespace phicoll {
 struct HostNumbers;  // host_numbers.hpp
 struct Tuning;       // collectives/choosing/tuning_table.hpp
 
-/// Ids as the machine numbers them; -1 where unknown. `cpu` is a hardware context; SMT siblings share a
-/// `core`.
-struct Place {
+/// A CPU, which is a hardware context, and what it shares with others; SMT siblings share a `core`. Ids as
+/// the machine numbers them; -1 where unknown.
+struct CpuLocation {
   int cpu = -1;
   int core = -1;
   int l3 = -1;
@@ -36,21 +36,21 @@ enum class Level : unsigned char { cpu, core, l3, numa, package };
 class Shape {
  public:
   Shape() = default;
-  explicit Shape(std::vector<Place> places) : places_(std::move(places)) {}
+  explicit Shape(std::vector<CpuLocation> places) : places_(std::move(places)) {}
   /// A shape of `ranks` ranks with no known place. `crowded`: there are more ranks than CPUs that they may
   /// use.
   static Shape unknown(int ranks, bool crowded = false) {
-    Shape shape(std::vector<Place>(static_cast<std::size_t>(ranks)));
+    Shape shape(std::vector<CpuLocation>(static_cast<std::size_t>(ranks)));
     shape.crowded_ = crowded;
     return shape;
   }
 
   int size() const { return static_cast<int>(places_.size()); }
-  const Place& operator[](int rank) const {
+  const CpuLocation& operator[](int rank) const {
     PHICOLL_ASSERT(ThisBuild, rank >= 0 && rank < size(), "the place of rank " + std::to_string(rank));
     return places_[static_cast<std::size_t>(rank)];
   }
-  const std::vector<Place>& places() const { return places_; }
+  const std::vector<CpuLocation>& places() const { return places_; }
 
   /// Whether two ranks are known to run on one CPU.
   bool share_cpu(int a, int b) const { return (*this)[a].cpu >= 0 && (*this)[a].cpu == (*this)[b].cpu; }
@@ -88,7 +88,7 @@ class Shape {
   void set_tuning(std::shared_ptr<const Tuning> tuning) { tuning_ = std::move(tuning); }
 
  private:
-  std::vector<Place> places_;
+  std::vector<CpuLocation> places_;
   LineCosts costs_;
   std::size_t stride_ = arch::flag_stride_bytes;
   std::shared_ptr<const HostNumbers> host_;  // null: the defaults
@@ -105,11 +105,11 @@ enum class Placement : unsigned char { compact, scatter, balanced };
 Placement parse_placement(const std::string& text);
 const char* to_string(Placement placement);
 
-/// Places ranks over `contexts`, one Place for each context that may be used.
-Shape place_ranks(int ranks, std::vector<Place> contexts, Placement placement);
+/// Places ranks over `contexts`, one CpuLocation for each context that may be used.
+Shape place_ranks(int ranks, std::vector<CpuLocation> contexts, Placement placement);
 
 /// The contexts of a machine like the Xeon Phi: `cores` cores with `contexts_per_core` contexts each, and one
 /// memory node.
-std::vector<Place> uniform_machine(int cores, int contexts_per_core);
+std::vector<CpuLocation> uniform_machine(int cores, int contexts_per_core);
 
 }  // namespace phicoll

@@ -33,7 +33,7 @@ std::string group_text(int ranks, int cpus) {
 int cpus_of(const Shape& shape) {
   if (!shape.oversubscribed()) return shape.tuning()->cpus;
   std::set<int> used;
-  for (const Place& place : shape.places()) used.insert(place.cpu);
+  for (const CpuLocation& place : shape.places()) used.insert(place.cpu);
   return static_cast<int>(used.size());
 }
 

@@ -51,7 +51,7 @@ class Hierarchy {
 
   /// The shape of a group that consists of these ranks.
   static Shape part_shape(const Shape& shape, const std::vector<int>& ranks) {
-    std::vector<Place> places;
+    std::vector<CpuLocation> places;
     for (const int r : ranks) places.push_back(shape[r]);
     Shape part(std::move(places));
     part.set_costs(shape.costs());

@@ -41,13 +41,13 @@ const Evidence* Machine::evidence_of(const std::string& parameter) const {
   return nullptr;
 }
 
-std::vector<Place> Machine::places() const {
+std::vector<CpuLocation> Machine::places() const {
   const int cores_per_package = p.cores / p.packages;
   const int cores_per_l3 = cores_per_package / p.l3_per_package;
-  std::vector<Place> contexts_of_all;
+  std::vector<CpuLocation> contexts_of_all;
   for (int core = 0; core < p.cores; ++core)
     for (int context = 0; context < p.contexts_per_core; ++context) {
-      Place place;
+      CpuLocation place;
       place.cpu = core * p.contexts_per_core + context;
       place.core = core;
       place.package = core / cores_per_package;

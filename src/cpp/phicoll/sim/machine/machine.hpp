@@ -265,7 +265,7 @@ struct Machine {
   const Evidence* evidence_of(const std::string& parameter) const;
   double ns(double cycles) const { return cycles * 1000.0 / p.clock_mhz; }
   /// The machine's contexts, for place_ranks: cpu = core x contexts_per_core + context.
-  std::vector<Place> places() const;
+  std::vector<CpuLocation> places() const;
 };
 
 /// A shipped machine's name, or the path of a machine file (recognised by a slash or `.json`), optionally

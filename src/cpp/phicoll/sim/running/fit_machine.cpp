@@ -195,7 +195,7 @@ Machine fit_machine(const HostCosts& costs, const std::string& name) {
 double simulated_hand_over_ns(const Machine& machine) {
   constexpr std::uint64_t warm = 8;
   constexpr std::uint64_t turns = 64;
-  const std::vector<Place> places = machine.places();
+  const std::vector<CpuLocation> places = machine.places();
   const Shape shape({places[0], places[static_cast<std::size_t>(machine.p.contexts_per_core)]});
   Simulation simulation(machine, shape, arch::line_bytes);
   auto& word = *reinterpret_cast<Word<std::uint64_t>*>(simulation.memory());

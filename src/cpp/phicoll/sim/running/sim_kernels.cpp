@@ -77,7 +77,7 @@ kernels::KernelSamples simulate_kernel(const Machine& machine, const kernels::Ke
 
 Shape shape_at(const Machine& machine, const std::string& distance, int ranks) {
   const MachineParameters& p = machine.p;
-  const std::vector<Place> places = machine.places();
+  const std::vector<CpuLocation> places = machine.places();
   const auto context = [&](int core, int number) {
     return places.at(static_cast<std::size_t>(core * p.contexts_per_core + number));
   };
@@ -109,7 +109,7 @@ Shape shape_at(const Machine& machine, const std::string& distance, int ranks) {
   // In the reader's package, so that a shared line of a snooping machine is there too (ramos-hoefler-2013,
   // table 1.8: 17 ns although the owner is in the other package).
   const int helper = core == 1 ? 2 : 1;
-  std::vector<Place> chosen = {context(0, 0), context(core, number)};
+  std::vector<CpuLocation> chosen = {context(0, 0), context(core, number)};
   if (ranks == 3) chosen.push_back(context(helper, 0));
   chosen.resize(static_cast<std::size_t>(ranks));
   return Shape(chosen);
@@ -127,10 +127,10 @@ Shape across_packages(const Machine& machine, int ranks) {
   if (ranks < 2 || ranks % 2 != 0 || ranks / 2 > contexts)
     throw ArgumentError("ranks", std::to_string(ranks),
                         "an even number from 2 to " + std::to_string(2 * contexts) + " across packages");
-  std::vector<Place> chosen;
+  std::vector<CpuLocation> chosen;
   for (int package = 0; package < 2; ++package) {
-    std::vector<Place> here;
-    for (const Place& place : machine.places())
+    std::vector<CpuLocation> here;
+    for (const CpuLocation& place : machine.places())
       if (place.package == package) here.push_back(place);
     const Shape half = place_ranks(ranks / 2, here, Placement::scatter);
     chosen.insert(chosen.end(), half.places().begin(), half.places().end());

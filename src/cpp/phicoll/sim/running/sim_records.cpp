@@ -133,7 +133,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
     chosen = JsonObject().add("spec", effective.text()).add("why", choice.why).text();
   }
   std::vector<int> contexts;
-  for (const Place& place : shape.places()) contexts.push_back(place.cpu);
+  for (const CpuLocation& place : shape.places()) contexts.push_back(place.cpu);
   JsonObject fields;
   fields.add("point", point.number)
       .add("operation", work.name())

@@ -194,21 +194,21 @@ std::shared_ptr<const Tuning> tuning_of(const Machine& machine) {
 namespace {
 
 Shape places_on(const Machine& machine, int ranks, const std::string& placement) {
-  const std::vector<Place> places = machine.places();
+  const std::vector<CpuLocation> places = machine.places();
   if (ranks < 1 || ranks > machine.contexts())
     throw ArgumentError("ranks", std::to_string(ranks),
                         "1 to " + std::to_string(machine.contexts()) + ", the contexts of " + machine.name);
   const bool is_list = !placement.empty() && placement[0] >= '0' && placement[0] <= '9';
   if (!is_list) return place_ranks(ranks, places, parse_placement(placement));
   std::vector<int> all;
-  for (const Place& place : places) all.push_back(place.cpu);
+  for (const CpuLocation& place : places) all.push_back(place.cpu);
   const std::vector<int> chosen = os::parse_cpu_list(placement, all);
   if (static_cast<std::size_t>(ranks) > chosen.size())
     throw ArgumentError("ranks", std::to_string(ranks),
                         "1 to " + std::to_string(chosen.size()) + ", the contexts of placement " + placement);
-  std::vector<Place> taken;
+  std::vector<CpuLocation> taken;
   for (int r = 0; r < ranks; ++r)
-    for (const Place& place : places)
+    for (const CpuLocation& place : places)
       if (place.cpu == chosen[static_cast<std::size_t>(r)]) taken.push_back(place);
   return Shape(std::move(taken));
 }
