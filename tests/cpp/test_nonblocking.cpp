@@ -216,11 +216,8 @@ TEST_P(NonblockingCalls, ARootThatIsAwayHoldsNobodyInABarrier) {
     communicator.select(Operation::barrier, "sense-reversing:releases=root");
     for (int turn = 0; turn < 20; ++turn) {
       std::int64_t value = communicator.rank() == 0 ? turn : -1;
-      const auto request = std::make_shared<CollectiveRequest>([&](Communicator& c) {
-        c.broadcast(&value, sizeof value, 0);
-        c.barrier();
-      });
-      communicator.begin(request);
+      communicator.begin(Request::broadcast(&value, sizeof value, 0));
+      const auto request = communicator.begin(Request());
       // Rank 0 makes no call until the others are through, but in the first turn, in which all make the
       // algorithms.
       const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -299,22 +296,19 @@ TEST_P(NonblockingCalls, APreparedCallOfAWordIsMadeAnewAfterOtherCalls) {
   });
 }
 
-TEST_P(NonblockingCalls, EveryOperationAndSeveralCallsInOneFunction) {
+TEST_P(NonblockingCalls, SeveralCallsOfDifferentOperationsEndInOrder) {
   run(3, [](Communicator& communicator) {
     const auto size = static_cast<std::size_t>(communicator.size());
     const auto rank = communicator.rank();
     const std::int64_t own = 10 + rank;
     std::int64_t from_root = rank == 1 ? 99 : 0, reduced = 0, scanned = 0;
     Numbers all(size), exchanged(size), parts(size, own);
-    const auto request = std::make_shared<CollectiveRequest>([&](Communicator& c) {
-      c.broadcast(&from_root, 8, 1);
-      c.reduce(&own, &reduced, 1, sum(), 0);
-      c.scan(&own, &scanned, 1, sum());
-      c.allgather(&own, all.data(), 8);
-      c.alltoall(parts.data(), exchanged.data(), 8);
-      c.barrier();
-    });
-    communicator.begin(request);
+    communicator.begin(Request::broadcast(&from_root, 8, 1));
+    communicator.begin(Request::reduce(&own, &reduced, 1, sum(), 0));
+    communicator.begin(Request::scan(&own, &scanned, 1, sum()));
+    communicator.begin(Request::allgather(&own, all.data(), 8));
+    communicator.begin(Request::alltoall(parts.data(), exchanged.data(), 8));
+    const auto request = communicator.begin(Request());
     communicator.wait(*request);
     EXPECT_EQ(from_root, 99);
     if (rank == 0) {
@@ -819,13 +813,16 @@ TEST_P(NonblockingCalls, AWaitThatCannotEndIsAnErrorWithinASecond) {
 TEST_P(NonblockingCalls, AnExceptionInsideReachesTheWaitAndTheOthers) {
   try {
     run(2, [](Communicator& communicator) {
-      const auto request = std::make_shared<CollectiveRequest>([&](Communicator& c) {
-        c.barrier();
-        if (c.rank() == 1) throw std::runtime_error("no more");
-        c.barrier();
-      });
-      communicator.begin(request);
+      const auto refuse = [](void*, void*, const void*, const void*, std::size_t) {
+        throw std::runtime_error("no more");
+      };
+      const std::int64_t own = 1;
+      std::int64_t result = 0;
+      const Operator op = user_operator(8, true, refuse, nullptr);
+      communicator.begin(Request());
+      const auto request = communicator.begin(Request::reduce(&own, &result, 1, op, 1));  // rank 1 combines
       communicator.wait(*request);
+      communicator.barrier();
     });
     FAIL() << "nothing was thrown";
   } catch (const std::exception& error) {

@@ -132,8 +132,9 @@ void Communicator::begin_with_barrier() {
 }
 
 void Communicator::select(Operation operation, const std::string& spec) {
-  select(operation, family(operation).parse(spec), nullptr);
-  select_for_begun(operation, spec);
+  const AlgorithmSpec parsed = family(operation).parse(spec);
+  select(operation, parsed, nullptr);
+  select_for_begun(operation, parsed);
 }
 
 void Communicator::select_at(Operation operation, const AlgorithmSpec& spec, std::size_t place) {

@@ -114,7 +114,7 @@ class alignas(arch::stride_bytes) Communicator : public PointToPoint {
   /// there is no request.
   void begin(const std::shared_ptr<CollectiveRequest>& request);
   /// Whether the call is done; goes on with all that the rank has begun, on all its communicators. Throws
-  /// what the function threw.
+  /// what the call threw.
   bool test(CollectiveRequest& request);
   void wait(CollectiveRequest& request);
   using PointToPoint::test;
@@ -197,7 +197,7 @@ class alignas(arch::stride_bytes) Communicator : public PointToPoint {
   AlgorithmChoice first_barrier() const;
   void begin_with_barrier();
   void select(Operation operation, const AlgorithmSpec& spec, const std::size_t* place);
-  void select_for_begun(Operation operation, const std::string& spec);
+  void select_for_begun(Operation operation, const AlgorithmSpec& spec);
   void make_room(std::size_t bytes);
 
   // What barrier() touches lies side by side: see Member.
@@ -220,7 +220,7 @@ class alignas(arch::stride_bytes) Communicator : public PointToPoint {
     void operator()(Nonblocking* begun) const;
   };
   std::unique_ptr<Nonblocking, EndBegun> nonblocking_;
-  std::map<Operation, std::string> selected_;
+  std::map<Operation, AlgorithmSpec> selected_;
   const HostNumbers first_numbers_;  // those it began with, which all ranks know at any time
   bool abandoned_ = false;
   std::uint64_t twins_asked_ = 0;  // see twin()

@@ -28,7 +28,7 @@ void Communicator::EndBegun::operator()(Nonblocking* begun) const {
 
 // The twin, on which calls are begun, takes it too: after the calls begun before it, as on all ranks, or when
 // it is made.
-void Communicator::select_for_begun(Operation operation, const std::string& spec) {
+void Communicator::select_for_begun(Operation operation, const AlgorithmSpec& spec) {
   if (memory_.nonblocking != nullptr || size_ == 1) return;
   selected_[operation] = spec;
   if (nonblocking_) nonblocking_->select(operation, spec);
@@ -54,7 +54,7 @@ void Communicator::begin_first(const std::shared_ptr<CollectiveRequest>& request
   check_process();
   if (!request) throw ArgumentError("request", "none", "one that prepare() or begin() returned");
   if (size_ > 1) return nonblocking().begin(request);
-  request->make(*this);  // alone it waits for nobody
+  call(request->request);  // alone it waits for nobody
 }
 
 bool Communicator::test(CollectiveRequest& request) {

@@ -44,10 +44,6 @@ CollectiveRequest::CollectiveRequest(const Request& of, int rank, int ranks) : r
   keep(received_, request.receive_blocks);
 }
 
-void CollectiveRequest::make(Communicator& on) const {
-  function ? function(on) : on.call(request);
-}
-
 /// An algorithm of the communicator on which the calls are made.
 class Nonblocking::Entered final : public AnyCollective<NativePort> {
  public:
@@ -237,11 +233,17 @@ void Nonblocking::run_all() {
     while (!queue_.empty()) {
       first_ = std::move(queue_.front());
       queue_.pop_front();
-      stage_ = Stage::function;
+      stage_ = Stage::request;
       run_first();
     }
     fiber_->suspend();
   }
+}
+
+void Nonblocking::make(const CollectiveRequest& made) {
+  const Request& request = made.request;
+  if (made.selects) return inner_->select(request.operation, *request.algorithm, nullptr);
+  inner_->call(request);
 }
 
 // On the other stack.
@@ -249,8 +251,8 @@ void Nonblocking::run_first() {
   CollectiveRequest& made = *first_;
   try {
     if (ending_) inner_->control().check_broken(inner_->rank());
-    if (stage_ == Stage::function) {
-      first_->make(*inner_);
+    if (stage_ == Stage::request) {
+      make(*first_);
     } else if (stage_ == Stage::algorithm) {
       in_call(made, [&] { (*made.algorithm)(*made.leaves, made.call); });
     } else {
@@ -321,7 +323,7 @@ void Nonblocking::follow(CollectiveRequest& made, Started started) {
   if (started == Started::no) move();
 }
 
-// Communicator::run has begun the call that it was asked for by the first call's function, or barrier() has.
+// Communicator::run has begun the call that the first request asked for, or barrier() has.
 void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
   if (!starts_here_) {
     if (call == nullptr) return by.algorithm->bare()(*by.algorithm, port);
@@ -345,7 +347,7 @@ void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
   follow(made, made.algorithm->start(*made.stays, made.call));
 }
 
-// The function's frames, where its blocks may be, are gone when the call goes on.
+// The frames that made the call, where its blocks may be, are gone when it goes on.
 void CollectiveRequest::keep_blocks(int ranks) {
   if (call.blocks != nullptr) call.blocks = blocks_.keep(*call.blocks, ranks);
   if (call.send_blocks != nullptr) call.send_blocks = send_blocks_.keep(*call.send_blocks, ranks);
@@ -372,7 +374,7 @@ void Nonblocking::make_here(CollectiveRequest& request) {
     inner_->board_ = board_;
   };
   try {
-    request.make(*inner_);
+    make(request);
   } catch (...) {
     put_back();
     throw;
@@ -380,14 +382,14 @@ void Nonblocking::make_here(CollectiveRequest& request) {
   put_back();
 }
 
-/// Begins the first call by a function. Returns whether it could be begun without waiting.
+/// Begins the first call by function(). Returns whether it could be begun without waiting.
 template <class Function>
 [[gnu::always_inline]] inline bool Nonblocking::begin_by(const Function& function) {
   try {
     function();
     return true;
   } catch (const NotYet&) {
-    stage_ = Stage::function;
+    stage_ = Stage::request;
     return false;
   } catch (...) {
     fail_first();
@@ -484,7 +486,7 @@ void Nonblocking::begin_anew(const Shared& request) {
     again_ = in_place_ = nullptr;
     request->done = false;
     if (request->error) request->error = nullptr;
-    if (!request->function && !pending()) {
+    if (!request->selects && !pending()) {
       begin_here(request);
     } else {
       put_in_queue(request);
@@ -579,8 +581,13 @@ void Nonblocking::wait_for_all() {
   while (const Shared last = this->last()) wait(*last);
 }
 
-void Nonblocking::select(Operation operation, const std::string& spec) {
-  begin(std::make_shared<CollectiveRequest>([=](Communicator& inner) { inner.select(operation, spec); }));
+void Nonblocking::select(Operation operation, const AlgorithmSpec& spec) {
+  Request selection;
+  selection.operation = operation;
+  selection.algorithm = &spec;
+  const auto request = owner_.prepare(selection);
+  request->selects = true;
+  begin(request);
 }
 
 void Nonblocking::abandon() {

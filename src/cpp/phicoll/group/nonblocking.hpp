@@ -45,10 +45,6 @@ class Communicator;
 struct CollectiveRequest : Begun {
   /// Takes copies of all that the request refers to, but for data.
   CollectiveRequest(const Request& of, int rank, int ranks);
-  /// What is done between calls, in their order: a selection, say.
-  explicit CollectiveRequest(std::function<void(Communicator&)> between) : function(std::move(between)) {
-    done = true;
-  }
 
   std::exception_ptr error;  ///< the error that it ended by, if any
   AnyCollective<NativePort>* algorithm = nullptr;
@@ -61,10 +57,8 @@ struct CollectiveRequest : Begun {
   std::uint64_t next_tag = 0;  ///< the call's tag if it is the next one
   Call call;
   Request request;
-  std::function<void(Communicator&)> function;  ///< none: the request's call
+  bool selects = false;  ///< makes no call: later calls of its operation take its algorithm
 
-  /// Makes the call.
-  void make(Communicator& on) const;
   /// Takes copies of the blocks of `call`.
   void keep_blocks(int ranks);
   CollectiveRequest(const CollectiveRequest&) = delete;  // it refers to itself
@@ -98,7 +92,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   void wait(CollectiveRequest& request);
   void wait_for_all();
   /// As Communicator::select, for the calls that are begun after it.
-  void select(Operation operation, const std::string& spec);
+  void select(Operation operation, const AlgorithmSpec& spec);
   /// As Communicator::abandon.
   void abandon();
 
@@ -128,7 +122,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   /// The progress of the first call.
   enum class Stage : unsigned char {
     none,        ///< there is none
-    function,    ///< to be made, or being made, by its function, on the other stack
+    request,     ///< to be made, or being made, from its request, on the other stack
     algorithm,   ///< the same by its algorithm
     half,        ///< the rest of its algorithm is to be done, on either stack
     rest,        ///< the same, begun on the other stack
@@ -138,6 +132,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   void wait(Look look, const void* awaited) override;
   void run_all();
   void run_first();
+  void make(const CollectiveRequest& request);
   void enter(Entered& by, NativePort& port, const Call* call);
   [[gnu::noinline]] void begin_anew(const Shared& request);
   void begin_here(const Shared& request);
