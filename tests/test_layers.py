@@ -105,6 +105,15 @@ def test_no_folders_include_each_other_in_a_circle():
     assert in_a_circle(graph) == {}
 
 
+def test_no_files_of_the_groups_include_each_other_in_a_circle():
+    graph: dict[str, set[str]] = {}  # of headers, each with its source
+    for path in (CPP / "phicoll" / "group").glob("*.?pp"):
+        included = re.findall(r'#include "phicoll/group/(\w+)\.hpp"', path.read_text())
+        graph.setdefault(path.stem, set()).update(included)
+    assert {"thread_group", "process_group"} <= set(graph)
+    assert in_a_circle(graph) == {}
+
+
 def test_the_library_includes_nothing_of_the_laboratory():
     wings = {**dict.fromkeys(LIBRARY + LIBRARY_PROGRAMS, "library")}
     wings |= dict.fromkeys(LABORATORY + LABORATORY_PROGRAMS, "laboratory")

@@ -19,7 +19,6 @@
 #include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
-#include "phicoll/group/thread_group.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/cpu_set.hpp"
@@ -35,8 +34,6 @@ namespace {
 // Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a
 // number changes, or the order of host_number_fields, by which the file says which were measured.
 constexpr const char* version = "12";
-// How often a measurement that the user asked for is tried.
-constexpr int attempts = 3;
 constexpr const char* variable = "PHICOLL_CALIBRATION";
 
 /// Numbers that this process has measured or read, for its next groups, in case no file can be written.
@@ -308,28 +305,6 @@ HostNumbers calibrated(Communicator& ranks, const Calibrating& what, bool anew) 
     remember(numbers);
     if (anew || !stored || lines_of(numbers) != lines_of(before))
       store_numbers(numbers, "measured by phicoll between its ranks");
-  }
-  return numbers;
-}
-
-HostNumbers calibrate_host() {
-  if (calibration_use() != CalibrationUse::on)
-    throw ArgumentError(variable, std::string("'") + os::environment(variable) + "'",
-                        "on, to measure the host's numbers");
-  if (os::allowed_cpus().size() < 2)
-    throw ResourceError("calibration: this process may use one CPU; two ranks need one each");
-  const Shape cores = shape_on_host(2, "scatter");
-  GroupOptions options;
-  options.placement = std::to_string(cores[0].cpu) + "," + std::to_string(cores[1].cpu);
-  options.tuning = "none";
-  HostNumbers numbers;
-  for (const int ranks : {2, 4, 8}) {
-    ThreadGroup group(ranks, options);
-    group.run([&](Communicator& comm) {
-      for (int i = 0; i < attempts && (i == 0 || comm.shape().host().disturbed != 0); ++i)
-        comm.calibrate(ranks == 2);
-      if (comm.rank() == 0) numbers = comm.shape().host();
-    });
   }
   return numbers;
 }

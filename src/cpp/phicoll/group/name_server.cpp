@@ -146,9 +146,10 @@ void refuse(const std::string& name, const Reply& reply, int size, int rank) {
 
 }  // namespace
 
-os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name, int size, int rank,
-                                                         const GroupOptions& options,
-                                                         std::unique_ptr<NameServer>& server) {
+os::SharedMemory NameServer::find_or_serve(const std::string& name, int size, int rank,
+                                           std::int64_t timeout_ms,
+                                           const std::function<os::SharedMemory()>& create,
+                                           std::unique_ptr<NameServer>& server) {
   sockaddr_un address;
   const socklen_t length = address_of(name, address);
   if (is_ambiguous(getuid()))
@@ -156,7 +157,7 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
         "name: this process's user, " + std::to_string(getuid()) +
         ", may be any that its user namespace does not map, so processes of other users could attach");
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-  const std::int64_t deadline = os::now_ns() + options.attach_timeout_ms * 1000000;
+  const std::int64_t deadline = os::now_ns() + timeout_ms * 1000000;
   for (;;) {
     Descriptor socket_to(os::beyond_standard_streams(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)));
     if (socket_to.fd < 0) throw ResourceError(std::string("name: no unix socket: ") + std::strerror(errno));
@@ -176,8 +177,7 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
     } else {
       Descriptor listener(os::beyond_standard_streams(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)));
       if (listener.fd >= 0 && bind(listener.fd, generic, length) == 0) {
-        os::SharedMemory memory = ProcessGroup::create_memory(size, options);
-        GroupLayout::header_at(memory.data())->places_announced = options.placement.empty() ? 1 : 0;
+        os::SharedMemory memory = create();
         if (listen(listener.fd, max_ranks) != 0)
           throw ResourceError(std::string("name: could not listen: ") + std::strerror(errno));
         server.reset(new NameServer(listener.release(), memory, size));
@@ -191,7 +191,7 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
   }
 }
 
-ProcessGroup::NameServer::NameServer(int listener, const os::SharedMemory& memory, int size)
+NameServer::NameServer(int listener, const os::SharedMemory& memory, int size)
     : listener_(listener), wake_(os::open_wake_fd()) {
   Descriptor owned_listener(listener_);
   Descriptor owned_wake(wake_);
@@ -210,14 +210,14 @@ ProcessGroup::NameServer::NameServer(int listener, const os::SharedMemory& memor
   owned_wake.release();
 }
 
-ProcessGroup::NameServer::~NameServer() {
+NameServer::~NameServer() {
   os::signal_wake_fd(wake_);
   thread_.join();
   close(wake_);
   close(listener_);
 }
 
-void ProcessGroup::NameServer::serve() {
+void NameServer::serve() {
   for (;;) {
     struct pollfd watched[2] = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
     if (poll(watched, 2, -1) < 0 && errno != EINTR) return;
@@ -232,7 +232,7 @@ void ProcessGroup::NameServer::serve() {
   }
 }
 
-void ProcessGroup::NameServer::answer(int connection) {
+void NameServer::answer(int connection) {
   limit_time(connection, 1);
   Introduction introduction = {};
   if (!same_user(connection)) return;

@@ -498,7 +498,13 @@ std::unique_ptr<ProcessGroup> ProcessGroup::attach(const std::string& name, int 
   if (rank < 0 || rank >= size)
     throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(size - 1));
   std::unique_ptr<NameServer> server;
-  os::SharedMemory memory = NameServer::find_or_serve(name, size, rank, options, server);
+  const auto create = [&] {
+    os::SharedMemory made = create_memory(size, options);
+    GroupLayout::header_at(made.data())->places_announced = options.placement.empty() ? 1 : 0;
+    return made;
+  };
+  os::SharedMemory memory =
+      NameServer::find_or_serve(name, size, rank, options.attach_timeout_ms, create, server);
   check_same_tuning(memory, options);
   std::unique_ptr<ProcessGroup> group(new ProcessGroup(std::move(memory), rank, options.wait));
   group->server_ = std::move(server);

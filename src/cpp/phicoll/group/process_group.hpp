@@ -16,7 +16,9 @@
 namespace phicoll {
 
 class CrossCopyTrial;
+class NameServer;
 class OutsideView;
+class Watcher;
 
 /// One process's membership. Its thread is pinned if the group is placed; a watcher thread sees the death of
 /// peers.
@@ -70,8 +72,6 @@ class ProcessGroup {
   void try_cross_copies(CrossCopyTrial& trial);
   static void check_same_tuning(const os::SharedMemory& memory, const GroupOptions& options);
 
-  class Watcher;
-  class NameServer;
   class Pin;
   os::SharedMemory memory_;
   int rank_;

@@ -25,7 +25,7 @@ constexpr int mutex_slice_ms = 100;
 constexpr const char* launcher_death = "the launcher died";
 }  // namespace
 
-ProcessGroup::Watcher::Watcher(Control& control, const OutsideView& group, int rank)
+Watcher::Watcher(Control& control, const OutsideView& group, int rank)
     : desk_(control.desk()), group_(group), rank_(rank), parent_(getppid()), wake_(os::open_wake_fd()) {
   try {
     thread_ = start_quiet_thread([this] {
@@ -44,7 +44,7 @@ ProcessGroup::Watcher::Watcher(Control& control, const OutsideView& group, int r
   while (alive_.load(std::memory_order_acquire) == 0) os::futex_wait(&alive_, 0, 10 * 1000 * 1000, false);
 }
 
-ProcessGroup::Watcher::~Watcher() {
+Watcher::~Watcher() {
   stop_.store(true, std::memory_order_release);
   if (wake_ >= 0) os::signal_wake_fd(wake_);
   thread_.join();
@@ -56,7 +56,7 @@ ProcessGroup::Watcher::~Watcher() {
 }
 
 /// The next rank that a process has taken and not left; -1 if there is none but this one.
-int ProcessGroup::Watcher::successor() const {
+int Watcher::successor() const {
   for (int step = 1; step < group_.ranks(); ++step) {
     const int r = (rank_ + step) % group_.ranks();
     if (group_.taken(r) && !group_.left(r)) return r;
@@ -65,14 +65,14 @@ int ProcessGroup::Watcher::successor() const {
 }
 
 /// Breaks the group unless the rank had left in order before its process ended.
-bool ProcessGroup::Watcher::report_death(int rank) {
+bool Watcher::report_death(int rank) {
   if (group_.left(rank)) return false;
   group_.break_group(rank, OutsideView::died);
   return true;
 }
 
 /// Called every look_again_ms: the first copy that the kernel refuses waits for that long.
-void ProcessGroup::Watcher::serve_if_wanted() {
+void Watcher::serve_if_wanted() {
   if (server_.joinable() || !desk_.wanted()) return;
   try {
     server_ = start_quiet_thread([this] { desk_.serve(rank_, stop_); });
@@ -85,7 +85,7 @@ void ProcessGroup::Watcher::serve_if_wanted() {
 
 /// Until the end, or false: there are no descriptors left for this process (its limit on open files), so the
 /// deaths must be seen otherwise.
-bool ProcessGroup::Watcher::watch_by_descriptor() {
+bool Watcher::watch_by_descriptor() {
   const int launcher = group_.launcher() > 0 ? os::open_pidfd(group_.launcher()) : -1;
   if (group_.launcher() > 0 && launcher < 0) {
     if (errno != ESRCH) return false;
@@ -125,14 +125,14 @@ bool ProcessGroup::Watcher::watch_by_descriptor() {
 
 /// Without pidfds. A child sees its launcher's end by getting another parent; a rank that was started through
 /// some other program (a shell) can only ask whether the launcher's number is still in use.
-bool ProcessGroup::Watcher::launcher_is_gone() const {
+bool Watcher::launcher_is_gone() const {
   const pid_t launcher = group_.launcher();
   if (launcher <= 0) return false;
   if (parent_ == launcher) return getppid() != launcher;
   return kill(launcher, 0) != 0 && errno == ESRCH;
 }
 
-void ProcessGroup::Watcher::watch_by_mutex() {
+void Watcher::watch_by_mutex() {
   while (!stop_.load(std::memory_order_acquire) && !group_.broken()) {
     if (launcher_is_gone()) {
       group_.break_group(any_rank, launcher_death);

@@ -10,13 +10,12 @@
 #include <thread>
 
 #include "phicoll/group/outside_view.hpp"
-#include "phicoll/group/process_group.hpp"
 
 namespace phicoll {
 
 class CopyDesk;
 
-class ProcessGroup::Watcher {
+class Watcher {
  public:
   Watcher(Control& control, const OutsideView& group, int rank);
   ~Watcher();
