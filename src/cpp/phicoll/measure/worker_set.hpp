@@ -52,7 +52,6 @@ class WorkerSet {
   RankReport& report(int rank) { return board_->report(rank); }
   StepBoard& board() { return *board_; }
   const SetConfig& config() const { return config_; }
-  pid_t first_pid() const { return pids_.front(); }
 
  private:
   void start(const Program& program, const std::vector<std::string>& more, const std::vector<int>& inherit);

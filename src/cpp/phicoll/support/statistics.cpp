@@ -130,23 +130,6 @@ std::size_t least_count(double level) {
   return n;
 }
 
-Interval paired_ratio(const std::vector<double>& a, const std::vector<double>& b, double level) {
-  if (a.size() != b.size())
-    throw ArgumentError("b", std::to_string(b.size()) + " values",
-                        "as many as a: " + std::to_string(a.size()));
-  std::vector<double> logs;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!(a[i] > 0 && b[i] > 0))
-      throw ArgumentError("values", std::to_string(std::min(a[i], b[i])), "above 0");
-    logs.push_back(std::log(a[i] / b[i]));
-  }
-  Interval result = median_interval(std::move(logs), level);
-  result.value = std::exp(result.value);
-  result.low = std::exp(result.low);
-  result.high = std::exp(result.high);
-  return result;
-}
-
 double sign_test(const std::vector<double>& values, double centre) {
   std::size_t above = 0;
   std::size_t below = 0;

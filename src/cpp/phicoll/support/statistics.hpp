@@ -46,10 +46,6 @@ Interval median_interval(std::vector<double> values, double level);
 /// The smallest number of values for which there is an interval of that level: 6 for 0.95, 8 for 0.99.
 std::size_t least_count(double level);
 
-/// exp of the median of log(a[i] / b[i]) with its exact interval: how much slower a is than b, in pairs
-/// measured together. Throws ArgumentError when the lengths differ or a value is not positive.
-Interval paired_ratio(const std::vector<double>& a, const std::vector<double>& b, double level);
-
 /// The two-sided sign test's p-value that the median of `values` is `centre`; values equal to it are left
 /// out. 1 for none.
 double sign_test(const std::vector<double>& values, double centre);

@@ -8,6 +8,7 @@
 // - Every rank reduces all operands. Source: sections 4.2 and 6.2.1 name "the default all-to-all reduction"
 //   of OpenSHMEM as their baseline without defining it; this is the plainest reading.
 
+#include "phicoll/collectives/transport/in_rank_order.hpp"
 #include "phicoll/collectives/transport/transfer.hpp"
 
 namespace phicoll {
@@ -58,15 +59,6 @@ struct FlatAllreduce : AlgorithmDefaults {
     }
 
    private:
-    template <class Operand>
-    void reduce(Port& port, const Operator& op, Data receive, std::size_t count, Operand operand) {
-      Data left = operand(0);
-      for (int r = 1; r < ranks_; ++r) {
-        port.combine(op, receive, left, operand(r), count);
-        left = receive;
-      }
-    }
-
     // (1) A rank puts its operand into its own box, where all get it, or rank 0 alone, which then puts the
     //     result into the rank's second box. The publishing store (release) makes what precedes visible to
     //     who awaits it (acquire).
@@ -80,8 +72,9 @@ struct FlatAllreduce : AlgorithmDefaults {
       const bool one = who == Combiner::rank_0;
       if (!one || rank_ != 0) transfer_.boxes.put(port, rank_, 0, n, send, bytes);
       if (one && rank_ != 0) return port.move(receive, transfer_.boxes.await(port, rank_, 1, n, 0), bytes);
-      reduce(port, op, receive, count,
-             [&, n, one](int r) { return one && r == 0 ? send : transfer_.boxes.await(port, r, 0, n, r); });
+      combine_in_rank_order(port, op, ranks_, receive, count, [&, n, one](int r) {
+        return one && r == 0 ? send : transfer_.boxes.await(port, r, 0, n, r);
+      });
       for (int r = 1; one && r < ranks_; ++r) transfer_.boxes.put(port, r, 1, n, receive, bytes);
     }
 
@@ -91,8 +84,8 @@ struct FlatAllreduce : AlgorithmDefaults {
     void rank_0_loads(Port& port, const Operator& op, const PieceArrays& a) {
       Shown<Port>& shown = transfer_.shown;
       if (rank_ != 0) return load_store_folded(port, shown, 0, a, transfer_.scratch.get(port, 0), 0);
-      reduce(port, op, a.receive, a.count,
-             [&](int r) { return r == 0 ? a.send : shown.look(port, r, 0, a.number).read; });
+      combine_in_rank_order(port, op, ranks_, a.receive, a.count,
+                            [&](int r) { return r == 0 ? a.send : shown.look(port, r, 0, a.number).read; });
       for (int r = 1; r < ranks_; ++r) {
         port.move(shown.look(port, r, 0, a.number).write, a.receive, a.bytes);
         shown.done(port, r, 0, a.number);
@@ -113,8 +106,8 @@ struct FlatAllreduce : AlgorithmDefaults {
         port.move(mine, a.send, a.bytes);
       }
       shown.show(port, 0, a.number, mine, mine);
-      reduce(port, op, a.receive, a.count,
-             [&](int r) { return r == rank_ ? mine : shown.look(port, r, 0, a.number).read; });
+      combine_in_rank_order(port, op, ranks_, a.receive, a.count,
+                            [&](int r) { return r == rank_ ? mine : shown.look(port, r, 0, a.number).read; });
       shown.count(port, 0, a.number);
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_) shown.await_count(port, r, 0, a.number);

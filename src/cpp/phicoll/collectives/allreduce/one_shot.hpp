@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "phicoll/collectives/transport/in_rank_order.hpp"
 #include "phicoll/collectives/transport/one_shot.hpp"
 #include "phicoll/ports/values.hpp"
 
@@ -194,12 +195,7 @@ struct OneShotAllreduce : OneShotAlgorithm<8192> {
       const auto operand = [&, step, bytes, kept](int r) {
         return r == rank_ && kept ? call.send + at : cells_.await(port, r, step, call.tag, bytes);
       };
-      const Data result = call.receive + at;
-      Data left = operand(0);
-      for (int r = 1; r < ranks_; ++r) {
-        port.combine(call.op, result, left, operand(r), count);
-        left = result;
-      }
+      combine_in_rank_order(port, call.op, ranks_, call.receive + at, count, operand);
     }
   };
 };

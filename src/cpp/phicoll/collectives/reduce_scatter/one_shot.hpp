@@ -11,6 +11,7 @@
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/collectives/transport/in_rank_order.hpp"
 
 namespace phicoll {
 
@@ -112,13 +113,14 @@ struct OneShotReduceScatter : AlgorithmDefaults {
       const Data result = call.receive + at * size;
       const std::size_t in_send = (call.block_at(rank_) + at) * size;
       const Data own = way.apart ? call.send + in_send : cells_.own(port, step, all) + where;
-      if (mine != 0 && ranks_ == 1) port.move(result, own, mine * size);
-      Data left;
-      for (int r = 0; r < ranks_; ++r) {
-        const Data right = r == rank_ ? own : cells_.await(port, r, step, call.tag, all, where, in_send);
-        if (mine == 0) continue;
-        if (r != 0) port.combine(call.op, result, left, right, mine);
-        left = r != 0 ? result : right;
+      const auto operand = [&, step, all, where, in_send](int r) {
+        return r == rank_ ? own : cells_.await(port, r, step, call.tag, all, where, in_send);
+      };
+      if (mine == 0) {
+        for (int r = 0; r < ranks_; ++r) operand(r);
+      } else {
+        combine_in_rank_order(port, call.op, ranks_, result, mine, operand);
+        if (ranks_ == 1) port.move(result, own, mine * size);
       }
     }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/reduce_scatter/block_pieces.hpp"
+#include "phicoll/collectives/transport/in_rank_order.hpp"
 #include "phicoll/collectives/transport/transfer.hpp"
 
 namespace phicoll {
@@ -84,12 +85,8 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
                   direct ? whole_blocks : packed_blocks);
       const std::size_t mine = portion.count(call, rank_);
       if (mine != 0) {
-        const Data result = call.receive + portion.at * size;
-        Data left = operand(port, call, portion, 0);
-        for (int r = 1; r < ranks_; ++r) {
-          port.combine(call.op, result, left, operand(port, call, portion, r), mine);
-          left = result;
-        }
+        combine_in_rank_order(port, call.op, ranks_, call.receive + portion.at * size, mine,
+                              [&](int r) { return operand(port, call, portion, r); });
       }
       shown_.count(port, 0, portions_);
       for (int r = 0; r < ranks_; ++r)

@@ -10,6 +10,7 @@
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/collectives/transport/in_rank_order.hpp"
 
 namespace phicoll {
 
@@ -87,14 +88,12 @@ struct OneShotScan : AlgorithmDefaults {
         for (const int r : order_)
           if (r < rank_) cells_.await(port, r, step, call.tag, bytes);
       const int last = call.exclusive ? rank_ - 1 : rank_;
-      Data left;
-      for (int r = 0; r <= last; ++r) {
-        const Data right = r == rank_ ? own : cells_.await(port, r, step, call.tag, bytes);
-        if (r != 0)
-          port.combine(call.op, result, left, right, count);
-        else if (last == 0 && right != result)  // not rank 0's own in place
-          port.move(result, right, bytes);
-        left = r != 0 ? result : right;
+      if (last >= 0) {
+        const Data outcome =
+            combine_in_rank_order(port, call.op, last + 1, result, count, [&, step, bytes](int r) {
+              return r == rank_ ? own : cells_.await(port, r, step, call.tag, bytes);
+            });
+        if (outcome != result) port.move(result, outcome, bytes);
       }
       cells_.finish(port, step);
     }
