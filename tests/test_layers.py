@@ -223,6 +223,44 @@ def test_no_list_has_a_deduced_type():
     assert found_for_the_card(deduced_lists) == []
 
 
+#: A function template with its parameters, and a generic lambda among a function's arguments with its own.
+TEMPLATE = re.compile(r"^ *template <[^;{}]*?>\s+[^;{}()=]*?\b(\w+)\(([^(){};]*)\)", re.MULTILINE)
+PASSED = re.compile(r"\b(\w+)\((?:[^()\[\];{}]|\([^()]*\))*\[[^\]]*\]\(([^()]*\bauto\b[^()]*)\)")
+
+
+def parameters_of_templates(text: str) -> list[str]:
+    """Each "line: function parameter"."""
+    return passed_by(TEMPLATE, text)
+
+
+def parameters_of_lambdas(text: str) -> list[str]:
+    """Those of generic lambdas, with the functions that they are passed to: "line: function parameter"."""
+    return passed_by(PASSED, text)
+
+
+def passed_by(pattern: re.Pattern[str], text: str) -> list[str]:
+    code = without_comments(text)
+    return [
+        f"{code.count(chr(10), 0, found.start()) + 1}: {found[1]} {name}"
+        for found in pattern.finditer(code)
+        for name in re.findall(r"(\w+)\s*(?:,|$)", found[2])
+    ]
+
+
+def test_no_lambda_s_parameter_has_the_name_of_one_of_its_caller():
+    """The card's GCC 5.1.1 warns of a shadow where a template passes a generic lambda to a template."""
+    assert parameters_of_templates("\ntemplate <class U>\nvoid f(Op one, U&& use) {}\n") == [
+        "2: f one",
+        "2: f use",
+    ]
+    assert parameters_of_lambdas("f(work.one,\n  [&](auto one) {});") == ["1: f one"]
+    names = {found.split(": ")[1] for found in found_for_the_card(parameters_of_templates)}
+    assert "with_operation operation" in names
+    passed = found_for_the_card(parameters_of_lambdas)
+    assert len(passed) > 10
+    assert [found for found in passed if found.split(": ")[1] in names] == []
+
+
 def long_functions(text: str, most: int = 100) -> list[str]:
     """The functions whose bodies, braces included, have more than `most` lines, each as "line: lines"."""
     literal = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*'

@@ -43,10 +43,10 @@ void with_call(Communicator& of, const MessageBuffers& buffers, bool prepared, U
       c->wait(*begun);
     });
   }
-  with_operation(work.operation, [&](auto operation) {
-    use([c, request, operation] {
+  with_operation(work.operation, [&](auto fixed) {
+    use([c, request, fixed] {
       Request same = request;
-      same.operation = operation;
+      same.operation = fixed;
       c->call(same);
     });
   });
