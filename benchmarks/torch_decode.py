@@ -150,7 +150,7 @@ def main() -> None:
             for backend in ("gloo", "phicoll"):
                 with tempfile.TemporaryDirectory() as folder:
                     given = backend, way, options, getattr(torch, options.dtype), folder
-                    mp.start_processes(decode, given, nprocs=options.ranks, start_method="spawn")
+                    mp.start_processes(decode, given, nprocs=options.ranks, start_method="fork")
                     found, rate = torch.load(Path(folder) / "found")
                 texts[way].add(tuple(found))
                 rates.setdefault((way, backend), []).append(rate)
