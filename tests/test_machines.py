@@ -18,6 +18,7 @@ from phicoll.registry.machines import machine_parameters
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted((ROOT / "src/cpp/phicoll/sim/machines").glob("*.json"))
 SHAPES = {
+    "cell-qs20": (16, 16, 3200),
     "epyc-7742": (128, 256, 3400),
     "sandy-bridge-e5-2670": (16, 32, 2600),
     "xeon-phi-3120a": (57, 228, 1100),
@@ -162,11 +163,13 @@ def test_the_documented_parameters_are_the_core_s():
     _, tail = rest.split("<!-- end of parameters -->")
     tables = []
     for title, protocols in (
-        ("Of both protocols", (True, True)),
-        ("Of `directory`", (True, False)),
-        ("Of `table`", (False, True)),
+        ("Of every protocol", (True, True, True)),
+        ("Of `directory` and `table`", (True, True, False)),
+        ("Of `directory`", (True, False, False)),
+        ("Of `table`", (False, True, False)),
+        ("Of `local-store`", (False, False, True)),
     ):
-        of = [p for p in machine_parameters() if (p["directory"], p["table"]) == protocols]
+        of = [p for p in machine_parameters() if (p["directory"], p["table"], p["local-store"]) == protocols]
         usual = Counter(p["range"] for p in of).most_common(1)[0][0]
         tables += [f"### {title}", "", f"Ranges not given are {usual}.", ""]
         tables += ["| parameter | meaning (range) |", "|---|---|"]

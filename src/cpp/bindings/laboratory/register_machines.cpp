@@ -60,6 +60,7 @@ py::list parameters() {
     one["meaning"] = info.meaning;
     one["directory"] = info.in_directory;
     one["table"] = info.in_table;
+    one["local-store"] = info.in_local_store;
     one["optional"] = info.optional;
     found.append(one);
   }

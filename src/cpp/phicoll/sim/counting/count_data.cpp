@@ -66,6 +66,7 @@ void CountMachine::wrote_data(int rank, std::size_t to, const std::vector<std::u
 }
 
 void CountMachine::moved(int rank, const void* to, const void* from, std::size_t bytes) {
+  if (!uses_.empty()) return note_use(rank, to, bytes, false);
   ++counts_.transfers;
   const std::size_t target = data_at(to, bytes);
   const std::size_t source = data_at(from, bytes);
@@ -77,6 +78,7 @@ void CountMachine::moved(int rank, const void* to, const void* from, std::size_t
 /// Each byte of the result inherits what the same bytes of both operands have crossed.
 void CountMachine::combined(int rank, const void* to, const void* left, const void* right, std::size_t bytes,
                             std::size_t elements) {
+  if (!uses_.empty()) return note_use(rank, to, bytes, false);
   ++counts_.transfers;
   counts_.combined += static_cast<std::int64_t>(elements);
   const std::size_t target = data_at(to, bytes);

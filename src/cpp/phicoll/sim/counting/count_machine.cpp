@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
@@ -145,6 +146,7 @@ void CountMachine::finish_write(int rank, Line& line) {
 }
 
 void CountMachine::wrote(int rank, const void* place, Write how, bool ordered) {
+  note_use(rank, place, 1, false);
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
   WordState& word = word_of(place);
   // An atomic update queues after earlier ones: it is done when they are.
@@ -163,6 +165,7 @@ void CountMachine::wrote(int rank, const void* place, Write how, bool ordered) {
 }
 
 void CountMachine::wrote_line(int rank, const void* place, Write how) {
+  note_use(rank, place, arch::line_bytes, false);
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
   Line& line = line_of(place);
   std::int64_t record = none;
@@ -248,6 +251,19 @@ void CountMachine::check_heard(int rank) const {
                   std::to_string(other));
 }
 
+/// Notes who waits for these bytes, or writes them: the first rank and another, or that there are more.
+void CountMachine::note_use(int rank, const void* place, std::size_t bytes, bool waits) {
+  if (uses_.empty() || bytes == 0) return;
+  const auto at = static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_);
+  for (std::size_t i = at / use_bytes; i <= (at + bytes - 1) / use_bytes; ++i) {
+    std::int16_t& first = waits ? uses_[i].waits : uses_[i].writes;
+    std::int16_t& other = waits ? uses_[i].waits_too : uses_[i].writes_too;
+    if (first == -1) first = static_cast<std::int16_t>(rank);
+    if (first == rank || other == rank) continue;
+    other = other == -1 ? static_cast<std::int16_t>(rank) : std::numeric_limits<std::int16_t>::max();
+  }
+}
+
 void CountMachine::obtained(int rank, const void* word, bool ordered) {
   follow(rank, word_of(word), any_rank, ordered);
 }
@@ -256,7 +272,10 @@ void CountMachine::obtained_line(int rank, const void* place) {
   for (WordState& word : line_of(place).words) follow(rank, word, any_rank, true);
 }
 
-std::int64_t CountMachine::obtained_by_update(int rank, const void* place) {
+std::int64_t CountMachine::obtained_by_update(int rank, const void* place, bool sets_bits) {
+  if (!uses_.empty() && !sets_bits)
+    uses_[static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) / use_bytes].atomic =
+        true;
   WordState& word = word_of(place);
   hear(rank, word);
   look_edge(rank, word, any_rank);
@@ -276,6 +295,7 @@ void CountMachine::suspend(int rank) {
 }
 
 void CountMachine::wait(int rank, const Awaited& awaited) {
+  note_use(rank, awaited.place, awaited.whole_line ? arch::line_bytes : 1, true);
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
   // Looks again after every wake: between the store that woke this rank and its turn, the word may have
   // changed.

@@ -43,6 +43,16 @@ class CountMachine {
   /// each call.
   void own(int rank, const unsigned char* from, std::size_t bytes);
 
+  /// Who waits for and who writes 16 bytes of the memory: -1 for nobody, the first and another.
+  struct Use {
+    std::int16_t waits = -1, waits_too = -1, writes = -1, writes_too = -1;
+    bool atomic = false;  ///< updated other than by a signal that sets bits
+  };
+  static constexpr std::size_t use_bytes = 16;
+  /// Keeps uses from now on, and no records of data.
+  void follow_uses() { uses_.resize(bytes_ / use_bytes); }
+  const std::vector<Use>& uses() const { return uses_; }
+
   // For CountPort, which reads and changes the memory itself; these record it. `ordered`: with release, or
   // acquire.
   void wrote(int rank, const void* word, Write how, bool ordered);
@@ -50,7 +60,7 @@ class CountMachine {
   void obtained(int rank, const void* word, bool ordered);
   void obtained_line(int rank, const void* line);
   /// The edge of an atomic update's read, before wrote(); its path counts only if the result is used.
-  std::int64_t obtained_by_update(int rank, const void* word);
+  std::int64_t obtained_by_update(int rank, const void* word, bool sets_bits = false);
   void used(int rank, std::int64_t rounds_behind);
   /// A move of message data, in shared memory or in ranks' own, and a combination of two operands.
   void moved(int rank, const void* to, const void* from, std::size_t bytes);
@@ -87,6 +97,7 @@ class CountMachine {
   void wrote_data(int rank, std::size_t to, const std::vector<std::uint16_t>& steps);
   int owner_of(std::size_t byte) const;
   void forget_data();
+  void note_use(int rank, const void* place, std::size_t bytes, bool waits);
   void run_ready();
   void suspend(int rank);
   [[noreturn]] void throw_deadlock(const char* what);
@@ -111,6 +122,7 @@ class CountMachine {
   std::deque<int> ready_;
   std::vector<Member> records_;  // stores that are notifications once another rank obtains them
   std::vector<OwnRange> own_;
+  std::vector<Use> uses_;             // empty unless they are followed
   std::vector<Byte> data_;            // of every byte of the memory, once any was moved
   std::vector<std::uint16_t> steps_;  // of the move under way
   bool barrier_ = true;

@@ -99,7 +99,8 @@ class CountPort : public PortDefaults<CountPort> {
   template <class T>
   CountedResult<T> signal_or(Word<T>& word, T value) const {
     return update(
-        word, [value](T seen) { return static_cast<T>(seen | value); }, CountMachine::Write::signal_update);
+        word, [value](T seen) { return static_cast<T>(seen | value); }, CountMachine::Write::signal_update,
+        true);
   }
   template <class T>
   void signal(SoleWriterLine<T>& line, T value, StorePolicy policy) const {
@@ -175,9 +176,10 @@ class CountPort : public PortDefaults<CountPort> {
     machine_->wrote(rank_, &word, how, ordered);
   }
   template <class T, class Change>
-  CountedResult<T> update(Word<T>& word, Change change, CountMachine::Write how) const {
+  CountedResult<T> update(Word<T>& word, Change change, CountMachine::Write how,
+                          bool sets_bits = false) const {
     const T before = value_of(word);
-    const std::int64_t behind = machine_->obtained_by_update(rank_, &word);
+    const std::int64_t behind = machine_->obtained_by_update(rank_, &word, sets_bits);
     set(word, change(before), how, true);
     return CountedResult<T>(*machine_, rank_, behind, before);
   }

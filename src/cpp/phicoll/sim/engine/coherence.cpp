@@ -42,6 +42,7 @@ Coherence::Coherence(const MachineParameters& parameters, EventWheel& wheel, std
   l3_out_free_.resize(packages * static_cast<std::size_t>(p_.l3_per_package));
   l3_in_free_.resize(l3_out_free_.size());
   package_out_free_.resize(packages);
+  if (p_.protocol == Protocol::local_store) return;
   l1_.assign(cores_.size(), CoreTags(p_.l1_kib, p_.l1_ways));
   l2_.assign(cores_.size(), CoreTags(p_.l2_kib, p_.l2_ways));
 }
@@ -658,6 +659,8 @@ void Coherence::handle(EventKind kind, std::uint32_t t, int core) {
       return released(t);
     case EventKind::resume:
       return listener_.due(static_cast<int>(t));
+    case EventKind::command:
+      return listener_.carried_out(t);
   }
 }
 

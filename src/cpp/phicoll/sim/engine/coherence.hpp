@@ -57,6 +57,8 @@ class CoherenceListener {
   virtual void taken(int core, LineId line) = 0;
   /// The time has come at which the rank goes on.
   virtual void due(int rank) = 0;
+  /// A command between local stores has been carried out.
+  virtual void carried_out(std::uint32_t command) = 0;
 };
 
 // While a directory waits for an answer the line is busy: further requests for it queue in order of arrival.

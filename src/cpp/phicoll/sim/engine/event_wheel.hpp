@@ -34,6 +34,7 @@ enum class EventKind : std::uint8_t {
   fill_write,  ///< the requester of a write has the line
   released,    ///< the requester's acknowledgement reaches the directory
   resume,      ///< a rank goes on
+  command,     ///< a command between local stores has been carried out
 };
 
 struct Event {

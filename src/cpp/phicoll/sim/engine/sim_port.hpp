@@ -42,11 +42,12 @@ class SimPort : public PortDefaults<SimPort> {
   template <class T>
   void store_relaxed(Word<T>& word, T value) const {
     assert_word(word);
-    simulation_->store(rank_, &word, &value, sizeof(T), StorePolicy::plain);
+    simulation_->store(rank_, &word, &value, sizeof(T), StorePolicy::plain, Order::relaxed);
   }
   template <class T>
   void store_release(Word<T>& word, T value) const {
-    store_relaxed(word, value);
+    assert_word(word);
+    simulation_->store(rank_, &word, &value, sizeof(T), StorePolicy::plain);
   }
   template <class T>
   T exchange(Word<T>& word, T value) const {
@@ -71,7 +72,7 @@ class SimPort : public PortDefaults<SimPort> {
   template <class T>
   void signal(Word<T>& word, T value) const {
     software(Software::send);
-    store_relaxed(word, value);
+    store_release(word, value);
   }
   template <class T>
   T signal_add(Word<T>& word, T value) const {

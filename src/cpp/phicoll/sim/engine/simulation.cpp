@@ -64,7 +64,7 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
     coherence_.write_log(log_.get());
   }
   if (options.check) coherence_.check_always();
-  coherence_.add_lines(bytes_ / arch::line_bytes);
+  if (p.protocol != Protocol::local_store) coherence_.add_lines(bytes_ / arch::line_bytes);
   if (options.ghost_from < bytes_) {
     void* const mapping =
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -75,6 +75,12 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
   } else {
     memory_ = static_cast<unsigned char*>(allocate_strided(bytes_));
     std::memset(memory_, 0, bytes_);
+  }
+  if (p.protocol == Protocol::local_store) {
+    std::vector<int> cores;
+    for (const Context& c : contexts_) cores.push_back(c.core);
+    local_ =
+        std::make_unique<LocalStores>(p, wheel_, mix_seed(options.seed, 5), memory_, options_.homes, cores);
   }
 }
 

@@ -26,6 +26,7 @@
 #include "phicoll/os/fiber.hpp"
 #include "phicoll/sim/engine/coherence.hpp"
 #include "phicoll/sim/engine/counters.hpp"
+#include "phicoll/sim/engine/local_stores.hpp"
 #include "phicoll/sim/engine/log.hpp"
 #include "phicoll/sim/machine/machine.hpp"
 #include "phicoll/waiting/awaited.hpp"
@@ -48,6 +49,9 @@ struct SimOptions {
   std::size_t ghost_from = SIZE_MAX;
   /// Memory from this byte on is ranks' data: a word of an algorithm there is an AssertionFailed.
   std::size_t words_until = SIZE_MAX;
+  /// Of a machine with local stores: in which rank's each 16 bytes of the memory lie. The rest, and what is
+  /// nobody's, lies in main memory.
+  std::vector<std::int16_t> homes;
   /// Once true, run() throws StoppedError.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -65,6 +69,8 @@ class DeadlockError : public Error {
 };
 
 enum class Update : unsigned char { exchange, compare_exchange, add, bit_or };
+/// Whether what a rank did before is visible before the store: total store order makes no difference.
+enum class Order : unsigned char { relaxed, release };
 
 class SimPort;
 
@@ -109,7 +115,8 @@ class Simulation final : private CoherenceListener {
   // For SimPort: the operations of a rank, called on its fiber.
   std::uint64_t load(int rank, const void* word, unsigned bytes);
   void load_bytes(int rank, const void* from, void* destination, std::size_t bytes);
-  void store(int rank, void* place, const void* value, unsigned bytes, StorePolicy policy);
+  void store(int rank, void* place, const void* value, unsigned bytes, StorePolicy policy,
+             Order order = Order::release);
   std::uint64_t update(int rank, void* word, unsigned bytes, Update how, std::uint64_t value,
                        std::uint64_t expected);
   std::uint64_t wait(int rank, const Awaited& awaited);
@@ -257,6 +264,7 @@ class Simulation final : private CoherenceListener {
   }
   void taken(int core, LineId line) override;
   void due(int rank) override { resume(context(rank)); }
+  void carried_out(std::uint32_t command) override;
 
   Context& context(int rank) { return contexts_[static_cast<std::size_t>(rank)]; }
   Core& core(const Context& c) { return cores_[static_cast<std::size_t>(c.core)]; }
@@ -334,6 +342,24 @@ class Simulation final : private CoherenceListener {
   void park(Context& c);
   int weight_of_looks(const Context& c) const;
   bool stores_there(Context& c, LineId line, const Awaited& a);
+  // With local stores (simulation_local.cpp).
+  bool at_hand(const Context& c, LineId line) const {
+    return __builtin_expect(local_ != nullptr, 0) ? local_->home(c.awaited->place) == c.rank
+                                                  : coherence_.readable(c.core, line);
+  }
+  bool looks_at_once(Context& c);
+  int enqueue(Context& c, const LocalStores::Command& command);
+  void finish_command(Context& c, int slot);
+  void finish_commands(Context& c, const void* from, std::size_t bytes);
+  void local_load(Context& c, const unsigned char* from, unsigned char* to, std::size_t bytes);
+  void local_store(Context& c, unsigned char* place, const void* value, unsigned bytes, Order order,
+                   bool bit_or);
+  std::uint64_t local_update(Context& c, unsigned char* word, unsigned bytes, Update how, std::uint64_t value,
+                             std::uint64_t expected);
+  void local_copy(Context& c, unsigned char* to, const unsigned char* from, std::size_t bytes);
+  void local_combine(Context& c, const Operator& op, unsigned char* to, const unsigned char* left,
+                     const unsigned char* right, std::size_t count);
+  void local_write(Context& c, unsigned char* to, const unsigned char* from, std::size_t bytes);
   void note_change();
   void count_vain(Context& c);
   void handle_events();
@@ -371,6 +397,7 @@ class Simulation final : private CoherenceListener {
   std::unique_ptr<Log> log_;
   Random random_;
   Coherence coherence_;
+  std::unique_ptr<LocalStores> local_;  // the other memory system: with it, coherence_ has no lines
   Cycles pause_;
   AlignedVector<Context> contexts_;
   AlignedVector<Core> cores_;

@@ -45,6 +45,7 @@ void Simulation::write(int rank, void* to, const void* from, std::size_t bytes) 
   auto* out = static_cast<unsigned char*>(to);
   const auto* in = static_cast<const unsigned char*>(from);
   static const unsigned char nothing[arch::line_bytes] = {};
+  if (local_) return local_write(context(rank), out, in, bytes);
   while (bytes != 0) {
     const std::size_t piece = std::min<std::size_t>(bytes, arch::line_bytes - offset_of(out));
     const bool unseen = ghost(out);
@@ -62,6 +63,9 @@ void Simulation::combine(int rank, const Operator& op, void* to, const void* lef
   Context& c = context(rank);
   sync(c);
   if (count == 0) return;
+  if (local_)
+    return local_combine(c, op, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(left),
+                         static_cast<const unsigned char*>(right), count);
   const std::size_t size = op.element_bytes;
   const std::size_t most = std::max<std::size_t>(1, arch::line_bytes / size);
   std::vector<unsigned char> operands(2 * most * size), result(most * size);

@@ -99,6 +99,9 @@ void Simulation::load_bytes(int rank, const void* from, void* destination, std::
 
 /// A load of bytes of one line; `stream` is the prefetcher's that it belongs to.
 void Simulation::read_part(Context& c, const void* from, void* destination, std::size_t bytes, int stream) {
+  if (local_)
+    return local_load(c, static_cast<const unsigned char*>(from), static_cast<unsigned char*>(destination),
+                      bytes);
   sync(c);
   const LineId line = line_of(from);
   const auto count = static_cast<unsigned>(bytes);
@@ -130,8 +133,10 @@ Simulation::Own Simulation::own_store(Context& c, LineId line, unsigned offset, 
 
 // --- writing ---------------------------------------------------------------------------------------------
 
-void Simulation::store(int rank, void* place, const void* value, unsigned bytes, StorePolicy policy) {
+void Simulation::store(int rank, void* place, const void* value, unsigned bytes, StorePolicy policy,
+                       Order order) {
   Context& c = context(rank);
+  if (local_) return local_store(c, static_cast<unsigned char*>(place), value, bytes, order, false);
   settle(c);
   const LineId line = line_of(place);
   const bool no_read = policy != StorePolicy::plain;
@@ -270,6 +275,7 @@ void Simulation::own_line(Context& c, LineId line) {
 std::uint64_t Simulation::update(int rank, void* word, unsigned bytes, Update how, std::uint64_t value,
                                  std::uint64_t expected) {
   Context& c = context(rank);
+  if (local_) return local_update(c, static_cast<unsigned char*>(word), bytes, how, value, expected);
   sync(c);
   const LineId line = line_of(word);
   count_vain(c);
@@ -301,6 +307,7 @@ std::uint64_t Simulation::update(int rank, void* word, unsigned bytes, Update ho
 void Simulation::fence(int rank) {
   Context& c = context(rank);
   sync(c);
+  if (local_) return finish_commands(c, nullptr, 0);
   begin_operation(c, OperationKind::fence, 0);
   drain(c);
   spend(c, machine_.p.store_instructions, machine_.p.atomic_hit);  // a locked update of the rank's own stack
@@ -315,6 +322,7 @@ void Simulation::copy(int rank, void* destination, const void* source, std::size
   const auto* from = static_cast<const unsigned char*>(source);
   line_of(to + bytes - 1);
   line_of(from + bytes - 1);
+  if (local_) return local_copy(c, to, from, bytes);
   // Of a copy of several lines the first that miss do not overlap: nothing has run ahead of them yet.
   int serial = line_of(to) == line_of(to + bytes - 1) ? 0 : machine_.p.copy_serial;
   bool started = serial == 0;
@@ -356,6 +364,7 @@ void Simulation::copy(int rank, void* destination, const void* source, std::size
 
 void Simulation::prefetch(int rank, const void* place) {
   Context& c = context(rank);
+  if (local_) return;
   sync(c);
   const LineId line = line_of(place);
   spend(c, 1, 0);
@@ -365,6 +374,7 @@ void Simulation::prefetch(int rank, const void* place) {
 
 void Simulation::evict(int rank, const void* place) {
   Context& c = context(rank);
+  if (local_) return;
   sync(c);
   const LineId line = line_of(place);
   begin_operation(c, OperationKind::evict, line);

@@ -87,7 +87,7 @@ bool Simulation::go_on(Context& c) {
       case Step::read:
         if (log_) log_->operations[static_cast<std::size_t>(c.operation)].missed = wheel_.now();
         c.step = Step::compare;
-        if (!reads_at_once(c, line, 0)) return false;
+        if (local_ ? !looks_at_once(c) : !reads_at_once(c, line, 0)) return false;
         [[fallthrough]];
       case Step::compare:
         if (c.awaited->holds()) {
@@ -95,7 +95,7 @@ bool Simulation::go_on(Context& c) {
           c.step = Step::none;
           return true;
         }
-        if (coherence_.readable(c.core, line)) {
+        if (at_hand(c, line)) {
           look_again(c, line);
           return false;
         }
@@ -155,6 +155,11 @@ void Simulation::software(int rank, Software what) {
         : what == Software::send ? p.software_send
                                  : p.software_copy,
         0);
+  // The caller's data is there when a collective returns.
+  if (local_ && what == Software::call) {
+    sync(c);
+    finish_commands(c, nullptr, 0);
+  }
 }
 
 void Simulation::compute(int rank, int instructions) {
@@ -175,7 +180,7 @@ std::int64_t Simulation::nanoseconds(int rank) {
 
 void Simulation::place(const void* place, LineState state, const std::vector<int>& cores) {
   if (wheel_.next_time() != EventWheel::never) throw Error("simulation: a line is placed while ranks run");
-  coherence_.place(line_of(place), state, cores);
+  if (!local_) coherence_.place(line_of(place), state, cores);
 }
 
 }  // namespace sim

@@ -25,7 +25,8 @@ constexpr int max_contexts_per_core = 8;
 /// The values of the machine's switches. The shipped Xeon Phi files use the first of each.
 enum class Protocol : unsigned char {
   directory,  ///< requests go over a ring to distributed tag directories (Xeon Phi)
-  table       ///< a transfer costs what a table says by place and state (snooping machines, fitted hosts)
+  table,      ///< a transfer costs what a table says by place and state (snooping machines, fitted hosts)
+  local_store  ///< nothing is coherent: every core has a store of its own, and commands copy between them (Cell)
 };
 enum class Completion : unsigned char {
   go,   ///< a miss ends when both the data and the directory's go-ahead have come
@@ -83,6 +84,10 @@ struct MachineParameters {
   // what a table machine may leave out
   int table_other_modified = 0, table_other_exclusive = 0, table_other_shared = 0, table_owner_service = 0,
       table_l3_out = 0, table_l3_in = 0, table_package_out = 0;
+  // local stores
+  int local_kib = 0, local_code_kib = 0, dma_queue = 0, dma_buffer = 0, dma_buffers = 0, dma_enqueue = 0,
+      dma_command = 0, dma_near = 0, dma_far = 0, dma_memory = 0, dma_store_rate = 0, dma_memory_rate = 0,
+      dma_controller_rate = 0, dma_link_rate = 0, dma_bus_rate = 0;
   // software
   int software_call = 0, software_send = 0, software_copy = 0;
   FlagStride flags = FlagStride::pairs;
@@ -108,7 +113,8 @@ void describe_cores(Visitor& v, MachineParameters& m) {
   v.number("topology.ring_stops", m.ring_stops, 1, 1024, "",
            "stops of the ring: cores, directories, controllers");
   v.number("topology.clock_mhz", m.clock_mhz, 1, 10000, "MHz", "the clock that cycles are counted in");
-  v.choice("topology.protocol", m.protocol, {"directory", "table"}, "how a line travels");
+  v.choice("topology.protocol", m.protocol, {"directory", "table", "local-store"},
+           "how a line travels; in a machine with local stores none does");
 
   v.number("core.issue_interval", m.issue_interval, 1, 16, "cycles",
            "least time between two instructions of one context");
@@ -212,6 +218,26 @@ void describe_table(Visitor& v, MachineParameters& m) {
            "one line on the way from a package to another");
 }
 template <class Visitor>
+void describe_local_stores(Visitor& v, MachineParameters& m) {
+  v.number("local.kib", m.local_kib, 1, 65536, "KiB", "local store of a core");
+  v.number("local.code_kib", m.local_code_kib, 0, 65536, "KiB", "the share of it that code and stack take");
+  v.number("dma.queue", m.dma_queue, 1, 32, "", "commands of a core that wait or are under way");
+  v.number("dma.buffer", m.dma_buffer, 128, 16384, "bytes",
+           "a buffer through which data goes from memory to memory; the most that one command moves");
+  v.number("dma.buffers", m.dma_buffers, 1, 4, "", "such buffers of a core; 2: double buffering");
+  v.number("dma.enqueue", m.dma_enqueue, 1, 1000, "", "instructions that put a command into the queue");
+  v.number("dma.command", m.dma_command, 0, 1000, "cycles", "how long a command occupies the core's unit");
+  v.number("dma.near", m.dma_near, 0, 10000, "cycles", "between two local stores of a chip, transfer apart");
+  v.number("dma.far", m.dma_far, 0, 10000, "cycles", "extra from chip to chip");
+  v.number("dma.memory", m.dma_memory, 0, 10000, "cycles", "to or from memory, which is the first chip's");
+  v.number("dma.store_rate", m.dma_store_rate, 1, 1000000, "MB/s", "into and out of a local store, each way");
+  v.number("dma.memory_rate", m.dma_memory_rate, 1, 1000000, "MB/s", "between one core and memory");
+  v.number("dma.controller_rate", m.dma_controller_rate, 1, 1000000, "MB/s",
+           "of the memory controller, both ways together");
+  v.number("dma.link_rate", m.dma_link_rate, 1, 1000000, "MB/s", "from chip to chip, each way");
+  v.number("dma.bus_rate", m.dma_bus_rate, 1, 1000000, "MB/s", "of a chip's bus");
+}
+template <class Visitor>
 void describe_software(Visitor& v, MachineParameters& m) {
   v.number("software.call", m.software_call, 0, 10000, "",
            "instructions of entering and leaving a collective");
@@ -239,6 +265,7 @@ void describe_machine(Visitor& v, MachineParameters& m) {
   describe_cores(v, m);
   describe_directories(v, m);
   describe_table(v, m);
+  describe_local_stores(v, m);
   describe_software(v, m);
 }
 

@@ -47,7 +47,12 @@ class Lister {
       if (begins(name, more)) info.optional = true, info.in_directory = false;
     for (const char* group : {"ring.", "directory.", "owner.", "memory.", "topology.directories",
                               "topology.memory_controllers", "topology.channels", "topology.ring_stops"})
-      if (begins(name, group)) info.in_table = false;
+      if (begins(name, group)) info.in_table = info.in_local_store = false;
+    for (const char* group : {"table.", "cache.", "request.", "topology.l3", "core.l2_hit", "core.atomic",
+                              "core.store_buffer", "core.store_window", "core.core_window"})
+      if (begins(name, group)) info.in_local_store = false;
+    for (const char* group : {"local.", "dma."})
+      if (begins(name, group)) info.in_directory = info.in_table = false;
     return info;
   }
 };
@@ -180,7 +185,16 @@ MachineConflict find_machine_conflict(const MachineParameters& p) {
   if (p.protocol == Protocol::directory && p.ring_stops < p.cores)
     return conflict("topology.ring_stops", assignment("topology.ring_stops", p.ring_stops),
                     "at least one for each of the " + cores + " cores");
-  const auto whole_sets = [](int kib, int ways) { return kib * 1024 % (ways * 64) == 0; };
+  if (p.protocol == Protocol::local_store && p.contexts_per_core != 1)
+    return conflict("topology.contexts_per_core",
+                    assignment("topology.contexts_per_core", p.contexts_per_core), "1 with local stores");
+  if (p.protocol == Protocol::local_store && (p.dma_buffer % 128 != 0))
+    return conflict("dma.buffer", assignment("dma.buffer", p.dma_buffer), "a multiple of 128");
+  if (p.protocol == Protocol::local_store &&
+      p.local_kib * 1024 < p.local_code_kib * 1024 + p.dma_buffer * p.dma_buffers)
+    return conflict("local.kib", assignment("local.kib", p.local_kib),
+                    "room for local.code_kib and dma.buffers of dma.buffer bytes");
+  const auto whole_sets = [](int kib, int ways) { return ways == 0 || kib * 1024 % (ways * 64) == 0; };
   if (!whole_sets(p.l1_kib, p.l1_ways))
     return conflict("cache.l1_ways", assignment("cache.l1_ways", p.l1_ways),
                     "a whole number of sets of 64-byte lines in " + std::to_string(p.l1_kib) + " KiB");
@@ -203,7 +217,8 @@ std::string machine_digest(const MachineParameters& parameters) {
   std::vector<std::string> lines;
   for (const auto& value : machine_values(parameters)) {
     const MachineParameterInfo& info = *find_machine_parameter(value.first);
-    const bool left_out = info.optional && !begins(info.name, "noise.") &&
+    const bool left_out = ((info.optional && !begins(info.name, "noise.")) ||
+                           (!info.in_directory && !info.in_table)) &&
                           std::find(usual.begin(), usual.end(), value) != usual.end();
     if (!left_out) lines.push_back(value.first + "=" + value.second + "\n");
   }

@@ -21,9 +21,14 @@ struct MachineParameterInfo {
   std::vector<std::string> choices;  ///< of a choice; empty for a number
   bool in_directory = true;          ///< whether a machine of that protocol has it
   bool in_table = true;
+  bool in_local_store = true;
   bool optional = false;  ///< a machine file may leave it out
   bool is_number() const { return choices.empty(); }
-  bool used_by(Protocol protocol) const { return protocol == Protocol::table ? in_table : in_directory; }
+  bool used_by(Protocol protocol) const {
+    return protocol == Protocol::table         ? in_table
+           : protocol == Protocol::local_store ? in_local_store
+                                               : in_directory;
+  }
   std::string range() const;  ///< `0 to 1000 cycles`, or `off, on`
 };
 

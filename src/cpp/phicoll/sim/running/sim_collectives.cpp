@@ -7,11 +7,13 @@
 #include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/settings.hpp"
+#include "phicoll/sim/counting/count_port.hpp"
 #include "phicoll/sim/engine/cold_start.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"
 #include "phicoll/sim/running/port_program.hpp"
 #include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/whole_program.hpp"
+#include "phicoll/sim/running/word_homes.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -179,6 +181,34 @@ void run_twin(const Machine& machine, const measure::Work& work, const Shape& sh
   simulate_collective(machine, twin_work, same_way, shape, twin);
 }
 
+// Finds by a dry run, on the counting port, where the algorithm's words lie in local stores. Two calls: some
+// algorithms use other words in every second one.
+std::vector<std::int16_t> homes_of(const CollectiveRun& run, const Machine& machine, const Shape& shape,
+                                   const CheckedBuffers& checked, std::size_t footprint) {
+  std::vector<CountPort> ports;
+  std::vector<std::unique_ptr<AnyCollective<CountPort>>> ranks;
+  // Goes first, and unwinds the fibers that still are inside an algorithm after an error.
+  CountMachine dry(shape, footprint + checked.bytes());
+  dry.follow_uses();
+  for (int r = 0; r < shape.size(); ++r) {
+    ports.emplace_back(dry, r);
+    ranks.push_back(
+        make_collective<CountPort>(run.work.operation, run.effective, Setup{r, shape, dry.memory()}));
+  }
+  for (int call = 0; call < 2; ++call)
+    dry.run_call(
+        [&](int rank) {
+          OwnBlocks blocks, send_blocks;
+          unsigned char* const buffers = dry.memory() + footprint;
+          const auto r = static_cast<std::size_t>(rank);
+          (*ranks[r])(ports[r],
+                      checked.program().bind(checked.call(0), rank, checked.send(buffers, rank),
+                                             checked.receive(buffers, rank), &blocks, &send_blocks));
+        },
+        {}, !run.work.moves_data());
+  return word_homes(dry, run.effective, machine, footprint);
+}
+
 // The calls of a run, by the ranks of one simulation.
 class SimulatedCalls {
  public:
@@ -320,6 +350,16 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
                             " ranks, which is " + std::to_string((footprint + checked.bytes()) >> 20) +
                             " MB in all",
                         "up to " + std::to_string(most_simulated_bytes >> 20) + " MB of simulated memory");
+  const bool local = machine.p.protocol == Protocol::local_store;
+  if (local && options.evicted)
+    throw ArgumentError("evicted", "true on " + machine.name,
+                        "false: a machine with local stores has no caches");
+  if (local && run.timing_only)
+    throw ArgumentError(
+        "size",
+        std::to_string(work.bytes) + " with " + std::to_string(run.ranks) + " ranks on " + machine.name,
+        "buffers of up to " + std::to_string(options.ghost_above >> 20) +
+            " MB in all in the main memory of a machine with local stores");
   if (run.timing_only)
     run_twin(machine, work, shape, options, &run);
   else if (work.moves_data())
@@ -329,6 +369,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   if (run.effective.has_wait) settings.wait = run.effective.wait;
   if (run.timing_only) settings.ghost_from = footprint;
   settings.words_until = footprint;
+  if (local) settings.homes = homes_of(run, machine, shape, checked, arch::whole_strides(footprint));
   SimulatedCalls(machine, shape, options, checked, footprint, settings, &run).make();
   if (!work.moves_data() && !run.cut) {
     check_barriers(run);

@@ -41,6 +41,8 @@ SimOptions kernel_options(std::uint64_t seed) {
 std::string why_not(const Machine& machine, const kernels::KernelSpec& spec) {
   if (kernels::kernel_where(spec) == "same-cpu")
     return "its ranks share a CPU, and a context of a simulated machine has one rank";
+  if (machine.p.protocol == Protocol::local_store)
+    return "it measures lines of caches by their state, and " + machine.name + " has local stores";
   if (kernels::asks_for_forward(spec) && machine.p.protocol != Protocol::table)
     return "the protocol of " + machine.name + " has no state F";
   return "";

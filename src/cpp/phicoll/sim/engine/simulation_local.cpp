@@ -1,0 +1,349 @@
+// The operations of a rank on a machine with local stores. What lies in its own store it loads and stores; for
+// all else it gives its unit a command, and waits for its end only where it needs what comes.
+
+#include <algorithm>
+#include <cstring>
+
+#include "phicoll/arch/arch.hpp"
+#include "phicoll/sim/engine/simulation.hpp"
+
+namespace phicoll {
+namespace sim {
+
+// streams[0] is the source of the piece that a buffer still has, from this line on (`end`: its
+// byte in the line, `length`: bytes; 0: none); streams[1] has that buffer (`end`) and the next to fill
+// (`length`). A rank that moves one piece to many places gets it once, as long as it learns nothing from others
+// in between and writes nothing but these moves.
+
+/// Gives the rank's unit a command, once its queue has a place for it. Returns its slot.
+int Simulation::enqueue(Context& c, const LocalStores::Command& command) {
+  spend(c, machine_.p.dma_enqueue, 0);
+  sync(c);
+  while (local_->full(c.rank)) {
+    c.needs = Needs::buffer_space;
+    suspend(c, Mode::blocked, 0);
+  }
+  return local_->issue(c.rank, command, wheel_.now());
+}
+
+void Simulation::finish_command(Context& c, int slot) {
+  sync(c);
+  while (local_->pending(c.rank, slot)) {
+    c.needs = Needs::line;
+    c.line = static_cast<LineId>(slot);
+    suspend(c, Mode::blocked, 0);
+  }
+}
+
+/// Waits for the rank's commands that copy into or from these bytes; from nullptr, for all.
+void Simulation::finish_commands(Context& c, const void* from, std::size_t bytes) {
+  sync(c);
+  if (from == nullptr) {
+    c.streams[0].length = 0;
+    while (!local_->idle(c.rank)) {
+      c.needs = Needs::buffer_empty;
+      suspend(c, Mode::blocked, 0);
+    }
+    return;
+  }
+  for (int slot; (slot = local_->meeting(c.rank, static_cast<const unsigned char*>(from), bytes)) >= 0;)
+    finish_command(c, slot);
+}
+
+void Simulation::carried_out(std::uint32_t event) {
+  const LocalStores::Command& command = local_->at(event);
+  const bool local =
+      command.target != LocalStores::main_memory && command.to != nullptr && holds(command.to, command.bytes);
+  unsigned char* const to = command.to;
+  const int target = command.target;
+  const std::size_t bytes = command.bytes;
+  local_->end(event, wheel_.now());
+  if (to != nullptr) note_change();
+  if (local) {
+    ++counters_.stores;
+    const int core = context(target).core;
+    for (LineId line = line_of(to); line <= line_of(to + bytes - 1); ++line) wake_parked(core, line);
+  }
+  Context& c = context(LocalStores::rank_of(event));
+  if (c.mode != Mode::blocked) return;
+  const bool awaited = c.needs != Needs::line || c.line == static_cast<LineId>(LocalStores::slot_of(event));
+  if (awaited && (c.needs != Needs::buffer_empty || local_->idle(c.rank))) wake_at(c, wheel_.now());
+}
+
+/// A look at what the rank waits for: a load, or from elsewhere a command, for whose end it rests.
+bool Simulation::looks_at_once(Context& c) {
+  const auto* const place = static_cast<const unsigned char*>(c.awaited->place);
+  const int home = local_->home(place);
+  c.streams[0].length = 0;
+  if (home != c.rank) {
+    c.vain_loads += 63;  // each takes as long as many looks
+    count_vain(c);
+  }
+  if (home == c.rank || local_->full(c.rank)) {
+    spend(c, machine_.p.look_instructions, machine_.p.l1_hit);
+    return true;
+  }
+  LocalStores::Command get;
+  get.from = place;
+  get.to = nullptr;
+  get.bytes = LocalStores::unit;
+  get.source = home;
+  get.target = c.rank;
+  get.ghost = true;  // the rank compares memory's image when the command has ended
+  spend(c, machine_.p.dma_enqueue, 0);
+  c.line = static_cast<LineId>(local_->issue(c.rank, get, c.time));
+  c.needs = Needs::line;
+  rest(c, Mode::blocked, 0);
+  return false;
+}
+
+void Simulation::local_load(Context& c, const unsigned char* from, unsigned char* to, std::size_t bytes) {
+  sync(c);
+  count_vain(c);
+  c.streams[0].length = 0;
+  begin_operation(c, OperationKind::load, line_of(from));
+  while (bytes != 0) {
+    const std::size_t piece =
+        std::min(local_->run(from, bytes), static_cast<std::size_t>(machine_.p.dma_buffer));
+    if (local_->home(from) == c.rank) {
+      finish_commands(c, from, piece);
+      spend(c, machine_.p.look_instructions, machine_.p.l1_hit);
+      if (!ghost(from)) std::memcpy(to, from, piece);
+    } else {
+      LocalStores::Command get;
+      get.to = to;
+      get.from = from;
+      get.bytes = piece;
+      get.source = local_->home(from);
+      get.target = c.rank;
+      get.ghost = ghost(from);
+      finish_command(c, enqueue(c, get));
+    }
+    from += piece;
+    to += piece;
+    bytes -= piece;
+  }
+  sync(c);
+  end_operation(c, Log::none);
+}
+
+/// A store of up to a line. A command's source is its value now: the port keeps it until the command ends.
+void Simulation::local_store(Context& c, unsigned char* place, const void* value, unsigned bytes, Order order,
+                             bool bit_or) {
+  sync(c);
+  begin_operation(c, OperationKind::store, line_of(place));
+  spend(c, machine_.p.store_instructions, 0);
+  const int home = local_->home(place);
+  if (home == LocalStores::main_memory) c.streams[0].length = 0;
+  // Data that commands still bring or take is older than what this store may announce.
+  if (home == c.rank && order == Order::release) finish_commands(c, nullptr, 0);
+  if (home == c.rank) {
+    finish_commands(c, place, bytes);
+    if (bit_or) {
+      std::uint64_t both = 0;
+      std::memcpy(&both, value, bytes);
+      both |= image(place, bytes);
+      std::memcpy(place, &both, bytes);
+    } else {
+      std::memcpy(place, value, bytes);
+    }
+    note_change();
+    ++counters_.stores;
+  } else {
+    LocalStores::Command put;
+    put.to = place;
+    put.bytes = bytes;
+    put.source = c.rank;
+    put.target = home;
+    put.data = order == Order::relaxed;  // a later release announces it
+    put.release = order == Order::release;
+    put.bit_or = bit_or;
+    put.ghost = ghost(place);
+    std::memcpy(put.value, value, bytes);
+    enqueue(c, put);
+  }
+  end_operation(c, Log::none);
+}
+
+/// Setting bits in another rank's store is a signal register's; every other update reserves a line of memory
+/// and stores into it: there and back twice.
+std::uint64_t Simulation::local_update(Context& c, unsigned char* word, unsigned bytes, Update how,
+                                       std::uint64_t value, std::uint64_t expected) {
+  if (how == Update::bit_or && local_->home(word) != LocalStores::main_memory) {
+    const std::uint64_t before = image(word, bytes);
+    local_store(c, word, &value, bytes, Order::release, true);
+    return before;
+  }
+  sync(c);
+  c.streams[0].length = 0;
+  count_vain(c);
+  begin_operation(c, OperationKind::atomic, line_of(word));
+  finish_commands(c, nullptr, 0);
+  LocalStores::Command reserve;
+  reserve.from = word;
+  reserve.bytes = bytes;
+  reserve.source = LocalStores::main_memory;
+  reserve.target = c.rank;
+  reserve.ghost = true;
+  finish_command(c, enqueue(c, reserve));
+  const std::uint64_t before = image(word, bytes);
+  std::uint64_t after = value;
+  if (how == Update::add) after = before + value;
+  if (how == Update::bit_or) after = before | value;
+  if (how != Update::compare_exchange || before == expected) {
+    if (std::memcmp(word, &after, bytes) != 0) note_change();
+    std::memcpy(word, &after, bytes);
+  }
+  std::swap(reserve.source, reserve.target);
+  finish_command(c, enqueue(c, reserve));
+  ++counters_.atomics;
+  end_operation(c, Log::none);
+  return before;
+}
+
+/// From memory to memory through the rank's buffers, each of which the next piece may have when the last has
+/// left it; to or from the rank's own store directly.
+void Simulation::local_copy(Context& c, unsigned char* to, const unsigned char* from, std::size_t bytes) {
+  sync(c);
+  begin_operation(c, OperationKind::store, line_of(to));
+  Stream& held = c.streams[0];
+  Stream& buffers = c.streams[1];
+  while (bytes != 0) {
+    const std::size_t piece =
+        std::min(local_->run(to, local_->run(from, bytes)), static_cast<std::size_t>(machine_.p.dma_buffer));
+    LocalStores::Command command;
+    command.from = from;
+    command.to = to;
+    command.bytes = piece;
+    command.source = local_->home(from);
+    command.target = local_->home(to);
+    command.data = true;
+    command.ghost = ghost(from) || ghost(to);
+    const unsigned char* const source = memory_ + std::size_t{held.last_miss} * arch::line_bytes + held.end;
+    if (held.length != 0 && to < source + held.length && source < to + piece) held.length = 0;
+    if (command.source == c.rank && command.target == c.rank) {
+      finish_commands(c, from, piece);
+      finish_commands(c, to, piece);
+      const auto units = static_cast<int>((piece + LocalStores::unit - 1) / LocalStores::unit);
+      spend(c, 2 * units, 0);
+      if (!command.ghost) std::memcpy(to, from, piece);
+      note_change();
+    } else if (command.source == c.rank || command.target == c.rank) {
+      enqueue(c, command);
+    } else {
+      if (held.last_miss != line_of(from) || held.end != offset_of(from) ||
+          held.length != static_cast<int>(piece)) {
+        held.last_miss = line_of(from);
+        held.end = offset_of(from);
+        held.length = static_cast<int>(piece);
+        buffers.end = static_cast<LineId>(buffers.length);
+        buffers.length = (buffers.length + 1) % machine_.p.dma_buffers;
+        LocalStores::Command get = command;
+        get.to = local_->buffer(c.rank, static_cast<int>(buffers.end));
+        get.target = c.rank;
+        enqueue(c, get);
+      }
+      command.from = local_->buffer(c.rank, static_cast<int>(buffers.end));
+      command.source = c.rank;
+      enqueue(c, command);
+    }
+    from += piece;
+    to += piece;
+    bytes -= piece;
+  }
+  end_operation(c, Log::none);
+}
+
+/// Piece by piece through halves of two buffers: the next piece's operands are on their way while the rank
+/// combines this one's.
+void Simulation::local_combine(Context& c, const Operator& op, unsigned char* to, const unsigned char* left,
+                               const unsigned char* right, std::size_t count) {
+  sync(c);
+  if (count == 0) return;
+  c.streams[0].length = 0;
+  begin_operation(c, OperationKind::store, line_of(to));
+  const std::size_t size = op.element_bytes;
+  const std::size_t half = static_cast<std::size_t>(machine_.p.dma_buffer) / 2;
+  const std::size_t each = std::max<std::size_t>(half / size, 1);
+  if (size > half)
+    throw Error("simulation: an element of " + std::to_string(size) + " bytes does not fit half a buffer");
+  const unsigned char* operands[2][2] = {};
+  const auto bring = [&](std::size_t first, int turn) {
+    const std::size_t bytes = std::min(each, count - first) * size;
+    const unsigned char* const from[2] = {left + first * size, right + first * size};
+    for (int side = 0; side < 2; ++side) {
+      operands[turn][side] = from[side];
+      if (local_->home(from[side]) == c.rank) continue;
+      unsigned char* const place = local_->buffer(c.rank, turn) + static_cast<std::size_t>(side) * half;
+      operands[turn][side] = place;
+      LocalStores::Command get;
+      get.to = place;
+      get.from = from[side];
+      get.bytes = bytes;
+      get.source = local_->home(from[side]);
+      get.target = c.rank;
+      get.data = true;
+      get.ghost = ghost(from[side]);
+      enqueue(c, get);
+    }
+  };
+  bring(0, 0);
+  int turn = 0;
+  for (std::size_t first = 0; first < count; first += each, turn = 1 - turn) {
+    const std::size_t piece = std::min(each, count - first);
+    const std::size_t bytes = piece * size;
+    if (first + each < count) bring(first + each, 1 - turn);
+    for (const unsigned char* operand : operands[turn]) finish_commands(c, operand, bytes);
+    unsigned char* const out = to + first * size;
+    const bool own = local_->home(out) == c.rank;
+    const auto lines = static_cast<int>((bytes + arch::line_bytes - 1) / arch::line_bytes);
+    spend(c, lines * (machine_.p.store_instructions + 2 * machine_.p.combine_instructions), 0);
+    // The result lies in the left operand's half until a command has taken it.
+    unsigned char* const result = own ? out : local_->buffer(c.rank, turn);
+    finish_commands(c, result, bytes);
+    if (!ghost(out)) op.kernel(op.context, result, operands[turn][0], operands[turn][1], piece);
+    if (own) {
+      note_change();
+      continue;
+    }
+    LocalStores::Command put;
+    put.to = out;
+    put.from = result;
+    put.bytes = bytes;
+    put.source = c.rank;
+    put.target = local_->home(out);
+    put.data = true;
+    put.ghost = ghost(out);
+    enqueue(c, put);
+  }
+  end_operation(c, Log::none);
+}
+
+/// As a program makes its data: it leaves the rank's store in large commands, and lies where it belongs then.
+void Simulation::local_write(Context& c, unsigned char* to, const unsigned char* from, std::size_t bytes) {
+  sync(c);
+  c.streams[0].length = 0;
+  while (bytes != 0) {
+    LocalStores::Command put;
+    put.to = to;
+    put.bytes = std::min(local_->run(to, bytes), static_cast<std::size_t>(machine_.p.dma_buffer));
+    put.from = from;
+    put.source = c.rank;
+    put.target = local_->home(to);
+    put.data = true;
+    put.ghost = ghost(to);
+    if (put.target == c.rank && !put.ghost) {
+      finish_commands(c, to, put.bytes);
+      std::memcpy(to, from, put.bytes);
+    } else {
+      enqueue(c, put);
+    }
+    to += put.bytes;
+    if (from != nullptr) from += put.bytes;
+    bytes -= put.bytes;
+  }
+  finish_commands(c, nullptr, 0);
+}
+
+}  // namespace sim
+}  // namespace phicoll
