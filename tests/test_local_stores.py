@@ -35,14 +35,17 @@ def simulate(operation, algorithms, ranks, machine=CELL, **more):
                             progress=False, **{"rounds": 1, **more})  # fmt: skip
     assert not results.unverified
     by = ["spec", "ranks", *(["size_bytes"] if operation != "barrier" else [])]
-    return results.to_dataframe().groupby(by)["ns"].mean()
+    return results.to_dataframe().groupby(by)["ns"].mean().dropna()
 
 
 @pytest.mark.parametrize("operation", PAPER)
 def test_the_paper_s_algorithms_are_right_in_many_orders_of_commands(operation):
     sizes = {} if operation == "barrier" else {"sizes": "8,3000,40000"}
     found = simulate(operation, PAPER[operation], [3, 16], f"{CELL}:noise.jitter=5000", rounds=5, **sizes)
-    assert len(found) == len(PAPER[operation]) * 2 * (3 if sizes else 1)
+    names = {spec.partition(":")[0] for spec in found.index.unique("spec")}
+    assert names >= {spec.partition(":")[0] for spec in PAPER[operation]}
+    # `paper-002` is the set of all of the paper's, too.
+    assert len(found) >= len(PAPER[operation]) * 2 * (3 if sizes else 1)
 
 
 def test_bandwidth_comes_close_to_the_memory_controller_s_and_stays_below():

@@ -37,7 +37,13 @@ LineCosts parse_costs(const JsonValue& value) {
 std::string machine_json(const Machine& machine) {
   JsonObject parameters;
   for (const auto& value : machine_values(machine.p)) {
-    if (find_machine_parameter(value.first)->is_number())
+    const MachineParameterInfo& info = *find_machine_parameter(value.first);
+    // Machines with caches write the values of all of them, as records and those who resume them expect.
+    const bool of_other_kind = machine.p.protocol == Protocol::local_store
+                                   ? !info.in_local_store
+                                   : !info.in_directory && !info.in_table;
+    if (of_other_kind) continue;
+    if (info.is_number())
       parameters.raw(value.first, value.second);
     else
       parameters.add(value.first, value.second);
