@@ -1,13 +1,12 @@
 #pragma once
 
 // The memory system of a machine with local stores, as coherence.hpp is that of one with caches: each core
-// works in a store of its own, and a unit beside it (on the Cell: MFC) carries out its commands, each of which
-// copies a range from one place to another. A command takes what it copies when it ends, so a source that
-// changes before then goes wrong as on the machine.
+// works in a store of its own, and a unit beside it (the Cell's MFC) carries out commands that copy a range
+// each. A command takes what it copies when it ends, so a source that changes before goes wrong.
 //
-// Commands start when they may and end in any order. What fences and tag groups are for is said by
-// waits_for(): a command waits for earlier ones of its core whose ranges meet its own, and one that releases
-// waits for all of them that carry data.
+// They start when they may and end in any order. waits_for() says what fences and tag groups are for: a
+// command waits for earlier ones of its core whose ranges meet its own, and one that releases for all that
+// carry data.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The operations of a rank on a machine with local stores. What lies in its own store it loads and stores; for
-// all else it gives its unit a command, and waits for its end only where it needs what comes.
+// The operations of a rank on a machine with local stores. What lies in its own store it loads and stores;
+// for all else it gives its unit a command, and waits for its end only where it needs what comes.
 
 #include <algorithm>
 #include <cstring>
@@ -10,10 +10,10 @@
 namespace phicoll {
 namespace sim {
 
-// streams[0] is the source of the piece that a buffer still has, from this line on (`end`: its
-// byte in the line, `length`: bytes; 0: none); streams[1] has that buffer (`end`) and the next to fill
-// (`length`). A rank that moves one piece to many places gets it once, as long as it learns nothing from others
-// in between and writes nothing but these moves.
+// streams[0] is the source of the piece that a buffer still has, from this line on (`end`: its byte in the
+// line, `length`: bytes; 0: none); streams[1] has that buffer (`end`) and the next to fill (`length`). A rank
+// that moves one piece to many places gets it once, as long as it learns nothing from others in between and
+// writes nothing but these moves.
 
 /// Gives the rank's unit a command, once its queue has a place for it. Returns its slot.
 int Simulation::enqueue(Context& c, const LocalStores::Command& command) {

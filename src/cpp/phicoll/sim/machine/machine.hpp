@@ -24,9 +24,9 @@ constexpr int max_contexts_per_core = 8;
 
 /// The values of the machine's switches. The shipped Xeon Phi files use the first of each.
 enum class Protocol : unsigned char {
-  directory,  ///< requests go over a ring to distributed tag directories (Xeon Phi)
-  table,      ///< a transfer costs what a table says by place and state (snooping machines, fitted hosts)
-  local_store  ///< nothing is coherent: every core has a store of its own, and commands copy between them (Cell)
+  directory,   ///< requests go over a ring to distributed tag directories (Xeon Phi)
+  table,       ///< a transfer costs what a table says by place and state (snooping machines, fitted hosts)
+  local_store  ///< nothing is coherent: each core has a store of its own, commands copy between them (Cell)
 };
 enum class Completion : unsigned char {
   go,   ///< a miss ends when both the data and the directory's go-ahead have come

@@ -16,8 +16,8 @@ namespace sim {
 /// local store of the rank that waits for it; data, and a word for which several wait, in that of its only
 /// writer; all else (-1) in main memory, and so does what is updated atomically. Throws
 /// ArgumentError("algorithm") if several ranks wait for a word that several write, unless
-/// two hand it to and fro (it lies with one), or if a rank's part does not fit its local store beside code and
-/// buffers.
+/// two hand it to and fro (it lies with one), or if a rank's part does not fit its local store beside code
+/// and buffers.
 std::vector<std::int16_t> word_homes(const CountMachine& dry, const AlgorithmSpec& spec,
                                      const Machine& machine, std::size_t footprint);
 
