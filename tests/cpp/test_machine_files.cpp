@@ -471,11 +471,13 @@ TEST(MachineDigest, IsStableAndSensitiveToEveryValue) {
     ++changes;
   }
   EXPECT_EQ(digests.size(), changes + 1);
-  // FNV-1a, 64 bits, over the sorted lines, without what only tables may add: the definition, written again.
+  // FNV-1a, 64 bits, over the sorted lines, without what only tables may add and what only local stores
+  // have: the definition, written again.
   std::set<std::string> lines;
   for (const auto& value : machine_values(machine.p)) {
     const MachineParameterInfo& info = *find_machine_parameter(value.first);
-    if (!info.optional || info.in_directory) lines.insert(value.first + "=" + value.second + "\n");
+    if (info.in_directory || (info.in_table && !info.optional))
+      lines.insert(value.first + "=" + value.second + "\n");
   }
   unsigned long long hash = 0xcbf29ce484222325ull;
   for (const std::string& line : lines)

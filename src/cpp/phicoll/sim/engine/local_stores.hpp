@@ -2,7 +2,7 @@
 
 // The memory system of a machine with local stores, as coherence.hpp is that of one with caches: each core
 // works in a store of its own, and a unit beside it (the Cell's MFC) carries out commands that copy a range
-// each. A command takes what it copies when it ends, so a source that changes before goes wrong.
+// each. A command takes what it copies when it ends, whatever changed before.
 //
 // They start when they may and end in any order. waits_for() says what fences and tag groups are for: a
 // command waits for earlier ones of its core whose ranges meet its own, and one that releases for all that

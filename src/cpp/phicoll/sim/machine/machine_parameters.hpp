@@ -52,7 +52,8 @@ struct MachineConflict {
 MachineConflict find_machine_conflict(const MachineParameters& parameters);
 
 /// 16 hexadecimal digits over every value in effect, whatever the order of description: 64-bit FNV-1a over
-/// lines `name=value`, sorted. What a table may add counts only where it is not the default.
+/// lines `name=value`, sorted. What a table may add, and what local stores have, counts only where it is not
+/// the default.
 std::string machine_digest(const MachineParameters& parameters);
 
 }  // namespace sim
