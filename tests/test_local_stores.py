@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 import phicoll
 
 CELL = "cell-qs20"
+SHIPPED = Path(__file__).parents[1] / "src/cpp/phicoll/sim/machines"
 # The paper's algorithms.
 PAPER = {
     "barrier": [
@@ -41,7 +45,7 @@ def simulate(operation, algorithms, ranks, machine=CELL, **more):
 @pytest.mark.parametrize("operation", PAPER)
 def test_the_paper_s_algorithms_are_right_in_many_orders_of_commands(operation):
     sizes = {} if operation == "barrier" else {"sizes": "8,3000,40000"}
-    found = simulate(operation, PAPER[operation], [3, 16], f"{CELL}:noise.jitter=5000", rounds=5, **sizes)
+    found = simulate(operation, PAPER[operation], [3, 16], f"{CELL}:noise.jitter=5000", rounds=2, **sizes)
     names = {spec.partition(":")[0] for spec in found.index.unique("spec")}
     assert names >= {spec.partition(":")[0] for spec in PAPER[operation]}
     # `paper-002` is the set of all of the paper's, too.
@@ -84,6 +88,30 @@ def test_what_the_machine_lacks_is_refused(machine, options, words):
     wanted = {"algorithm": "dissemination", "ranks": [4], "calls": 2, "progress": False, **options}
     with pytest.raises(phicoll.ArgumentError, match=words):
         phicoll.sweep("barrier", machine=machine, **wanted)
+
+
+def test_a_message_beyond_the_simulated_main_memory_is_refused():
+    with pytest.raises(phicoll.ArgumentError, match="64 MB in all in the main memory"):
+        simulate("broadcast", ["root-copies"], [16], sizes="8M")
+
+
+def test_a_machine_file_of_one_kind_with_parameters_of_the_other_is_refused(tmp_path):
+    shipped = json.loads((SHIPPED / f"{CELL}.json").read_text())
+    more = {"value": 1, "kind": "assumed", "source": "a test"}
+    shipped["parameters"]["ring.hop"] = more
+    (tmp_path / "mixed.json").write_text(json.dumps(shipped))
+    with pytest.raises(phicoll.ArgumentError, match=r"ring\.hop"):
+        phicoll.load_machine(str(tmp_path / "mixed.json"))
+
+
+def test_explain_says_what_carries_commands_and_follows_them():
+    found = phicoll.explain("barrier", "dissemination", ranks=16, machine=CELL, calls=3)
+    # Four phases, each a command and its latency, which is larger between the chips.
+    assert found.causes.loc["latency", "cycles"] > 4 * 200
+    assert found.causes.loc["unit", "cycles"] > 0
+    assert found.path["latency"].gt(0).sum() >= 4
+    for carrier in ("queues, commands in them", "units", "buses", "links between chips"):
+        assert carrier in found.text
 
 
 def test_a_buffer_that_does_not_fit_the_local_store_is_refused():

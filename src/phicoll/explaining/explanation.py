@@ -139,8 +139,9 @@ class Explanation:
         frame = pd.DataFrame(rows)
         found = [cause for cause, _ in self.data["causes"] if cause in frame.columns]
         frame[found] = frame[found].fillna(0).astype("int64")
-        frame["line"] = frame["line"].astype("Int64")
-        frame["directory"] = frame["directory"].astype("Int64")
+        for number in ("line", "directory"):  # the latter on machines with directories alone
+            if number in frame:
+                frame[number] = frame[number].astype("Int64")
         return frame[[name for name in frame.columns if name not in found] + found]
 
     @cached_property

@@ -9,7 +9,7 @@ namespace phicoll {
 namespace sim {
 
 const char* to_string(Request kind) {
-  constexpr const char* names[] = {"read", "prefetch", "write", "no-read write", "evict"};
+  constexpr const char* names[] = {"read", "prefetch", "write", "no-read write", "evict", "get", "put"};
   return names[static_cast<std::size_t>(kind)];
 }
 

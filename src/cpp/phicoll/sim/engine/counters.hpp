@@ -10,15 +10,17 @@
 namespace phicoll {
 namespace sim {
 
-/// A context's request to the coherence protocol.
+/// A context's request to the coherence protocol, or a command of its unit on a machine with local stores.
 enum class Request : std::uint8_t {
   read,           ///< a copy of the line
   prefetch,       ///< the same; no rank waits for it
   write,          ///< the line for writing, with its data unless the core has a copy
   write_no_read,  ///< the line for writing whole: ownership without data (rodchenko-2015 sections 2 and 4)
   evict,          ///< permission to drop the line
+  get,            ///< a command into the core's own local store
+  put,            ///< a command to elsewhere
 };
-constexpr int request_kinds = 5;
+constexpr int request_kinds = 7;
 const char* to_string(Request kind);
 inline bool is_read(Request kind) {
   return kind == Request::read || kind == Request::prefetch;
@@ -43,6 +45,11 @@ struct RingCount {
   std::int64_t hops = 0;
 };
 
+/// What carries commands between local stores and memory. A queue is busy by the time of all its commands.
+enum class Carrier : std::uint8_t { queue, unit, memory_port, controller, store_out, store_in, bus, link };
+constexpr int carrier_kinds = 8;
+const char* to_string(Carrier carrier);
+
 struct Counters {
   std::int64_t l1_hits = 0;
   std::int64_t l2_hits = 0;
@@ -64,6 +71,7 @@ struct Counters {
   std::vector<ServiceCount> caches;    ///< a core's second-level cache, answering directories
   std::vector<ServiceCount> channels;  ///< of memory
   std::vector<Cycles> issue_busy;      ///< a core's issue port, in cycles of instructions issued
+  std::vector<ServiceCount> carriers[carrier_kinds];  ///< of commands, on a machine with local stores
   std::uint64_t events = 0;
 };
 

@@ -6,23 +6,9 @@
 namespace phicoll {
 namespace sim {
 
-namespace {
-
-bool meet(const unsigned char* a, std::size_t a_bytes, const unsigned char* b, std::size_t b_bytes) {
-  return a != nullptr && b != nullptr && a < b + b_bytes && b < a + a_bytes;
-}
-
-bool waits_for(const LocalStores::Command& later, const LocalStores::Command& earlier) {
-  return (later.release && earlier.data) || meet(later.from, later.bytes, earlier.to, earlier.bytes) ||
-         meet(later.to, later.bytes, earlier.to, earlier.bytes) ||
-         meet(later.to, later.bytes, earlier.from, earlier.bytes);
-}
-
-}  // namespace
-
 LocalStores::LocalStores(const MachineParameters& parameters, EventWheel& wheel, std::uint64_t seed,
-                         const unsigned char* memory, const std::vector<std::int16_t>& homes,
-                         const std::vector<int>& cores)
+                         const unsigned char* memory, const std::vector<Home>& homes,
+                         const std::vector<int>& cores, bool check)
     : p_(parameters),
       wheel_(wheel),
       random_(seed),
@@ -34,23 +20,52 @@ LocalStores::LocalStores(const MachineParameters& parameters, EventWheel& wheel,
       chips_(static_cast<std::size_t>(p_.packages)) {
   for (const int core : cores) chips_of_.push_back(core / (p_.cores / p_.packages));
   for (Queue& q : queues_) q.commands.resize(static_cast<std::size_t>(p_.dma_queue));
+  for (std::vector<ServiceCount>& each : served_) each.resize(std::max(cores.size(), chips_.size()));
+  served_[static_cast<std::size_t>(Carrier::controller)].resize(1);
+  for (const Carrier carrier : {Carrier::bus, Carrier::link})
+    served_[static_cast<std::size_t>(carrier)].resize(chips_.size());
+  if (check) order_ = std::make_unique<CommandOrder>(cores.size());
 }
 
 std::size_t LocalStores::run(const unsigned char* place, std::size_t bytes) const {
   const auto at = static_cast<std::size_t>(place - memory_);
   if (at / unit >= homes_.size()) return bytes;
-  const int first = home(place);
+  const Home first = home_of(place);
+  const auto same = [&](Home next) { return next.rank == first.rank && next.other == first.other; };
   std::size_t end = (at / unit + 1) * unit;
-  while (end < at + bytes && home(memory_ + end) == first) end += unit;
+  while (end < at + bytes && same(home_of(memory_ + end))) end += unit;
   return std::min(bytes, end - at);
 }
 
-int LocalStores::issue(int rank, const Command& command, Cycles now) {
+int LocalStores::put_in_order(int rank, DmaCommand& command) const {
+  const Queue& q = queue(rank);
+  std::uint32_t taken = 0;
+  int before = -1;
+  command.fenced = false;
+  for (const int slot : q.order) {
+    const DmaCommand& earlier = q.commands[static_cast<std::size_t>(slot)];
+    taken |= std::uint32_t{1} << earlier.tag;
+    if (!command.needs(earlier)) continue;
+    // A fence would hold back one signal behind another, and one tag does not follow two.
+    if (command.release && earlier.data) return slot;
+    if (before >= 0 && q.commands[static_cast<std::size_t>(before)].tag != earlier.tag) return before;
+    before = slot;
+    command.tag = earlier.tag;
+    command.fenced |= !earlier.barriered;
+  }
+  if (before < 0) command.tag = __builtin_ctz(~taken);
+  if (order_) order_->asked(rank, command);
+  return -1;
+}
+
+int LocalStores::issue(int rank, const DmaCommand& command, Cycles now) {
   Queue& q = queue(rank);
   const int slot = __builtin_ctz(~q.used);
   q.used |= std::uint32_t{1} << slot;
   q.commands[static_cast<std::size_t>(slot)] = command;
+  q.commands[static_cast<std::size_t>(slot)].at.queued = now;
   q.order.push_back(slot);
+  if (order_) order_->issued(rank, slot, command);
   start_ready(rank, now);
   return slot;
 }
@@ -58,16 +73,15 @@ int LocalStores::issue(int rank, const Command& command, Cycles now) {
 int LocalStores::meeting(int rank, const unsigned char* place, std::size_t bytes) const {
   const Queue& q = queue(rank);
   for (const int slot : q.order) {
-    const Command& c = q.commands[static_cast<std::size_t>(slot)];
-    if (meet(place, bytes, c.to, c.bytes) || meet(place, bytes, c.from, c.bytes)) return slot;
+    if (q.commands[static_cast<std::size_t>(slot)].meets(place, bytes)) return slot;
   }
   return -1;
 }
 
 bool LocalStores::may_start(const Queue& q, std::size_t position) const {
-  const Command& later = q.commands[static_cast<std::size_t>(q.order[position])];
+  const DmaCommand& later = q.commands[static_cast<std::size_t>(q.order[position])];
   for (std::size_t i = 0; i < position; ++i)
-    if (waits_for(later, q.commands[static_cast<std::size_t>(q.order[i])])) return false;
+    if (later.follows(q.commands[static_cast<std::size_t>(q.order[i])])) return false;
   return true;
 }
 
@@ -75,58 +89,91 @@ void LocalStores::start_ready(int rank, Cycles now) {
   Queue& q = queue(rank);
   for (std::size_t i = 0; i < q.order.size(); ++i) {
     const int slot = q.order[i];
-    Command& command = q.commands[static_cast<std::size_t>(slot)];
+    DmaCommand& command = q.commands[static_cast<std::size_t>(slot)];
     if (command.started || !may_start(q, i)) continue;
     command.started = true;
-    wheel_.push(carry(q, command, now), EventKind::command,
+    wheel_.push(carry(rank, command, now), EventKind::command,
                 static_cast<std::uint32_t>(rank * most_queued + slot));
   }
 }
 
 /// Takes the command through all that carries it, each of which serves one after another. Its bytes flow: the
-/// next begins when the last has begun. Returns when it ends.
-Cycles LocalStores::carry(Queue& q, const Command& command, Cycles now) {
+/// next begins when the last has begun. Returns when it ends; or, while the unit or its way out is taken,
+/// when to try again.
+Cycles LocalStores::carry(int rank, DmaCommand& command, Cycles now) {
   constexpr std::size_t packet = 128;  // of the bus, and what memory reads and writes
   const std::size_t bytes = (command.bytes + unit - 1) / unit * unit;
   const std::size_t packets = (command.bytes + packet - 1) / packet * packet;
   const bool memory = command.source == main_memory || command.target == main_memory;
   const int from = chip_of(command.source), to = chip_of(command.target);
-  Cycles start = std::max(now, q.unit) + p_.dma_command;
-  q.unit = start;
-  Cycles end = start;
-  const auto through = [&](Cycles& free, Cycles takes) {
+  Queue& q = queue(rank);
+  if (command.at.allowed == 0) command.at.allowed = now;
+  const Cycles way = memory ? q.memory : command.source == rank ? q.out : q.in;
+  if (std::max(q.unit, way) > now) return std::max(q.unit, way);
+  Cycles start = now, end = now;
+  const auto through = [&](Carrier carrier, int which, Cycles& free, Cycles takes) {
+    ServiceCount& count = served_[static_cast<std::size_t>(carrier)][static_cast<std::size_t>(which)];
+    ++count.served;
+    count.busy += takes;
+    count.queued += std::max<Cycles>(free - start, 0);
     start = std::max(start, free);
     free = start + takes;
     end = std::max(end, free);
   };
-  if (memory) through(q.memory, cycles(bytes, p_.dma_memory_rate));
+  through(Carrier::unit, rank, q.unit, p_.dma_command);
+  start = command.at.taken_up = q.unit;
+  if (memory) through(Carrier::memory_port, rank, q.memory, cycles(bytes, p_.dma_memory_rate));
   if (command.source == main_memory)
-    through(controller_, cycles(packets, p_.dma_controller_rate));
+    through(Carrier::controller, 0, controller_, cycles(packets, p_.dma_controller_rate));
   else
-    through(queue(command.source).out, cycles(bytes, p_.dma_store_rate));
-  through(chips_[static_cast<std::size_t>(from)].bus, cycles(packets, p_.dma_bus_rate));
+    through(Carrier::store_out, command.source, queue(command.source).out, cycles(bytes, p_.dma_store_rate));
+  Chip& near = chips_[static_cast<std::size_t>(from)];
+  Chip& far = chips_[static_cast<std::size_t>(to)];
+  through(Carrier::bus, from, near.bus, cycles(packets, p_.dma_bus_rate));
   if (from != to) {
-    through(chips_[static_cast<std::size_t>(from)].link, cycles(bytes, p_.dma_link_rate));
-    through(chips_[static_cast<std::size_t>(to)].bus, cycles(packets, p_.dma_bus_rate));
+    through(Carrier::link, from, near.link, cycles(bytes, p_.dma_link_rate));
+    through(Carrier::bus, to, far.bus, cycles(packets, p_.dma_bus_rate));
   }
   if (command.target == main_memory)
-    through(controller_, cycles(packets, p_.dma_controller_rate));
+    through(Carrier::controller, 0, controller_, cycles(packets, p_.dma_controller_rate));
   else
-    through(queue(command.target).in, cycles(bytes, p_.dma_store_rate));
+    through(Carrier::store_in, command.target, queue(command.target).in, cycles(bytes, p_.dma_store_rate));
+  command.at.flowing = start;
+  command.at.flowed = end;
   end += memory ? p_.dma_memory : p_.dma_near;
   if (from != to) end += p_.dma_far;
-  return end + static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(p_.jitter) + 1));
+  end += static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(p_.jitter) + 1));
+  ServiceCount& waiting = served_[static_cast<std::size_t>(Carrier::queue)][static_cast<std::size_t>(rank)];
+  ++waiting.served;
+  waiting.busy += end - command.at.queued;
+  waiting.queued += now - command.at.queued;
+  return end;
+}
+
+void LocalStores::count(Counters& counters) const {
+  for (std::size_t i = 0; i < carrier_kinds; ++i) counters.carriers[i] = served_[i];
+}
+
+const char* to_string(Carrier carrier) {
+  constexpr const char* names[] = {
+      "queues, commands in them", "units", "ways to memory",     "memory controller", "local stores, out",
+      "local stores, in",         "buses", "links between chips"};
+  return names[static_cast<std::size_t>(carrier)];
 }
 
 void LocalStores::end(std::uint32_t event, Cycles now) {
   Queue& q = queue(rank_of(event));
   const int slot = slot_of(event);
-  const Command& c = q.commands[static_cast<std::size_t>(slot)];
+  DmaCommand& waiting = q.commands[static_cast<std::size_t>(slot)];
+  if (waiting.at.flowed == 0)
+    return wheel_.push(carry(rank_of(event), waiting, now), EventKind::command, event);
+  const DmaCommand& c = q.commands[static_cast<std::size_t>(slot)];
   const unsigned char* const from = c.from == nullptr ? c.value : c.from;
   if (c.bit_or)
     for (std::size_t b = 0; b < c.bytes; ++b) c.to[b] = static_cast<unsigned char>(c.to[b] | from[b]);
   else if (!c.ghost)
     std::memcpy(c.to, from, c.bytes);
+  if (order_) order_->ended(rank_of(event), slot);
   q.used &= ~(std::uint32_t{1} << slot);
   q.order.erase(std::find(q.order.begin(), q.order.end(), slot));
   start_ready(rank_of(event), now);

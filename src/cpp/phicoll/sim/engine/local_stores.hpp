@@ -4,15 +4,18 @@
 // works in a store of its own, and a unit beside it (the Cell's MFC) carries out commands that copy a range
 // each. A command takes what it copies when it ends, whatever changed before.
 //
-// They start when they may and end in any order. waits_for() says what fences and tag groups are for: a
-// command waits for earlier ones of its core whose ranges meet its own, and one that releases for all that
-// carry data.
+// They start when they may and end in any order, but for what their tags ask for. put_in_order() is what a
+// program does about it: it gives a command that must follow others their tag, with a fence or behind a
+// barrier, and waits where one tag does not do.
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "phicoll/arch/arch.hpp"
+#include "phicoll/sim/engine/command_order.hpp"
+#include "phicoll/sim/engine/counters.hpp"
+#include "phicoll/sim/engine/dma_command.hpp"
 #include "phicoll/sim/engine/event_wheel.hpp"
 #include "phicoll/sim/machine/machine.hpp"
 #include "phicoll/support/random.hpp"
@@ -22,31 +25,30 @@ namespace sim {
 
 class LocalStores {
  public:
-  static constexpr int main_memory = -1;
+  static constexpr int main_memory = DmaCommand::main_memory;
   static constexpr std::size_t unit = 16;  // bytes that have one home; the least that a command copies
-  static constexpr int most_queued = 32;
+  static constexpr int most_queued = 32;   // and how many tags there are
 
-  struct Command {
-    unsigned char* to = nullptr;
-    const unsigned char* from = nullptr;  // null: `value`
-    std::size_t bytes = 0;
-    int target = main_memory, source = main_memory;  // in which rank's store they lie
-    bool data = false;                               // not a word
-    bool release = false;
-    bool bit_or = false;  // into a signal register
-    bool ghost = false;   // takes time but moves nothing
-    bool started = false;
-    unsigned char value[arch::line_bytes] = {};
+  /// Where 16 bytes lie. A word that two ranks hand to and fro lies with both: each looks at its own, and
+  /// stores into the other's as well.
+  struct Home {
+    std::int16_t rank = main_memory;
+    std::int16_t other = main_memory;
   };
 
   /// `homes`: as in SimOptions; `cores`: of the ranks.
   LocalStores(const MachineParameters& parameters, EventWheel& wheel, std::uint64_t seed,
-              const unsigned char* memory, const std::vector<std::int16_t>& homes,
-              const std::vector<int>& cores);
+              const unsigned char* memory, const std::vector<Home>& homes, const std::vector<int>& cores,
+              bool check);
 
-  int home(const void* place) const {
-    const std::size_t i = static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) / unit;
-    return i < homes_.size() ? homes_[i] : main_memory;
+  /// In whose store the rank finds what is there, and into whose it stores.
+  int home(int rank, const void* place) const {
+    const Home at = home_of(place);
+    return at.other == rank ? rank : at.rank;
+  }
+  int target(int rank, const void* place) const {
+    const Home at = home_of(place);
+    return at.rank == rank && at.other != main_memory ? at.other : at.rank;
   }
   /// How many of the `bytes` from `place` on lie where its first does.
   std::size_t run(const unsigned char* place, std::size_t bytes) const;
@@ -58,8 +60,11 @@ class LocalStores {
 
   bool full(int rank) const { return queue(rank).order.size() == static_cast<std::size_t>(p_.dma_queue); }
   bool idle(int rank) const { return queue(rank).order.empty(); }
+  /// Sets the command's tag and fence so that it follows what it must. Returns the slot of a pending command
+  /// for which the rank has to wait first, and try again; -1 for none.
+  int put_in_order(int rank, DmaCommand& command) const;
   /// Gives the rank's unit a command; its queue is not full. Returns the command's slot.
-  int issue(int rank, const Command& command, Cycles now);
+  int issue(int rank, const DmaCommand& command, Cycles now);
   bool pending(int rank, int slot) const { return (queue(rank).used >> slot & 1) != 0; }
   /// The slot of a pending command of the rank that copies into or from these bytes; -1 for none.
   int meeting(int rank, const unsigned char* place, std::size_t bytes) const;
@@ -67,16 +72,21 @@ class LocalStores {
   static int rank_of(std::uint32_t event) { return static_cast<int>(event / most_queued); }
   static int slot_of(std::uint32_t event) { return static_cast<int>(event % most_queued); }
   /// The command of an event, which ends now.
-  const Command& at(std::uint32_t event) const {
+  const DmaCommand& at(std::uint32_t event) const {
     return queue(rank_of(event)).commands[static_cast<std::size_t>(slot_of(event))];
   }
   /// Copies, frees the slot and starts what waited for it.
   void end(std::uint32_t event, Cycles now);
 
+  void count(Counters& counters) const;
+
+  /// Null unless checked.
+  CommandOrder* order() { return order_.get(); }
+
  private:
   struct Queue {
-    std::vector<Command> commands;  // by slot
-    std::vector<int> order;         // slots in order of issue
+    std::vector<DmaCommand> commands;  // by slot
+    std::vector<int> order;            // slots in order of issue
     std::uint32_t used = 0;
     Cycles unit = 0, memory = 0, in = 0, out = 0;  // when each is free
   };
@@ -84,12 +94,16 @@ class LocalStores {
     Cycles bus = 0, link = 0;  // link: on the way out
   };
 
+  Home home_of(const void* place) const {
+    const std::size_t i = static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) / unit;
+    return i < homes_.size() ? homes_[i] : Home{};
+  }
   Queue& queue(int rank) { return queues_[static_cast<std::size_t>(rank)]; }
   const Queue& queue(int rank) const { return queues_[static_cast<std::size_t>(rank)]; }
   int chip_of(int home) const { return home == main_memory ? 0 : chips_of_[static_cast<std::size_t>(home)]; }
   bool may_start(const Queue& q, std::size_t position) const;
   void start_ready(int rank, Cycles now);
-  Cycles carry(Queue& q, const Command& command, Cycles now);
+  Cycles carry(int rank, DmaCommand& command, Cycles now);
   Cycles cycles(std::size_t bytes, int rate) const {
     return (static_cast<Cycles>(bytes) * p_.clock_mhz + rate - 1) / rate;
   }
@@ -98,13 +112,15 @@ class LocalStores {
   EventWheel& wheel_;
   Random random_;
   const unsigned char* memory_;
-  std::vector<std::int16_t> homes_;
+  std::vector<Home> homes_;
   std::vector<int> chips_of_;
   std::size_t buffers_each_;
   std::vector<unsigned char> buffers_;
   std::vector<Queue> queues_;
   std::vector<Chip> chips_;
   Cycles controller_ = 0;
+  std::vector<ServiceCount> served_[carrier_kinds];
+  std::unique_ptr<CommandOrder> order_;
 };
 
 }  // namespace sim

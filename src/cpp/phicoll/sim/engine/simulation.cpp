@@ -79,8 +79,8 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
   if (p.protocol == Protocol::local_store) {
     std::vector<int> cores;
     for (const Context& c : contexts_) cores.push_back(c.core);
-    local_ =
-        std::make_unique<LocalStores>(p, wheel_, mix_seed(options.seed, 5), memory_, options_.homes, cores);
+    local_ = std::make_unique<LocalStores>(p, wheel_, mix_seed(options.seed, 5), memory_, options_.homes,
+                                           cores, options.check);
   }
 }
 
@@ -297,6 +297,7 @@ void Simulation::wake_parked(int core, LineId line) {
 Counters Simulation::counters() const {
   Counters counters = counters_;
   coherence_.count_services(counters);
+  if (local_) local_->count(counters);
   for (const Core& core : cores_) counters.issue_busy.push_back(core.issue_busy);
   return counters;
 }

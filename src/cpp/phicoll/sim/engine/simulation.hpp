@@ -39,7 +39,7 @@ struct SimOptions {
   WaitPolicy wait;         ///< `adaptive` and `yield` mean pause(1): nothing else runs on a simulated core
   Cycles start_skew = 0;   ///< the ranks of a run start within this time of each other
   bool shuffle = false;    ///< the seed also chooses the order of events of one time
-  bool check = false;      ///< every change of a line is checked by the protocol's rules; slow
+  bool check = false;      ///< every change of a line, or order of commands, is checked by the rules; slow
   bool elide = true;       ///< false: every look of a waiting rank is simulated, for comparison
   bool log = false;        ///< keep a Log
   std::size_t log_limit =
@@ -51,7 +51,7 @@ struct SimOptions {
   std::size_t words_until = SIZE_MAX;
   /// Of a machine with local stores: in which rank's each 16 bytes of the memory lie. The rest, and what is
   /// nobody's, lies in main memory.
-  std::vector<std::int16_t> homes;
+  std::vector<LocalStores::Home> homes;
   /// Once true, run() throws StoppedError.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -344,14 +344,17 @@ class Simulation final : private CoherenceListener {
   bool stores_there(Context& c, LineId line, const Awaited& a);
   // With local stores (simulation_local.cpp).
   bool at_hand(const Context& c, LineId line) const {
-    return __builtin_expect(local_ != nullptr, 0) ? local_->home(c.awaited->place) == c.rank
+    return __builtin_expect(local_ != nullptr, 0) ? local_->home(c.rank, c.awaited->place) == c.rank
                                                   : coherence_.readable(c.core, line);
   }
   bool looks_at_once(Context& c);
-  int enqueue(Context& c, const LocalStores::Command& command);
+  int enqueue(Context& c, DmaCommand command);
   void finish_command(Context& c, int slot);
   void finish_commands(Context& c, const void* from, std::size_t bytes);
-  void local_load(Context& c, const unsigned char* from, unsigned char* to, std::size_t bytes);
+  void local_load(Context& c, const unsigned char* from, unsigned char* to, std::size_t bytes, bool word);
+  void note_command(std::uint32_t event);
+  void heard(const Context& c, const void* word, std::size_t bytes);
+  void accessed(const Context& c, const void* place, std::size_t bytes, bool writes, bool word);
   void local_store(Context& c, unsigned char* place, const void* value, unsigned bytes, Order order,
                    bool bit_or);
   std::uint64_t local_update(Context& c, unsigned char* word, unsigned bytes, Update how, std::uint64_t value,

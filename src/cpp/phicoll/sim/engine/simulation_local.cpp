@@ -16,14 +16,21 @@ namespace sim {
 // writes nothing but these moves.
 
 /// Gives the rank's unit a command, once its queue has a place for it. Returns its slot.
-int Simulation::enqueue(Context& c, const LocalStores::Command& command) {
+int Simulation::enqueue(Context& c, DmaCommand command) {
   spend(c, machine_.p.dma_enqueue, 0);
   sync(c);
-  while (local_->full(c.rank)) {
-    c.needs = Needs::buffer_space;
-    suspend(c, Mode::blocked, 0);
+  command.at.asked = wheel_.now();
+  command.operation = c.operation;
+  for (;;) {
+    const int before = local_->put_in_order(c.rank, command);
+    if (before < 0 && !local_->full(c.rank)) return local_->issue(c.rank, command, wheel_.now());
+    if (before >= 0) {
+      finish_command(c, before);
+    } else {
+      c.needs = Needs::buffer_space;
+      suspend(c, Mode::blocked, 0);
+    }
   }
-  return local_->issue(c.rank, command, wheel_.now());
 }
 
 void Simulation::finish_command(Context& c, int slot) {
@@ -33,25 +40,84 @@ void Simulation::finish_command(Context& c, int slot) {
     c.line = static_cast<LineId>(slot);
     suspend(c, Mode::blocked, 0);
   }
+  if (local_->order() != nullptr) local_->order()->waited(c.rank, slot);
 }
 
 /// Waits for the rank's commands that copy into or from these bytes; from nullptr, for all.
 void Simulation::finish_commands(Context& c, const void* from, std::size_t bytes) {
   sync(c);
-  if (from == nullptr) {
+  const auto* const place = static_cast<const unsigned char*>(from);
+  if (place == nullptr) {
     c.streams[0].length = 0;
     while (!local_->idle(c.rank)) {
       c.needs = Needs::buffer_empty;
       suspend(c, Mode::blocked, 0);
     }
-    return;
+  } else {
+    for (int slot; (slot = local_->meeting(c.rank, place, bytes)) >= 0;) finish_command(c, slot);
   }
-  for (int slot; (slot = local_->meeting(c.rank, static_cast<const unsigned char*>(from), bytes)) >= 0;)
-    finish_command(c, slot);
+  if (local_->order() != nullptr) local_->order()->waited(c.rank, place, bytes);
+}
+
+void Simulation::heard(const Context& c, const void* word, std::size_t bytes) {
+  if (local_->order() == nullptr) return;
+  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t))
+    local_->order()->heard(c.rank, static_cast<const unsigned char*>(word) + i);
+}
+
+void Simulation::accessed(const Context& c, const void* place, std::size_t bytes, bool writes, bool word) {
+  if (local_->order() != nullptr) local_->order()->accessed(c.rank, place, bytes, writes, word);
+}
+
+/// Logs a command that ends now.
+void Simulation::note_command(std::uint32_t event) {
+  const DmaCommand& x = local_->at(event);
+  const int rank = LocalStores::rank_of(event), number = static_cast<int>(log_->transfers.size());
+  const int from = x.source == LocalStores::main_memory ? -1 : core_of(x.source);
+  const bool get = x.target == rank;
+  const unsigned char* const place = holds(x.to, x.bytes) ? x.to : holds(x.from, x.bytes) ? x.from : memory_;
+  const bool memory = x.source == LocalStores::main_memory || x.target == LocalStores::main_memory;
+  log_->transfers.push_back(TransferRecord{get ? Request::get : Request::put,
+                                           memory ? Source::memory : Source::cache,
+                                           core_of(rank),
+                                           rank,
+                                           line_of(place),
+                                           -1,
+                                           from,
+                                           0,
+                                           0,
+                                           x.at.asked,
+                                           x.at.queued,
+                                           x.at.queued,
+                                           x.at.queued,
+                                           x.at.allowed,
+                                           -1,
+                                           -1,
+                                           x.at.taken_up,
+                                           x.at.flowing,
+                                           -1,
+                                           x.at.flowed,
+                                           -1,
+                                           wheel_.now(),
+                                           wheel_.now()});
+  if (x.operation < 0) return;
+  OperationRecord& operation = log_->operations[static_cast<std::size_t>(x.operation)];
+  operation.transfer = number;
+  operation.visible = wheel_.now();
+  if (!holds(x.to, x.bytes)) return;
+  for (std::size_t done = 0; done < x.bytes;) {
+    const unsigned offset = offset_of(x.to + done);
+    const auto bytes =
+        static_cast<unsigned>(std::min<std::size_t>(x.bytes - done, arch::line_bytes - offset));
+    log_->wrote(line_of(x.to + done), offset, bytes, x.operation);
+    done += bytes;
+  }
 }
 
 void Simulation::carried_out(std::uint32_t event) {
-  const LocalStores::Command& command = local_->at(event);
+  if (local_->at(event).at.flowed == 0) return local_->end(event, wheel_.now());
+  if (log_) note_command(event);
+  const DmaCommand& command = local_->at(event);
   const bool local =
       command.target != LocalStores::main_memory && command.to != nullptr && holds(command.to, command.bytes);
   unsigned char* const to = command.to;
@@ -70,34 +136,47 @@ void Simulation::carried_out(std::uint32_t event) {
   if (awaited && (c.needs != Needs::buffer_empty || local_->idle(c.rank))) wake_at(c, wheel_.now());
 }
 
-/// A look at what the rank waits for: a load, or from elsewhere a command, for whose end it rests.
+/// A look at what the rank waits for: a load, or from elsewhere a command, for whose end it rests. Own
+/// commands that store there come first.
 bool Simulation::looks_at_once(Context& c) {
   const auto* const place = static_cast<const unsigned char*>(c.awaited->place);
-  const int home = local_->home(place);
+  const int home = local_->home(c.rank, place);
   c.streams[0].length = 0;
-  if (home != c.rank) {
-    c.vain_loads += 63;  // each takes as long as many looks
-    count_vain(c);
-  }
-  if (home == c.rank || local_->full(c.rank)) {
-    spend(c, machine_.p.look_instructions, machine_.p.l1_hit);
-    return true;
-  }
-  LocalStores::Command get;
+  DmaCommand get;
   get.from = place;
-  get.to = nullptr;
   get.bytes = LocalStores::unit;
   get.source = home;
   get.target = c.rank;
+  get.word = true;
   get.ghost = true;  // the rank compares memory's image when the command has ended
+  const int before = home == c.rank
+                         ? local_->meeting(c.rank, place, c.awaited->whole_line ? arch::line_bytes : 1)
+                         : local_->put_in_order(c.rank, get);
+  const bool full = home != c.rank && before < 0 && local_->full(c.rank);
+  if (before >= 0 || full) {
+    c.step = Step::read;
+    c.line = static_cast<LineId>(before);
+    c.needs = full ? Needs::buffer_space : Needs::line;
+    rest(c, Mode::blocked, 0);
+    return false;
+  }
+  if (home == c.rank) {
+    spend(c, machine_.p.look_instructions, machine_.p.l1_hit);
+    return true;
+  }
+  c.vain_loads += 63;  // each takes as long as many looks
+  count_vain(c);
+  get.at.asked = c.time;
   spend(c, machine_.p.dma_enqueue, 0);
+  get.operation = c.operation;
   c.line = static_cast<LineId>(local_->issue(c.rank, get, c.time));
   c.needs = Needs::line;
   rest(c, Mode::blocked, 0);
   return false;
 }
 
-void Simulation::local_load(Context& c, const unsigned char* from, unsigned char* to, std::size_t bytes) {
+void Simulation::local_load(Context& c, const unsigned char* from, unsigned char* to, std::size_t bytes,
+                            bool word) {
   sync(c);
   count_vain(c);
   c.streams[0].length = 0;
@@ -105,19 +184,22 @@ void Simulation::local_load(Context& c, const unsigned char* from, unsigned char
   while (bytes != 0) {
     const std::size_t piece =
         std::min(local_->run(from, bytes), static_cast<std::size_t>(machine_.p.dma_buffer));
-    if (local_->home(from) == c.rank) {
+    if (local_->home(c.rank, from) == c.rank) {
       finish_commands(c, from, piece);
       spend(c, machine_.p.look_instructions, machine_.p.l1_hit);
+      accessed(c, from, piece, false, word);
       if (!ghost(from)) std::memcpy(to, from, piece);
     } else {
-      LocalStores::Command get;
+      DmaCommand get;
       get.to = to;
       get.from = from;
       get.bytes = piece;
-      get.source = local_->home(from);
+      get.source = local_->home(c.rank, from);
       get.target = c.rank;
+      get.word = word;
       get.ghost = ghost(from);
       finish_command(c, enqueue(c, get));
+      if (word) accessed(c, from, piece, false, true);
     }
     from += piece;
     to += piece;
@@ -133,7 +215,7 @@ void Simulation::local_store(Context& c, unsigned char* place, const void* value
   sync(c);
   begin_operation(c, OperationKind::store, line_of(place));
   spend(c, machine_.p.store_instructions, 0);
-  const int home = local_->home(place);
+  const int home = local_->target(c.rank, place);
   if (home == LocalStores::main_memory) c.streams[0].length = 0;
   // Data that commands still bring or take is older than what this store may announce.
   if (home == c.rank && order == Order::release) finish_commands(c, nullptr, 0);
@@ -147,15 +229,21 @@ void Simulation::local_store(Context& c, unsigned char* place, const void* value
     } else {
       std::memcpy(place, value, bytes);
     }
+    accessed(c, place, bytes, true, true);
+    if (log_) {
+      log_->wrote(line_of(place), offset_of(place), bytes, c.operation);
+      log_->operations[static_cast<std::size_t>(c.operation)].visible = c.time;
+    }
     note_change();
     ++counters_.stores;
   } else {
-    LocalStores::Command put;
+    DmaCommand put;
     put.to = place;
     put.bytes = bytes;
     put.source = c.rank;
     put.target = home;
     put.data = order == Order::relaxed;  // a later release announces it
+    put.word = true;
     put.release = order == Order::release;
     put.bit_or = bit_or;
     put.ghost = ghost(place);
@@ -169,7 +257,7 @@ void Simulation::local_store(Context& c, unsigned char* place, const void* value
 /// and stores into it: there and back twice.
 std::uint64_t Simulation::local_update(Context& c, unsigned char* word, unsigned bytes, Update how,
                                        std::uint64_t value, std::uint64_t expected) {
-  if (how == Update::bit_or && local_->home(word) != LocalStores::main_memory) {
+  if (how == Update::bit_or && local_->home(c.rank, word) != LocalStores::main_memory) {
     const std::uint64_t before = image(word, bytes);
     local_store(c, word, &value, bytes, Order::release, true);
     return before;
@@ -179,13 +267,15 @@ std::uint64_t Simulation::local_update(Context& c, unsigned char* word, unsigned
   count_vain(c);
   begin_operation(c, OperationKind::atomic, line_of(word));
   finish_commands(c, nullptr, 0);
-  LocalStores::Command reserve;
+  DmaCommand reserve;
   reserve.from = word;
   reserve.bytes = bytes;
   reserve.source = LocalStores::main_memory;
   reserve.target = c.rank;
+  reserve.word = true;
   reserve.ghost = true;
   finish_command(c, enqueue(c, reserve));
+  if (local_->order() != nullptr) local_->order()->updated(c.rank, word);
   const std::uint64_t before = image(word, bytes);
   std::uint64_t after = value;
   if (how == Update::add) after = before + value;
@@ -211,12 +301,12 @@ void Simulation::local_copy(Context& c, unsigned char* to, const unsigned char* 
   while (bytes != 0) {
     const std::size_t piece =
         std::min(local_->run(to, local_->run(from, bytes)), static_cast<std::size_t>(machine_.p.dma_buffer));
-    LocalStores::Command command;
+    DmaCommand command;
     command.from = from;
     command.to = to;
     command.bytes = piece;
-    command.source = local_->home(from);
-    command.target = local_->home(to);
+    command.source = local_->home(c.rank, from);
+    command.target = local_->target(c.rank, to);
     command.data = true;
     command.ghost = ghost(from) || ghost(to);
     const unsigned char* const source = memory_ + std::size_t{held.last_miss} * arch::line_bytes + held.end;
@@ -226,6 +316,8 @@ void Simulation::local_copy(Context& c, unsigned char* to, const unsigned char* 
       finish_commands(c, to, piece);
       const auto units = static_cast<int>((piece + LocalStores::unit - 1) / LocalStores::unit);
       spend(c, 2 * units, 0);
+      accessed(c, from, piece, false, false);
+      accessed(c, to, piece, true, false);
       if (!command.ghost) std::memcpy(to, from, piece);
       note_change();
     } else if (command.source == c.rank || command.target == c.rank) {
@@ -238,9 +330,10 @@ void Simulation::local_copy(Context& c, unsigned char* to, const unsigned char* 
         held.length = static_cast<int>(piece);
         buffers.end = static_cast<LineId>(buffers.length);
         buffers.length = (buffers.length + 1) % machine_.p.dma_buffers;
-        LocalStores::Command get = command;
+        DmaCommand get = command;
         get.to = local_->buffer(c.rank, static_cast<int>(buffers.end));
         get.target = c.rank;
+        get.barriered = true;  // those that empty the buffer follow it, in any order
         enqueue(c, get);
       }
       command.from = local_->buffer(c.rank, static_cast<int>(buffers.end));
@@ -273,14 +366,15 @@ void Simulation::local_combine(Context& c, const Operator& op, unsigned char* to
     const unsigned char* const from[2] = {left + first * size, right + first * size};
     for (int side = 0; side < 2; ++side) {
       operands[turn][side] = from[side];
-      if (local_->home(from[side]) == c.rank) continue;
+      if (local_->home(c.rank, from[side]) == c.rank) continue;
       unsigned char* const place = local_->buffer(c.rank, turn) + static_cast<std::size_t>(side) * half;
       operands[turn][side] = place;
-      LocalStores::Command get;
+      DmaCommand get;
       get.to = place;
       get.from = from[side];
       get.bytes = bytes;
-      get.source = local_->home(from[side]);
+      get.source = local_->home(c.rank, from[side]);
+      get.barriered = true;
       get.target = c.rank;
       get.data = true;
       get.ghost = ghost(from[side]);
@@ -295,23 +389,25 @@ void Simulation::local_combine(Context& c, const Operator& op, unsigned char* to
     if (first + each < count) bring(first + each, 1 - turn);
     for (const unsigned char* operand : operands[turn]) finish_commands(c, operand, bytes);
     unsigned char* const out = to + first * size;
-    const bool own = local_->home(out) == c.rank;
+    const bool own = local_->target(c.rank, out) == c.rank;
     const auto lines = static_cast<int>((bytes + arch::line_bytes - 1) / arch::line_bytes);
     spend(c, lines * (machine_.p.store_instructions + 2 * machine_.p.combine_instructions), 0);
     // The result lies in the left operand's half until a command has taken it.
     unsigned char* const result = own ? out : local_->buffer(c.rank, turn);
     finish_commands(c, result, bytes);
+    for (const unsigned char* operand : operands[turn]) accessed(c, operand, bytes, false, false);
+    accessed(c, result, bytes, true, false);
     if (!ghost(out)) op.kernel(op.context, result, operands[turn][0], operands[turn][1], piece);
     if (own) {
       note_change();
       continue;
     }
-    LocalStores::Command put;
+    DmaCommand put;
     put.to = out;
     put.from = result;
     put.bytes = bytes;
     put.source = c.rank;
-    put.target = local_->home(out);
+    put.target = local_->target(c.rank, out);
     put.data = true;
     put.ghost = ghost(out);
     enqueue(c, put);
@@ -324,16 +420,17 @@ void Simulation::local_write(Context& c, unsigned char* to, const unsigned char*
   sync(c);
   c.streams[0].length = 0;
   while (bytes != 0) {
-    LocalStores::Command put;
+    DmaCommand put;
     put.to = to;
     put.bytes = std::min(local_->run(to, bytes), static_cast<std::size_t>(machine_.p.dma_buffer));
     put.from = from;
     put.source = c.rank;
-    put.target = local_->home(to);
+    put.target = local_->target(c.rank, to);
     put.data = true;
     put.ghost = ghost(to);
     if (put.target == c.rank && !put.ghost) {
       finish_commands(c, to, put.bytes);
+      accessed(c, to, put.bytes, true, false);
       std::memcpy(to, from, put.bytes);
     } else {
       enqueue(c, put);

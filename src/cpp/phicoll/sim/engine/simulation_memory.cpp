@@ -89,7 +89,14 @@ void Simulation::count_vain(Context& c) {
 
 std::uint64_t Simulation::load(int rank, const void* word, unsigned bytes) {
   std::uint64_t value = 0;
-  load_bytes(rank, word, &value, bytes);
+  if (local_) {
+    Context& c = context(rank);
+    local_load(c, static_cast<const unsigned char*>(word), reinterpret_cast<unsigned char*>(&value), bytes,
+               true);
+    heard(c, word, bytes);
+  } else {
+    load_bytes(rank, word, &value, bytes);
+  }
   return value;
 }
 
@@ -101,7 +108,7 @@ void Simulation::load_bytes(int rank, const void* from, void* destination, std::
 void Simulation::read_part(Context& c, const void* from, void* destination, std::size_t bytes, int stream) {
   if (local_)
     return local_load(c, static_cast<const unsigned char*>(from), static_cast<unsigned char*>(destination),
-                      bytes);
+                      bytes, false);
   sync(c);
   const LineId line = line_of(from);
   const auto count = static_cast<unsigned>(bytes);
@@ -307,8 +314,11 @@ std::uint64_t Simulation::update(int rank, void* word, unsigned bytes, Update ho
 void Simulation::fence(int rank) {
   Context& c = context(rank);
   sync(c);
-  if (local_) return finish_commands(c, nullptr, 0);
   begin_operation(c, OperationKind::fence, 0);
+  if (local_) {
+    finish_commands(c, nullptr, 0);
+    return end_operation(c, Log::none);
+  }
   drain(c);
   spend(c, machine_.p.store_instructions, machine_.p.atomic_hit);  // a locked update of the rank's own stack
   end_operation(c, Log::none);

@@ -57,6 +57,7 @@ std::uint64_t Simulation::wait(int rank, const Awaited& a) {
     c.step = Step::start;
     if (!reaches_its_time(c) || !go_on(c)) c.fiber.suspend();
   }
+  if (local_) heard(c, a.place, a.whole_line ? arch::line_bytes : 1);
   end_operation(c, cause_of(a.place, a.whole_line ? 0 : a.bytes, a.mask));
   return a.whole_line ? 0 : a.seen();
 }
@@ -158,7 +159,9 @@ void Simulation::software(int rank, Software what) {
   // The caller's data is there when a collective returns.
   if (local_ && what == Software::call) {
     sync(c);
+    begin_operation(c, OperationKind::fence, 0);
     finish_commands(c, nullptr, 0);
+    end_operation(c, Log::none);
   }
 }
 

@@ -34,6 +34,12 @@ constexpr CauseText cause_texts[causes] = {
     {"fill", "from the answer to the instruction's end"},
     {"release trip", "the acknowledgement that frees the line"},
     {"transfer", "what the machine's table says"},
+    {"place in queue", "the queue of commands was full"},
+    {"order of commands", "behind commands that this one must follow"},
+    {"unit", "the core's unit took up other commands, and this one"},
+    {"carriers", "ports, buses, the link or the memory controller served other commands"},
+    {"flow", "the command's bytes at the rate of the slowest of these"},
+    {"latency", "of a command, beyond that"},
     {"unexplained", "nothing in the log tells"},
 };
 
@@ -435,6 +441,7 @@ class Walk {
       open(link_of(operation(served_).kind), operation(served_).rank, served_, t);
     else
       open(LinkKind::queue, x.rank, issuer_[static_cast<std::size_t>(t)], t);
+    if (x.kind == Request::get || x.kind == Request::put) return step_command(t);
     const bool memory = x.source == Source::memory;
     const bool table = x.directed < 0 && x.go < 0;
     if (freed && x.freed > x.filled && !stage(Cause::release_trip, x.filled)) return;
@@ -478,6 +485,22 @@ class Walk {
       return go_at(x.rank, static_cast<int>(of_rank_[static_cast<std::size_t>(x.rank)].size()));
     if (asker >= 0) return go_inside(asker);
     go_at(last_rank_, static_cast<int>(of_rank_[static_cast<std::size_t>(last_rank_)].size()));
+  }
+
+  /// From the end of a command between local stores to the operation that asked for it.
+  void step_command(int t) {
+    const TransferRecord& x = transfer(t);
+    if (!stage(Cause::latency, x.data)) return;
+    if (!stage(Cause::flow, x.answered)) return;
+    if (!stage(Cause::carriers_busy, x.asked)) return;
+    if (!stage(Cause::unit_busy, x.begun)) return;
+    if (!stage(Cause::command_order, x.sent)) return;
+    if (!stage(Cause::queue_place, x.issued)) return;
+    const int o =
+        served_ >= 0 && operation(served_).rank == x.rank ? served_ : issuer_[static_cast<std::size_t>(t)];
+    if (o < 0) return go_at(x.rank, static_cast<int>(of_rank_[static_cast<std::size_t>(x.rank)].size()));
+    open(LinkKind::local, x.rank, Log::none, Log::none);
+    if (emit(Cause::instructions, operation(o).begun)) go_before(o);
   }
 
   const Log& log_;

@@ -42,9 +42,15 @@ enum class Cause : std::uint8_t {
   fill,               ///< from the answer to the instruction's end
   release_trip,       ///< the acknowledgement that frees the line for its next request
   transfer,           ///< on a machine with protocol `table`
+  queue_place,        ///< with local stores: the core's queue of commands was full
+  command_order,      ///< behind commands that this one must follow
+  unit_busy,          ///< the core's unit took up other commands, and this one
+  carriers_busy,      ///< ports, buses, the link or the memory controller served other commands
+  flow,               ///< the command's bytes at the rate of the slowest of these
+  latency,            ///< of a command, beyond that
   unexplained         ///< the log does not say
 };
-constexpr int causes = 20;
+constexpr int causes = 26;
 const char* to_string(Cause cause);
 const char* meaning_of(Cause cause);
 

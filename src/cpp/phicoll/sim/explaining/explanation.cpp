@@ -47,6 +47,8 @@ Counters less(const Counters& after, const Counters& before) {
   rest.directories = less_each(after.directories, before.directories);
   rest.caches = less_each(after.caches, before.caches);
   rest.channels = less_each(after.channels, before.channels);
+  for (std::size_t i = 0; i < carrier_kinds; ++i)
+    rest.carriers[i] = less_each(after.carriers[i], before.carriers[i]);
   for (std::size_t i = 0; i < after.issue_busy.size(); ++i)
     rest.issue_busy.push_back(after.issue_busy[i] -
                               (i < before.issue_busy.size() ? before.issue_busy[i] : 0));
@@ -81,6 +83,13 @@ std::vector<CentreReport> centres_of(const Counters& counted, const MachineParam
     centres.push_back(servers("caches, answering", counted.caches, elapsed));
     centres.push_back(servers("memory channels", counted.channels, elapsed));
   }
+  if (p.protocol == Protocol::local_store)
+    for (std::size_t i = 0; i < carrier_kinds; ++i) {
+      // A queue is as busy as its places are taken.
+      const bool queue = static_cast<Carrier>(i) == Carrier::queue;
+      centres.push_back(servers(to_string(static_cast<Carrier>(i)), counted.carriers[i],
+                                queue ? elapsed * p.dma_queue : elapsed));
+    }
   // Only cores that ranks are on.
   const std::set<int> used(cores.begin(), cores.end());
   CentreReport issue;

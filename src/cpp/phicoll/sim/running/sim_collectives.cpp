@@ -183,8 +183,8 @@ void run_twin(const Machine& machine, const measure::Work& work, const Shape& sh
 
 // Finds by a dry run, on the counting port, where the algorithm's words lie in local stores. Two calls: some
 // algorithms use other words in every second one.
-std::vector<std::int16_t> homes_of(const CollectiveRun& run, const Machine& machine, const Shape& shape,
-                                   const CheckedBuffers& checked, std::size_t footprint) {
+std::vector<LocalStores::Home> homes_of(const CollectiveRun& run, const Machine& machine, const Shape& shape,
+                                        const CheckedBuffers& checked, std::size_t footprint) {
   std::vector<CountPort> ports;
   std::vector<std::unique_ptr<AnyCollective<CountPort>>> ranks;
   // Goes first, and unwinds the fibers that still are inside an algorithm after an error.

@@ -1,0 +1,87 @@
+#pragma once
+
+// Finds commands of local stores that lacked an order, whatever order a run gave them: an access that meets
+// an earlier one must know that the earlier one has ended.
+//
+// 1. A rank knows of its own accesses, and of a command once it has waited for its end.
+// 2. A command knows what its rank knew when it was given, and the commands that its tag orders before it.
+// 3. Who reads a word knows what the commands that wrote it knew, and these commands.
+//
+// Words themselves may be read at any time, but for one whose writer a later command of its rank's, that the
+// reader knows of, may overtake: an entry would be seen in halves.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "phicoll/sim/engine/dma_command.hpp"
+
+namespace phicoll {
+namespace sim {
+
+class CommandOrder {
+ public:
+  explicit CommandOrder(std::size_t ranks);
+
+  /// A rank's unit is given a command.
+  void issued(int rank, int slot, const DmaCommand& command);
+  /// It has been carried out. Throws Error naming two commands if an order was lacking.
+  void ended(int rank, int slot);
+  /// The rank knows that the command in the slot has ended; that all have that copy into or from these bytes
+  /// (nullptr: simply all); which of those have that `next` must follow, as it has asked.
+  void waited(int rank, int slot);
+  void waited(int rank, const unsigned char* place, std::size_t bytes);
+  void asked(int rank, const DmaCommand& next);
+  /// The rank itself loads or stores in its own store.
+  void accessed(int rank, const void* place, std::size_t bytes, bool writes, bool word);
+  /// The rank has read this word.
+  void heard(int rank, const void* word);
+  /// The rank has read and written it at once.
+  void updated(int rank, const void* word);
+
+ private:
+  using Number = std::uint32_t;  // of a rank's accesses, from 1
+  struct Known {
+    Number upto = 0;
+    std::vector<Number> missing;  // below, and not known to have ended
+    bool has(Number number) const;
+    void add(Number number);
+    void join(const Known& other);
+  };
+  using Knowledge = std::vector<Known>;  // a rank each
+  struct Access {
+    int rank;
+    Number number;
+    const unsigned char* place;
+    std::size_t bytes;
+    bool writes, word;
+    std::string what;
+  };
+  struct Pending {
+    Number number;
+    int slot;
+    bool ended;
+    DmaCommand command;
+    Knowledge knows;
+  };
+
+  static void join(Knowledge& knows, const Knowledge& more);
+  template <class Which>
+  void learn(int rank, Which which);
+  void access(const Access& access, const Knowledge& knows);
+  void note_word(const void* place, std::size_t bytes, const Knowledge& knows, int rank, Number number);
+  void forget();
+  [[noreturn]] void fail(const Access& later, const Access& earlier, const Knowledge& knows) const;
+
+  std::vector<Knowledge> knows_;               // by rank
+  std::vector<Number> count_;                  // by rank
+  std::vector<std::vector<Pending>> pending_;  // by rank: not known to it to have ended
+  std::vector<Access> accesses_;               // that some rank does not know of
+  std::size_t room_ = 64;
+  std::unordered_map<std::uintptr_t, Knowledge> words_;  // what their writers knew, by 8 bytes
+};
+
+}  // namespace sim
+}  // namespace phicoll
