@@ -7,7 +7,6 @@ __all__ = ["BUILT_IN_BY", "CHANGES", "WAITS_FOR", "WHY_NOT"]
 _MPI = (
     "Intel's MPI library is proprietary and not simulated; its times on the card are known from figures only."
 )
-_CELL = "It is judged on a Cell, which cell-qs20 will be."
 
 #: No check, by the reason.
 WHY_NOT = {
@@ -28,7 +27,8 @@ WAITS_FOR = {
         "It waits for CG, MG and the N-body kernel as programs on the simulated machine.",
     ),
     **dict.fromkeys(("003-18", "003-19"), "It waits for IS and SP as programs on the simulated machine."),
-    **dict.fromkeys((f"002-{n:02d}" for n in (*range(1, 10), 11, *range(14, 25), 26, 27)), _CELL),
+    "002-04": "It waits for a kernel of transfers on a machine with local stores, and for noise in it.",
+    "002-05": "It waits for lists of commands on cell-qs20.",
 }
 
 #: Why the model could not have said otherwise.

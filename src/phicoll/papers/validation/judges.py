@@ -10,9 +10,8 @@ from phicoll.papers.claims import CALIBRATED, CANNOT, FAILS, HOLDS, Finding, cla
 from phicoll.papers.validation import cell, collectives, one_sided, phi_5110p, phi_se10p, transfers
 from phicoll.papers.validation.points import Check, Effort, work_through
 from phicoll.papers.validation.quantity import CALIBRATED as SET_A_PARAMETER, NOT_CLAIMED, Quantity
-from phicoll.registry.machines import machines
 
-__all__ = ["JUDGES", "MACHINES", "ON_A_CELL", "Judge", "by_numbers", "findings_of", "run_judges"]
+__all__ = ["JUDGES", "MACHINES", "Judge", "by_numbers", "findings_of", "run_judges"]
 
 PHI, SE10P, SANDY, CELL = "xeon-phi-5110p", "xeon-phi-se10p", "sandy-bridge-e5-2670", "cell-qs20"
 #: The machines that papers measured.
@@ -26,13 +25,6 @@ class Judge(NamedTuple):
     check: Callable[[str, Effort], Check]
     numbers: tuple[str, ...] = ()
 
-
-#: What is judged on a Cell, and waits where none is shipped.
-ON_A_CELL = (
-    Judge(CELL, cell.barriers, ("002-06", "002-07", "002-08", "002-09")),
-    Judge(CELL, cell.broadcasts, ("002-14", "002-15", "002-17", "002-18", "002-19", "002-20", "002-21")),
-    Judge(CELL, cell.reductions, ("002-22", "002-23", "002-24", "002-26", "002-27")),
-)
 
 JUDGES = (
     Judge(PHI, transfers.reads, ("004-01", "004-02", "004-04")),
@@ -59,7 +51,10 @@ JUDGES = (
     Judge(SE10P, collectives.allreduces, ("003-08", "003-09", "003-10", "003-12", "003-14", "003-20", "003-21", "003-23")),
     Judge(SANDY, transfers.sandy_reads, ("004-43",)),
     Judge(SANDY, transfers.sandy_ping_pong, ("004-44",)),
-    *(ON_A_CELL if any(machine.name == CELL for machine in machines()) else ()),
+    Judge(CELL, cell.commands, ("002-01", "002-02", "002-03", "002-11", "002-16")),
+    Judge(CELL, cell.barriers, ("002-06", "002-07", "002-08", "002-09")),
+    Judge(CELL, cell.broadcasts, ("002-14", "002-15", "002-17", "002-18", "002-19", "002-20", "002-21")),
+    Judge(CELL, cell.reductions, ("002-22", "002-23", "002-24", "002-26", "002-27")),
 )  # fmt: skip
 
 

@@ -10,16 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 
-from phicoll.errors import Error
 from phicoll.foundations.progress import display
 from phicoll.models import machine_model
 from phicoll.models.equations.checks import check_whole
-from phicoll.papers.claims import CLAIMS, WAITS, Finding, Report, check_counts, claim, completed, counter
+from phicoll.papers.claims import CLAIMS, Finding, Report, check_counts, completed, counter
 from phicoll.papers.claims.counted import COUNTED
 from phicoll.papers.validation.judges import (
     JUDGES,
     MACHINES,
-    ON_A_CELL,
     PHI,
     by_numbers,
     findings_of,
@@ -85,14 +83,7 @@ def judge(
             found += check_counts(counter)
         if set(wanted) & set(MODELLED):
             found += judge_models(machine_model(PHI))
-        rows = run_judges([one for one in judges if one not in ON_A_CELL], effort, executor, tell)
-        for one in (one for one in judges if one in ON_A_CELL):
-            try:
-                rows |= run_judges([one], effort, executor, tell)
-            except Error as error:  # the Cell refuses some operations
-                found += [
-                    Finding(claim(n), WAITS, f"The Cell refuses it: {error}", "none") for n in one.numbers
-                ]
+        rows = run_judges(judges, effort, executor, tell)
         found += [finding for one, of in rows.items() for finding in findings_of(one, of)]
         if set(wanted) & set(SIMULATED):
             steps = count(1)
