@@ -49,7 +49,7 @@ class Lister {
                               "topology.memory_controllers", "topology.channels", "topology.ring_stops"})
       if (begins(name, group)) info.in_table = info.in_local_store = false;
     for (const char* group : {"table.", "cache.", "request.", "topology.l3", "core.l2_hit", "core.atomic",
-                              "core.store_buffer", "core.store_window", "core.core_window"})
+                              "core.copy_", "core.store_buffer", "core.store_window", "core.core_window"})
       if (begins(name, group)) info.in_local_store = false;
     for (const char* group : {"local.", "dma."})
       if (begins(name, group)) info.in_directory = info.in_table = false;
@@ -217,9 +217,9 @@ std::string machine_digest(const MachineParameters& parameters) {
   std::vector<std::string> lines;
   for (const auto& value : machine_values(parameters)) {
     const MachineParameterInfo& info = *find_machine_parameter(value.first);
-    const bool left_out = ((info.optional && !begins(info.name, "noise.")) ||
-                           (!info.in_directory && !info.in_table)) &&
-                          std::find(usual.begin(), usual.end(), value) != usual.end();
+    const bool left_out =
+        ((info.optional && !begins(info.name, "noise.")) || (!info.in_directory && !info.in_table)) &&
+        std::find(usual.begin(), usual.end(), value) != usual.end();
     if (!left_out) lines.push_back(value.first + "=" + value.second + "\n");
   }
   std::sort(lines.begin(), lines.end());
