@@ -41,7 +41,7 @@ def commands(machine: str, effort: Effort) -> Check:
     shifted = ("one-to-all-shifted:shift=0", "one-to-all-shifted")
     found = yield [
         *(p for buffer in (128, 16384) for p in taken(f"{machine}:dma.buffer={buffer}", "broadcast", ["root-copies"], 2, LARGE, effort)),
-        *(Collective(machine, "barrier", pair, 2, 0, effort.seeds, "", placement) for placement in ("compact", "scatter")),
+        *(p for chips in (1, 2) for p in taken(f"{machine}:topology.cores=2:topology.packages={chips}", "barrier", [pair], 2, 0, effort)),
         *taken(machine, "barrier", [pair, "dissemination"], 4, 0, effort),
         *(p for ranks in (4, ALL) for p in taken(machine, "broadcast", shifted, ranks, LARGE, effort)),
     ]  # fmt: skip
