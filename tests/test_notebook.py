@@ -23,7 +23,7 @@ NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.py"))
 SIMULATED = {
     "panigrahi-2014": "xeon-phi-se10p",
     "rodchenko-2015": "xeon-phi-5110p",
-    "velamati-2007": "sandy-bridge-e5-2670",
+    "velamati-2007": "cell-qs20",
     "namashivayam-2014": "xeon-phi-se10p",
     "ramos-hoefler-2013": "xeon-phi-5110p",
 }
