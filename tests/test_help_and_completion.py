@@ -66,7 +66,7 @@ def complete(tmp_path: Path, capsys):
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        ("phicoll com", {"compare", "completion"}),
+        ("phicoll com", {"compare", "compare-run", "completion"}),
         ("phicoll run all", {"allreduce", "allgather", "allgatherv", "alltoall", "alltoallv"}),
         ("phicoll run barrier --oversub", {"--oversubscribe"}),
         ("phicoll run barrier --machine xeon-phi-5", {"xeon-phi-5110p"}),
