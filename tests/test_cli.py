@@ -138,7 +138,7 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
         ),
         (
             "comparr r.jsonl",
-            "phicoll: command: got 'comparr'; allowed: nearest: compare, omp; all: doctor, list, ",
+            "phicoll: command: got 'comparr'; allowed: nearest: compare, compare-run; all: doctor, list, ",
         ),
         (
             "run barrier --speed 3",
