@@ -666,7 +666,7 @@ show("001-16", f"Over the stand-in: {ratio(equal)}.")
 # ## What applications would spend
 #
 # Table 1 has how many barriers the paper's applications meet in a second. Times the simulated overhead at 232 threads, this is
-# the share of run time that barriers would take. (The applications themselves are not simulated: 001-21 to 001-23 are open.)
+# the share of run time that barriers would take. (`phicoll validate` simulates the programs: 001-21 to 001-23.)
 
 # %%
 RATES = {

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 from phicoll.papers.claims import CALIBRATED, CANNOT, FAILS, HOLDS, Finding, claim
-from phicoll.papers.validation import cell, collectives, one_sided, phi_5110p, phi_se10p, transfers
+from phicoll.papers.validation import cell, collectives, one_sided, phi_5110p, phi_se10p, programs, transfers
 from phicoll.papers.validation.points import Check, Effort, work_through
 from phicoll.papers.validation.quantity import CALIBRATED as SET_A_PARAMETER, NOT_CLAIMED, Quantity
 
@@ -39,6 +39,7 @@ JUDGES = (
     Judge(PHI, phi_5110p.acknowledged, ("004-38", "004-46")),
     Judge(PHI, phi_5110p.latencies, ("004-03", "004-10", "004-11", "004-21", "004-22")),
     Judge(PHI, phi_5110p.bandwidth, ("004-39", "004-40", "004-41")),
+    Judge(PHI, programs.figure_5, ("001-21", "001-22", "001-23")),
     Judge(SE10P, transfers.stream, ("000-01",)),
     Judge(SE10P, phi_se10p.one_line, ("000-02", "000-03", "000-04", "000-08", "000-12")),
     Judge(SE10P, phi_se10p.distinct_lines, ("000-05", "000-06", "000-07", "000-10", "000-11")),

@@ -24,6 +24,7 @@ __all__ = [
     "Explained",
     "Kernel",
     "Point",
+    "Program",
     "changed",
     "work_through",
 ]
@@ -124,6 +125,30 @@ class Collective:
 
 
 @dataclass(frozen=True)
+class Program:
+    """A parallel program such as ``cg.Y``; its result is each seed's time in ns, and the barriers of one run."""
+
+    machine: str
+    name: str
+    spec: str
+    ranks: int
+    seeds: int
+    calls: int = 2
+
+    def run(self) -> tuple[np.ndarray, int]:
+        from phicoll.measuring import sweep
+
+        found = sweep(self.name, algorithm=self.spec, ranks=self.ranks, machine=self.machine, placement="balanced",
+                      rounds=self.seeds, calls=self.calls, seed=1, budget_s="none", jobs=1, progress=False)  # fmt: skip
+        (point,) = found.points
+        if found.unverified:
+            raise AssertionError(
+                f"{self.name} by {self.spec} with {self.ranks} ranks: {point['verification']}"
+            )
+        return np.array([sample["value_ns"] for sample in found.samples]), point["verification"]["calls"]
+
+
+@dataclass(frozen=True)
 class Explained:
     """What a call counts on the machine; its result is the counters' means over two calls of seed 1."""
 
@@ -142,7 +167,7 @@ class Explained:
         return {name: value / found["calls"] for name, value in found.items() if name != "calls"}
 
 
-Point: TypeAlias = Kernel | Barrier | Collective | Explained
+Point: TypeAlias = Kernel | Barrier | Collective | Program | Explained
 Check: TypeAlias = Generator[Sequence[Point], list[Any], list[Any]]
 
 
@@ -174,6 +199,8 @@ def work_through(
 def cost(point: Point) -> float:
     if isinstance(point, Collective):
         return point.ranks * point.seeds * (100 + point.size / 64)
+    if isinstance(point, Program):
+        return point.ranks * point.seeds * point.calls * (3000 if point.name.startswith("cg") else 600)
     if isinstance(point, Explained):
         return point.ranks * point.size / 64
     if isinstance(point, Barrier):

@@ -25,6 +25,8 @@ CAUSES = {
     "001-05": "Above arity 4 cores share a node's counter, and its hand-overs in a row grow faster than levels are saved.",
     "001-09": "Here a look costs siblings only issue slots, and a parked rank asks for its line once; on the card polling seems to cost more.",
     "001-16": "The counter of acknowledgements lies beside the polled flag; with ack = line-per-sender it is 1.15.",
+    "001-21": "A sum over all ranks reads a line of each here, which takes far longer than a barrier, so barriers differ by some hundredths of a run.",
+    "001-23": "An operation takes one instruction's time here, not its latency, and OpenMP's own work around each loop is not simulated.",
     "004-38": "All ranks read their flags from memory at once, while they wait anyway.",
     "004-41": "Pairs share no queue here that small messages could fill.",
     "004-46": "m goes from 5 to 3 at 26 threads and to 6 at 28, as in the paper, but times vary as much from count to count at one m.",
