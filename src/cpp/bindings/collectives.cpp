@@ -335,8 +335,7 @@ py::object begun(CollectiveReader& reader, CommunicatorHandle& handle, const Arg
     fields.begun = Py_NewRef(known.ended);
     return made;
   }
-  const auto call = std::make_shared<CollectiveCall>(handle.shared_from_this(), reader.request, reader.bytes);
-  call->keep(a.owners());
+  const auto call = std::make_shared<BegunHandle>(handle, reader.request, reader.bytes, a.owners());
   call->start();
   if (call->begun()->done)
     fields.begun = Py_NewRef(known.ended);
@@ -353,10 +352,7 @@ py::object prepared(const CollectiveReader& reader, const Collective& what, Comm
   py::object made = RequestObject::make(known.prequest);
   py::object begin;
   if (reader.direct) {
-    const auto call =
-        std::make_shared<CollectiveCall>(handle.shared_from_this(), reader.request, reader.bytes);
-    call->keep(a.owners());
-    begin = py::cast(call);
+    begin = py::cast(std::make_shared<BegunHandle>(handle, reader.request, reader.bytes, a.owners()));
   } else {
     begin = a.again(what.begins.c_str());
   }

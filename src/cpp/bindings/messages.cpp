@@ -1,6 +1,7 @@
 #include "bindings/messages.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "bindings/objects.hpp"
@@ -36,21 +37,40 @@ struct Pieces {
 
 }  // namespace
 
-bool TransferHandle::test() {
-  return ended_well() ||
-         handle_->call(bytes_, [&](Communicator& communicator) { return communicator.test(*transfer_); });
+void BegunHandle::start() {
+  handle_->call(bytes_, [&](Communicator& communicator) {
+    if (communicator.size() == 1) return communicator.call(call_->request);
+    if (call_->done) call_->kept = kept_;
+    communicator.begin(call_);
+  });
 }
 
-void TransferHandle::wait() {
-  if (!ended_well())
-    handle_->call(bytes_, [&](Communicator& communicator) { communicator.wait(*transfer_); });
+/// Whether nothing is left to do; throws what a call threw, also when its communicator is gone.
+bool BegunHandle::ended() {
+  if (transfer_) return transfer_->done && transfer_->refused.empty();
+  if (!call_->done) return false;
+  if (call_->error) std::rethrow_exception(std::exchange(call_->error, nullptr));
+  return true;
 }
 
-bool TransferHandle::cancel() {
+bool BegunHandle::test() {
+  return ended() || handle_->call(transfer_ ? bytes_ : 0, [&](Communicator& communicator) {
+    return transfer_ ? communicator.test(*transfer_) : communicator.test(*call_);
+  });
+}
+
+void BegunHandle::wait() {
+  if (ended()) return;
+  handle_->call(bytes_, [&](Communicator& communicator) {
+    transfer_ ? communicator.wait(*transfer_) : communicator.wait(*call_);
+  });
+}
+
+bool BegunHandle::cancel() {
   return handle_->call(0, [&](Communicator& communicator) { return communicator.cancel(*transfer_); });
 }
 
-py::object TransferHandle::object() const {
+py::object BegunHandle::object() const {
   if (transfer_->peer == no_rank) return py::none();
   return object_in(frame_->data(), Memory(frame_), transfer_->envelope);
 }
@@ -69,7 +89,7 @@ std::size_t BegunHandle::wait_any(const std::vector<BegunHandle*>& all) {
 }
 
 template <class Kept, class Begin>
-TransferHandle MessageCalls::begin(std::size_t bytes, const Kept& kept, const Begin& begin) {
+BegunHandle MessageCalls::begin(std::size_t bytes, const Kept& kept, const Begin& begin) {
   std::shared_ptr<Transfer> transfer = handle_.call(bytes, begin);
   if (!transfer->done) transfer->kept = kept();
   return {handle_, std::move(transfer)};
@@ -83,8 +103,8 @@ void MessageCalls::send(const void* data, std::size_t bytes, int dest, int tag, 
   });
 }
 
-TransferHandle MessageCalls::begin_send(const void* data, std::size_t bytes, int dest, int tag, unsigned type,
-                                        bool synchronous, const py::object& kept) {
+BegunHandle MessageCalls::begin_send(const void* data, std::size_t bytes, int dest, int tag, unsigned type,
+                                     bool synchronous, const py::object& kept) {
   return begin(
       bytes, [&] { return bindings::kept(kept); },
       [&](Communicator& communicator) {
@@ -92,8 +112,8 @@ TransferHandle MessageCalls::begin_send(const void* data, std::size_t bytes, int
       });
 }
 
-TransferHandle MessageCalls::begin_receive(void* buffer, std::size_t bytes, int source, int tag,
-                                           unsigned type, const py::object& kept) {
+BegunHandle MessageCalls::begin_receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type,
+                                        const py::object& kept) {
   return begin(
       bytes, [&] { return bindings::kept(kept); },
       [&](Communicator& communicator) {
@@ -107,7 +127,7 @@ PersistentMessage::PersistentMessage(CommunicatorHandle& handle, const Transfer&
   handle.call(0, [&](Communicator& communicator) { communicator.check_transfer(message_, data_); });
 }
 
-TransferHandle PersistentMessage::begin() const {
+BegunHandle PersistentMessage::begin() const {
   const Transfer& m = message_;
   auto transfer = handle_->call(m.bytes, [&](Communicator& communicator) {
     return m.sends ? communicator.begin_send(data_, m.bytes, m.peer, m.tag, m.type, m.synchronous)
@@ -134,8 +154,7 @@ void MessageCalls::send_object(const py::object& object, int dest, int tag, bool
   send(frame, bytes, dest, tag, object_type, synchronous);
 }
 
-TransferHandle MessageCalls::begin_send_object(const py::object& object, int dest, int tag,
-                                               bool synchronous) {
+BegunHandle MessageCalls::begin_send_object(const py::object& object, int dest, int tag, bool synchronous) {
   Packed packed(object, any_room);
   if (packed.has_buffers()) {
     const std::size_t bytes = packed.frame_bytes();
@@ -160,14 +179,14 @@ TransferHandle MessageCalls::begin_send_object(const py::object& object, int des
 }
 
 template <class Begin>
-TransferHandle MessageCalls::begin_object(const Begin& begin) {
+BegunHandle MessageCalls::begin_object(const Begin& begin) {
   const auto frame = std::make_shared<FrameBytes>(usual_object);
   return {handle_,
           handle_.call(frame->size(), [&](Communicator& communicator) { return begin(communicator, frame); }),
           frame};
 }
 
-TransferHandle MessageCalls::begin_receive_object(int source, int tag) {
+BegunHandle MessageCalls::begin_receive_object(int source, int tag) {
   return begin_object([&](Communicator& communicator, const std::shared_ptr<FrameBytes>& frame) {
     return communicator.begin_receive(frame, source, tag, object_type);
   });
@@ -185,8 +204,8 @@ py::object MessageCalls::hold_now(int source, int tag) {
   return py::cast(found);
 }
 
-TransferHandle MessageCalls::begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes,
-                                                unsigned type, const py::object& kept) {
+BegunHandle MessageCalls::begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes,
+                                             unsigned type, const py::object& kept) {
   return begin(
       bytes, [&] { return bindings::kept(kept); },
       [&](Communicator& communicator) {
@@ -194,7 +213,7 @@ TransferHandle MessageCalls::begin_receive_held(const Envelope& held, Address bu
       });
 }
 
-TransferHandle MessageCalls::begin_receive_held_object(const Envelope& held) {
+BegunHandle MessageCalls::begin_receive_held_object(const Envelope& held) {
   return begin_object([&](Communicator& communicator, const std::shared_ptr<FrameBytes>& frame) {
     return communicator.begin_receive(held, frame, object_type);
   });
@@ -206,10 +225,10 @@ py::object MessageCalls::receive_object(int source, int tag, Envelope* told) {
     return communicator.receive_now(small, sizeof small, source, tag, object_type, told);
   });
   if (received) return object_in(small, Memory(), *told);
-  TransferHandle transfer = begin_receive_object(source, tag);
-  transfer.wait();
-  *told = transfer.transfer().envelope;
-  return transfer.object();
+  BegunHandle begun = begin_receive_object(source, tag);
+  begun.wait();
+  *told = begun.message().envelope;
+  return begun.object();
 }
 
 }  // namespace bindings

@@ -17,35 +17,12 @@
 namespace phicoll {
 namespace bindings {
 
-/// A send or receive that a request stands for.
-class TransferHandle final : public BegunHandle {
- public:
-  TransferHandle(CommunicatorHandle& handle, std::shared_ptr<Transfer> transfer,
-                 std::shared_ptr<FrameBytes> frame = nullptr)
-      : BegunHandle(handle.shared_from_this(), transfer->bytes),
-        transfer_(std::move(transfer)),
-        frame_(std::move(frame)) {}
-  std::shared_ptr<Begun> begun() const override { return transfer_; }
-  Transfer& transfer() const { return *transfer_; }
-  bool test() override;
-  void wait() override;
-  bool cancel();
-  /// The object from a receive that is done.
-  py::object object() const;
-
- private:
-  bool ended_well() const { return transfer_->done && transfer_->refused.empty(); }
-
-  std::shared_ptr<Transfer> transfer_;
-  std::shared_ptr<FrameBytes> frame_;  // of a receive of an object
-};
-
 /// A message that a persistent request sends or receives again and again. All but the data is checked once.
 class PersistentMessage {
  public:
   /// `message`: the fields of a Transfer that begin_send and begin_receive take.
   PersistentMessage(CommunicatorHandle& handle, const Transfer& message, void* data, const py::object& kept);
-  TransferHandle begin() const;
+  BegunHandle begin() const;
 
  private:
   std::shared_ptr<CommunicatorHandle> handle_;
@@ -61,29 +38,29 @@ class MessageCalls {
 
   void send(const void* data, std::size_t bytes, int dest, int tag, unsigned type, bool synchronous);
   /// `kept` lives as long as the transfer: the owner of the memory.
-  TransferHandle begin_send(const void* data, std::size_t bytes, int dest, int tag, unsigned type,
-                            bool synchronous, const py::object& kept);
-  TransferHandle begin_receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type,
-                               const py::object& kept);
+  BegunHandle begin_send(const void* data, std::size_t bytes, int dest, int tag, unsigned type,
+                         bool synchronous, const py::object& kept);
+  BegunHandle begin_receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type,
+                            const py::object& kept);
 
   void send_object(const py::object& object, int dest, int tag, bool synchronous);
-  TransferHandle begin_send_object(const py::object& object, int dest, int tag, bool synchronous);
+  BegunHandle begin_send_object(const py::object& object, int dest, int tag, bool synchronous);
   py::object receive_object(int source, int tag, Envelope* told);
-  TransferHandle begin_receive_object(int source, int tag);
+  BegunHandle begin_receive_object(int source, int tag);
   /// As Communicator's hold and hold_now; None if there is none now. They receive only that message.
   Envelope hold(int source, int tag);
   py::object hold_now(int source, int tag);
-  TransferHandle begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes, unsigned type,
-                                    const py::object& kept);
-  TransferHandle begin_receive_held_object(const Envelope& held);
+  BegunHandle begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes, unsigned type,
+                                 const py::object& kept);
+  BegunHandle begin_receive_held_object(const Envelope& held);
 
  private:
   /// begin(communicator) begins the transfer; what kept() returns lives as long as that goes on.
   template <class Kept, class Begin>
-  TransferHandle begin(std::size_t bytes, const Kept& kept, const Begin& begin);
+  BegunHandle begin(std::size_t bytes, const Kept& kept, const Begin& begin);
   /// begin(communicator, frame) begins to receive an object into the frame.
   template <class Begin>
-  TransferHandle begin_object(const Begin& begin);
+  BegunHandle begin_object(const Begin& begin);
 
   CommunicatorHandle& handle_;
 };

@@ -122,14 +122,13 @@ Known Known::look_up() {
   known.core_slot = reinterpret_cast<PyMemberDescrObject*>(slot.ptr())->d_member->offset;
   known.array = py::detail::npy_api::get().PyArray_Type_;
   known.communicator = reinterpret_cast<PyTypeObject*>(py::type::of<CommunicatorHandle>().ptr());
-  known.collective_call = reinterpret_cast<PyTypeObject*>(py::type::of<CollectiveCall>().ptr());
-  known.transfer = reinterpret_cast<PyTypeObject*>(py::type::of<TransferHandle>().ptr());
+  known.begun = reinterpret_cast<PyTypeObject*>(py::type::of<BegunHandle>().ptr());
   known.persistent_message = reinterpret_cast<PyTypeObject*>(py::type::of<PersistentMessage>().ptr());
   known.request = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Request")));
   known.prequest = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Prequest")));
   known.status = reinterpret_cast<PyTypeObject*>(kept(requests.attr("Status")));
   known.datatype = reinterpret_cast<PyTypeObject*>(kept(datatypes.attr("Datatype")));
-  known.ended = kept(py::cast(std::make_shared<CollectiveCall>()));
+  known.ended = kept(py::cast(std::make_shared<BegunHandle>()));
   known.core = name("_core");
   known.dtype = name("dtype");
   known.tell = name("_tell");

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/collective_call.hpp"
+#include "bindings/begun_handle.hpp"
 #include "bindings/communicator_handle.hpp"
 #include "bindings/free_threading.hpp"
 #include "bindings/messages.hpp"
@@ -53,8 +53,7 @@ struct Known {
   PyTypeObject* comm = nullptr;
   Py_ssize_t core_slot = 0;  // where an instance of it keeps the core's communicator
   PyTypeObject* communicator = nullptr;
-  PyTypeObject* collective_call = nullptr;
-  PyTypeObject* transfer = nullptr;
+  PyTypeObject* begun = nullptr;
   PyTypeObject* persistent_message = nullptr;
   PyTypeObject* request = nullptr;
   PyTypeObject* prequest = nullptr;

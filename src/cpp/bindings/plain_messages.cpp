@@ -67,10 +67,10 @@ py::object receive(CommunicatorHandle& handle, const Arguments& a) {
 }
 
 /// The request of a message that was begun. `finish`: called at its end, unless it is no object.
-py::object request_of(TransferHandle&& transfer, py::object finish = {}) {
+py::object request_of(BegunHandle&& transfer, py::object finish = {}) {
   py::object made = RequestObject::make(Known::get().request);
   RequestObject& fields = *RequestObject::of(made.ptr());
-  fields.call = std::make_shared<TransferHandle>(std::move(transfer));
+  fields.call = std::make_shared<BegunHandle>(std::move(transfer));
   fields.deliver = finish.release().ptr();
   return made;
 }
@@ -148,13 +148,13 @@ py::object send_receive(CommunicatorHandle& handle, const Arguments& a) {
     });
   } else {
     // The send first, as it is the one that may be refused; what is begun goes on by itself.
-    TransferHandle sent = MessageCalls(handle).begin_send(data.data, data.bytes(), to.dest, to.tag,
-                                                          data.number(), false, a.owners());
-    TransferHandle received = MessageCalls(handle).begin_receive(buffer.data, buffer.bytes(), from.source,
-                                                                 from.tag, buffer.number(), a.owners());
+    BegunHandle sent = MessageCalls(handle).begin_send(data.data, data.bytes(), to.dest, to.tag,
+                                                       data.number(), false, a.owners());
+    BegunHandle received = MessageCalls(handle).begin_receive(buffer.data, buffer.bytes(), from.source,
+                                                              from.tag, buffer.number(), a.owners());
     received.wait();
     sent.wait();
-    found = received.transfer().envelope;
+    found = received.message().envelope;
   }
   if (reader.finish) reader.finish();
   tell(a.status(), found);

@@ -21,8 +21,7 @@ bool is_null(const RequestObject& request) {
 bool can_start(const RequestObject& request) {
   const Known& known = Known::get();
   return is_null(request) && request.begin != nullptr &&
-         (Py_TYPE(request.begin) == known.collective_call ||
-          Py_TYPE(request.begin) == known.persistent_message);
+         (Py_TYPE(request.begin) == known.begun || Py_TYPE(request.begin) == known.persistent_message);
 }
 
 py::object start(PyObject* object, PyObject* superfluous) {
@@ -37,12 +36,12 @@ py::object start(PyObject* object, PyObject* superfluous) {
     begin = py::reinterpret_borrow<py::object>(request->begin);
   }
   if (Py_TYPE(begin.ptr()) == Known::get().persistent_message) {
-    auto begun = std::make_shared<TransferHandle>(core_of<PersistentMessage>(begin.ptr()).begin());
+    auto begun = std::make_shared<BegunHandle>(core_of<PersistentMessage>(begin.ptr()).begin());
     const Critical own(object);
     request->call = std::move(begun);
     return py::none();
   }
-  core_of<CollectiveCall>(begin.ptr()).start();
+  core_of<BegunHandle>(begin.ptr()).start();
   const Critical own(object);
   Py_XSETREF(request->begun, Py_NewRef(begin.ptr()));
   return py::none();
@@ -50,9 +49,7 @@ py::object start(PyObject* object, PyObject* superfluous) {
 
 /// The call or message behind a Python object that a request stands for; null if it is something else.
 BegunHandle* handle_of(PyObject* begun) {
-  if (Py_TYPE(begun) == Known::get().collective_call) return &core_of<CollectiveCall>(begun);
-  if (Py_TYPE(begun) != Known::get().transfer) return nullptr;
-  return &core_of<TransferHandle>(begun);
+  return Py_TYPE(begun) == Known::get().begun ? &core_of<BegunHandle>(begun) : nullptr;
 }
 
 /// The collective call or message of user buffers that a request stands for; null if ending it takes more.
@@ -67,10 +64,10 @@ BegunHandle* plain_begun(const RequestObject& request) {
 void tell_end(PyObject* status, const BegunHandle* ended) {
   if (status == nullptr || status == Py_None) return;
   if (ended == nullptr) return tell(status, Envelope());
-  const auto* const message = dynamic_cast<const TransferHandle*>(ended);
-  if (message == nullptr || message->transfer().sends) return;
-  tell(status, message->transfer().envelope);
-  if (message->transfer().cancelled && PyObject_SetAttr(status, Known::get().cancelled, Py_True) != 0)
+  const Transfer* const message = ended->transfer();
+  if (message == nullptr || message->sends) return;
+  tell(status, message->envelope);
+  if (message->cancelled && PyObject_SetAttr(status, Known::get().cancelled, Py_True) != 0)
     throw py::error_already_set();
 }
 

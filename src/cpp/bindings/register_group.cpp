@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "bindings/collective_call.hpp"
+#include "bindings/begun_handle.hpp"
 #include "bindings/communicator_handle.hpp"
 #include "bindings/objects.hpp"
 #include "bindings/register.hpp"
@@ -187,10 +187,20 @@ void register_begun(py::module_& module) {
   py::class_<BegunHandle, std::shared_ptr<BegunHandle>>(module, "Begun")
       .def_property_readonly("done", [](const BegunHandle& self) -> bool { return self.begun()->done; })
       .def("test", &BegunHandle::test)
-      .def("wait", &BegunHandle::wait);
+      .def("wait", &BegunHandle::wait)
+      .def("start", &BegunHandle::start)
+      .def_property_readonly("sends",
+                             [](const BegunHandle& self) {
+                               return self.transfer() == nullptr ? py::object(py::none())
+                                                                 : py::bool_(self.transfer()->sends);
+                             })
+      .def_property_readonly("cancelled", [](const BegunHandle& self) { return self.message().cancelled; })
+      .def_property_readonly("source", [](const BegunHandle& self) { return self.message().envelope.source; })
+      .def_property_readonly("tag", [](const BegunHandle& self) { return self.message().envelope.tag; })
+      .def_property_readonly("nbytes", [](const BegunHandle& self) { return self.message().envelope.bytes; })
+      .def("cancel", &BegunHandle::cancel)
+      .def("object", &BegunHandle::object);
   module.def("wait_any", &BegunHandle::wait_any, py::arg("begun"));
-  py::class_<CollectiveCall, BegunHandle, std::shared_ptr<CollectiveCall>>(module, "CollectiveCall")
-      .def("start", &CollectiveCall::start);
 }
 
 void register_communicator(py::module_& module) {

@@ -27,18 +27,6 @@ void register_messages(py::module_& module) {
   module.attr("no_rank") = no_rank;
   module.def("set_pickle", &set_pickle, py::arg("pickle"));
 
-  py::class_<TransferHandle, BegunHandle, std::shared_ptr<TransferHandle>>(module, "Transfer")
-      .def_property_readonly("cancelled",
-                             [](const TransferHandle& self) { return self.transfer().cancelled; })
-      .def_property_readonly("sends", [](const TransferHandle& self) { return self.transfer().sends; })
-      .def_property_readonly("source",
-                             [](const TransferHandle& self) { return self.transfer().envelope.source; })
-      .def_property_readonly("tag", [](const TransferHandle& self) { return self.transfer().envelope.tag; })
-      .def_property_readonly("nbytes",
-                             [](const TransferHandle& self) { return self.transfer().envelope.bytes; })
-      .def("cancel", &TransferHandle::cancel)
-      .def("object", &TransferHandle::object);
-
   py::class_<PersistentMessage>(module, "PersistentMessage").def("begin", &PersistentMessage::begin);
 
   py::class_<Envelope>(module, "HeldMessage")

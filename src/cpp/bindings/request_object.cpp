@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "bindings/collective_call.hpp"
 #include "bindings/messages.hpp"
 #include "bindings/register.hpp"
 
@@ -51,16 +50,11 @@ void destroy(PyObject* self) {
   Py_DECREF(type);
 }
 
-py::object python_object(std::shared_ptr<BegunHandle>&& call) {
-  if (auto transfer = std::dynamic_pointer_cast<TransferHandle>(call)) return py::cast(std::move(transfer));
-  return py::cast(std::dynamic_pointer_cast<CollectiveCall>(call));
-}
-
 PyObject* get_begun(PyObject* self, void*) {
   RequestObject& fields = fields_of(self);
   const Critical own(self);
   if (fields.begun == nullptr && fields.call) try {
-      fields.begun = python_object(std::exchange(fields.call, nullptr)).release().ptr();
+      fields.begun = py::cast(std::exchange(fields.call, nullptr)).release().ptr();
     } catch (py::error_already_set& error) {
       error.restore();
       return nullptr;

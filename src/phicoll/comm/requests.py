@@ -156,7 +156,7 @@ class Request(_core.RequestObject, Handle):  # type: ignore[misc]
     def __repr__(self) -> str:
         if self._begun is None:
             return "phicoll.REQUEST_NULL"
-        sends = getattr(self._begun, "sends", None)
+        sends = self._begun.sends
         what = "a collective call" if sends is None else "a send" if sends else "a receive"
         return f"<phicoll.Request, {what} under way>"
 
@@ -184,7 +184,7 @@ class Request(_core.RequestObject, Handle):  # type: ignore[misc]
                 status._tell(ANY_SOURCE, ANY_TAG, 0)
             return None
         tell(status, begun)
-        if getattr(begun, "cancelled", False):
+        if begun.sends is False and begun.cancelled:
             return None
         if self._deliver is not None:
             self._deliver()
@@ -249,7 +249,7 @@ class Request(_core.RequestObject, Handle):  # type: ignore[misc]
         """
         if self._begun is None:
             return
-        sends = getattr(self._begun, "sends", None)
+        sends = self._begun.sends
         if sends is None:
             raise ArgumentError(
                 "request", "a collective call", "a receive: other ranks are in the call already"
@@ -448,7 +448,7 @@ class Prequest(Request):
         if self._begin is None:
             raise ArgumentError("request", "one that was freed", "one that was not")
         begin = self._begin  # the request may be freed meanwhile
-        if isinstance(begin, _core.CollectiveCall):
+        if isinstance(begin, _core.Begun):
             begin.start()
             self._begun = begin
             return
@@ -490,7 +490,7 @@ REQUEST_NULL = Request()
 
 def tell(status: Status | None, transfer: Any) -> None:
     """Fill in the status of a receive that has ended, if one is asked for."""
-    if status is not None and getattr(transfer, "sends", True) is False:
+    if status is not None and transfer.sends is False:
         status._tell(transfer.source, transfer.tag, transfer.nbytes)
         status.cancelled = transfer.cancelled
 
