@@ -353,11 +353,11 @@ struct Pair {
   /// What a call writes, in elements from the start of `target`, and what it reads of `source` are apart, or
   /// in place the same.
   void check_apart(std::size_t written, std::size_t read, bool in_place) const {
-    const auto* const target = to.data<const char>();
-    const auto* const source = from.data<const char>();
+    const void* const target = to.data();
+    const void* const source = from.data();
     const std::size_t element = to.element_bytes();
-    if (written == 0 || read == 0 || target >= source + read * element ||
-        source >= target + written * element || (in_place && target == source))
+    if (written == 0 || read == 0 || (in_place && target == source) ||
+        !ranges_meet(target, written * element, source, read * element))
       return;
     throw ArgumentError(
         "target", "memory that overlaps with source",

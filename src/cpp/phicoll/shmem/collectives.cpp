@@ -105,13 +105,23 @@ inline void check_symmetric(const char* argument, const void* address, std::size
   throw ArgumentError("dest", "memory that overlaps with source",
                       in_place ? "memory apart from it, or the same" : "memory apart from it");
 }
-/// Throws unless what is written is apart from what is read or, where that may be, the same memory. For calls
-/// whose request has only one of them, or whose elements lie apart.
+/// Throws for memory that overlaps and is not, where that may be, the same: before the group knows of the
+/// call.
+[[gnu::always_inline]] inline void check_apart(bool counted, const Request& request,
+                                               const request_rules::Extent& extent, bool in_place) {
+  if (in_place && request.send == request.receive) return;
+  if (__builtin_expect(request_rules::overlap(counted, request, extent), 0)) refuse_overlap(in_place);
+}
+/// Of calls whose request has only one of the two, or whose elements lie apart.
 inline void check_apart(const void* dest, std::size_t written, const void* source, std::size_t read,
                         bool in_place) {
-  const bool apart =
-      written == 0 || read == 0 || (in_place && dest == source) || !ranges_meet(dest, written, source, read);
-  if (__builtin_expect(!apart, 0)) refuse_overlap(in_place);
+  Request both;
+  both.send = source;
+  both.receive = const_cast<void*>(dest);
+  request_rules::Extent extent;
+  extent.sent = read;
+  extent.received = written;
+  check_apart(true, both, extent, in_place);
 }
 
 /// A request with the program's addresses, as the group knows them. Throws for wrong ones; nothing has been
@@ -123,12 +133,9 @@ template <Operation operation, bool counted = false>
       request_rules::extent_of(row, counted, request, true, team.comm->rank(), team.size());
   check_symmetric("source", request.send, extent.sent);
   check_symmetric("dest", request.receive, extent.received);
-  if (row.reduces && request.send == request.receive)
-    request.send = nullptr;
-  else if (__builtin_expect(request_rules::overlap(counted, request, extent), 0))
-    refuse_overlap(row.reduces);
-  else
-    request.send = world().as_group_memory(request.send);
+  check_apart(counted, request, extent, row.reduces);
+  const bool in_place = row.reduces && request.send == request.receive;
+  request.send = in_place ? nullptr : world().as_group_memory(request.send);
   request.receive = world().as_group_memory(request.receive);
   return request;
 }
