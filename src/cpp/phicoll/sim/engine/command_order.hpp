@@ -1,14 +1,14 @@
 #pragma once
 
-// Finds commands of local stores that lacked an order, whatever order a run gave them: an access that meets
-// an earlier one must know that the earlier one has ended.
+// Finds commands of local stores that lacked an order, whatever order a run drew: an access must know that
+// earlier ones have ended.
 //
-// 1. A rank knows of its own accesses, and of a command once it has waited for its end.
-// 2. A command knows what its rank knew when it was given, and the commands that its tag orders before it.
-// 3. Who reads a word knows what the commands that wrote it knew, and these commands.
+// 1. A rank knows of its own accesses, and of commands for whose ends it has waited.
+// 2. A command knows what its rank knew when it was given, and the commands that its tag puts before it.
+// 3. Who reads a word knows its writers, and what they knew.
 //
-// Words themselves may be read at any time, but for one whose writer a later command of its rank's, that the
-// reader knows of, may overtake: an entry would be seen in halves.
+// Words may be read at any time, unless a command that the reader knows of may overtake the writer: it would
+// see half an entry.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,11 +2,11 @@
 
 // The memory system of a machine with local stores, as coherence.hpp is that of one with caches: each core
 // works in a store of its own, and a unit beside it (the Cell's MFC) carries out commands that copy a range
-// each. A command takes what it copies when it ends, whatever changed before.
+// each, as it is when they end.
 //
-// They start when they may and end in any order, but for what their tags ask for. put_in_order() is what a
-// program does about it: it gives a command that must follow others their tag, with a fence or behind a
-// barrier, and waits where one tag does not do.
+// They end in any order, but for what their tags ask for. put_in_order() is what a program does about it: it
+// gives a command that must follow others their tag, with a fence or behind a barrier; its rank waits where
+// one tag does not do.
 
 #include <cstddef>
 #include <cstdint>
