@@ -24,7 +24,7 @@
 # The machine is the 60-core one, calibrated on another paper's transfers of single lines, with one core more and this clock
 # (docs/machines.md). From this paper one switch was set with figure 2 in sight: contexts of a core do not share a read that is
 # under way (`request.merge_reads = off`); figure 2 below shows both settings. Every section has the paper's statement, in our
-# words and with its number in docs/claims.md, the verdict of `phicoll validate` on it, and what the figure beside it shows.
+# words and with its number in docs/claims.md, the verdict of `phicoll claims` on it, and what the figure beside it shows.
 # Orders are judged over *seeds*: a seed decides which tag directory each line belongs to, and when processes start. The
 # paper's figures are known from its text only: their form is followed, their values are not compared.
 
@@ -38,15 +38,13 @@ from IPython.display import HTML, Markdown, display
 
 import phicoll
 from phicoll import kernels
-from phicoll.papers.claims import HOLDS, check_counts, counter
+from phicoll.papers.claims import HOLDS
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
-from phicoll.papers.validation import validate
 
 QUICK = bool(os.environ.get("PHICOLL_QUICK"))  # a few seconds, for tests
 MACHINE = "xeon-phi-se10p"
 SEEDS = 2 if QUICK else 5  # of the figures
-JUDGES = 2 if QUICK else 8  # of the verdicts
 SAMPLES = 3 if QUICK else 10  # of each process and seed
 CORES = 61
 COUNTS = [2, 61, 122, 244] if QUICK else [2, 4, 8, 16, 31, 46, 61, 76, 92, 107, 122, 152, 183, 213, 244]
@@ -98,15 +96,10 @@ def smt(axes, words=True):
 # The verdicts, all at once:
 
 # %%
-validation = validate(MACHINE, seeds=JUDGES, quick=QUICK, progress=False)
-verdicts = {
-    finding.claim.number: finding
-    for finding in (*validation.findings, *check_counts(counter, (2, 3, 7, 61, 122, 244)))
-    if finding.claim.number.startswith("000-")
-}
+verdicts = {row.number: row.finding for row in phicoll.claims.report("panigrahi-2014")}
 display(Markdown(", ".join(f"{sum(f.verdict == v for f in verdicts.values())} {v}"
                            for v in dict.fromkeys(f.verdict for f in verdicts.values()))
-                 + f" of {len(verdicts)} statements of this paper, over seeds 1 to {JUDGES}."))  # fmt: skip
+                 + f" of {len(verdicts)} statements of this paper: the rows of `phicoll claims`, whatever runs below."))  # fmt: skip
 
 
 def show(number, here="", why=""):
@@ -459,42 +452,27 @@ note("Figures 5 (b), 6 (a) and 6 (b) without Intel's MPI.", ROUNDS)
 
 
 # %%
-def judge(number, statement, holds, found):
-    display(Markdown(f"> **{number}** {statement} — **{'holds' if holds else 'does not hold'}**. {found}"))
-
-
 one, two = (by_size.loc[(name, MOST)].loc[ABOVE[1:]] for name in ("centralized", "double buffering"))
 factor = (one / two).to_numpy()
-judge("000-27", "Two buffers make large broadcasts 1.5 to 2 times as fast as one.", bool((factor >= 1.5).all() and (factor <= 2).all()),
-      f"{factor.min():.2f} to {factor.max():.2f} times, {MOST} processes, {ABOVE[1] // 1024} to {ABOVE[-1] // 1024} KB.")  # fmt: skip
+show("000-27", f"{factor.min():.2f} to {factor.max():.2f} times, {MOST} processes, {ABOVE[1] // 1024} to {ABOVE[-1] // 1024} KB.")  # fmt: skip
 spared = (1 - two / one).to_numpy()
-judge("000-30", "With one buffer receivers wait for it to be filled again.", bool((spared > 0).all()),
-      f"Of the time with one buffer two save {100 * spared.min():.0f} to {100 * spared.max():.0f} %.")  # fmt: skip
+show("000-30", f"Of the time with one buffer two save {100 * spared.min():.0f} to {100 * spared.max():.0f} %.")  # fmt: skip
 growth = {
     name: float((by_count.loc[(name, SHIFTS[-1], LONG)] / by_count.loc[(name, 2, LONG)]).iloc[0])
     for name in BROADCASTS
 }
-judge("000-29", f"A broadcast of {LONG // 1024} KB takes hardly longer with many processes than with 2.", max(growth["centralized"], growth["double buffering"]) < 1.25,
-      f"From 2 to {SHIFTS[-1]} processes, times as long: " + ", ".join(f"{name} {value:.1f}" for name, value in growth.items()) + ".")  # fmt: skip
+show("000-29", f"From 2 to {SHIFTS[-1]} processes, times as long: " + ", ".join(f"{name} {value:.1f}" for name, value in growth.items()) + ".")  # fmt: skip
 short = {
     name: float((small.loc[(name, SHIFTS[-1], 256)] / small.loc[(name, 2, 256)]).iloc[0])
     for name in BROADCASTS
 }
-judge("000-32", "Many copies of one message scale if the message is large enough.", all(growth[name] < short[name] for name in ("centralized", "double buffering")),
-      f"From 2 to {SHIFTS[-1]} processes, times as long: "
+show("000-32", f"From 2 to {SHIFTS[-1]} processes, times as long: "
       + ", ".join(f"{name} {short[name]:.1f} at 256 B and {growth[name]:.1f} at {LONG // 1024} KB" for name in ("centralized", "double buffering")) + ".")  # fmt: skip
 
 # %% [markdown]
 # ## All verdicts
 
 # %%
-stream = [q for q in validation.quantities if q.group.lower().startswith("stream") or "STREAM" in q.name]
-for q in stream:
-    display(
-        Markdown(
-            f"> **000-01** {q.name}: published {q.published:g}, simulated {q.simulated:.0f} {q.unit} — **{q.verdict}** ({q.role})."
-        )
-    )
 table = pd.DataFrame(
     [
         {
@@ -514,4 +492,3 @@ with pd.option_context("display.max_colwidth", None):
             )
         )
     )
-note(f"`phicoll validate {MACHINE}` has more seeds.", JUDGES)

@@ -22,7 +22,7 @@
 # nothing of this paper was used for it.
 #
 # Every section has the paper's statement, in our words and with its number in docs/claims.md, the verdict of
-# `phicoll validate` on it, and what the figure beside it shows. Orders are judged over *seeds*: a seed decides which tag
+# `phicoll claims` on it, and what the figure beside it shows. Orders are judged over *seeds*: a seed decides which tag
 # directory each line belongs to, and when ranks start; an order holds, or does not, where so many seeds agree that chance
 # would not do it (5 %), so it takes six at least. The paper's figures are known from its text only: their form is followed,
 # their values are not compared.
@@ -52,16 +52,14 @@ import pandas as pd
 from IPython.display import HTML, Markdown, display
 
 import phicoll
-from phicoll.papers.claims import HOLDS, check_counts, counter
+from phicoll.papers.claims import HOLDS
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.geomeans import draw_geomeans
 from phicoll.plots.style import INK, PALE, SERIES, tidy
-from phicoll.papers.validation import validate
 
 QUICK = bool(os.environ.get("PHICOLL_QUICK"))  # a few seconds, for tests
 MACHINE = "xeon-phi-5110p"
 SEEDS = 2 if QUICK else 5  # of the figures
-JUDGES = 2 if QUICK else 8  # of the verdicts
 CALLS = 2 if QUICK else 5
 RANKS = "8,120,232" if QUICK else "8..232:8"  # the paper's: 8 to 232 in steps of 8
 
@@ -107,15 +105,10 @@ def note(text):
 # The verdicts, all at once:
 
 # %%
-validation = validate(MACHINE, seeds=JUDGES, quick=QUICK, progress=False)
-verdicts = {
-    finding.claim.number: finding
-    for finding in (*validation.findings, *check_counts(counter, (2, 3, 4, 5, 8, 16, 60, 61, 240)))
-    if finding.claim.number.startswith("001-")
-}
+verdicts = {row.number: row.finding for row in phicoll.claims.report("rodchenko-2015")}
 display(Markdown(", ".join(f"{sum(f.verdict == v for f in verdicts.values())} {v}"
                            for v in dict.fromkeys(f.verdict for f in verdicts.values()))
-                 + f" of {len(verdicts)} statements of this paper, over seeds 1 to {JUDGES}."))  # fmt: skip
+                 + f" of {len(verdicts)} statements of this paper: the rows of `phicoll claims`, whatever runs below."))  # fmt: skip
 
 
 def show(number, here="", why=""):
@@ -713,6 +706,3 @@ with pd.option_context("display.max_colwidth", None):
             )
         )
     )
-note(
-    f"Verdicts over seeds 1 to {JUDGES}, machine digest {validation.machine.digest}; `phicoll validate {MACHINE}` has more seeds."
-)

@@ -34,8 +34,7 @@ struct SharingWaits {
 class Bedroom {
  public:
   /// `control` notes the threads' CPUs and is not freed here.
-  Bedroom(phicoll::Control& control, int size)
-      : control_(control), all_(static_cast<std::size_t>(size)) {}
+  Bedroom(phicoll::Control& control, int size) : control_(control), all_(static_cast<std::size_t>(size)) {}
   static void* operator new(std::size_t bytes) { return phicoll::allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
 
