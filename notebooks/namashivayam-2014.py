@@ -456,7 +456,12 @@ display(Markdown(f"> **003-21** {rows['003-21'].finding.claim.statement} **{rows
 # %%
 with pd.option_context("display.max_colwidth", None):
     table = [
-        {"claim": n, "the paper": rows[n].finding.claim.statement, "verdict": rows[n].finding.verdict, "in these runs": "; ".join(here)}
+        {
+            "claim": n,
+            "the paper": rows[n].finding.claim.statement,
+            "verdict": rows[n].finding.verdict,
+            "in these runs": "; ".join(here),
+        }
         for n, here in sorted(shown.items())
     ]
     display(HTML(pd.DataFrame(table).set_index("claim").to_html(justify="left")))
