@@ -131,6 +131,8 @@ class Coherence {
   /// Throws Error unless all has come to rest: nothing is busy or under way, all lines are sound, and the
   /// directories know exactly which core has what.
   void check_at_rest() const;
+  /// With a log: whether a request that was made at `time` or before is still under way.
+  bool has_asked_before(Cycles time) const;
   /// Sets a line up as if `cores` had read or written it, in a machine that is at rest. Throws ArgumentError
   /// for a core that the machine does not have, and for several that are to have the line alone.
   void place(LineId line, LineState state, const std::vector<int>& cores);

@@ -24,6 +24,13 @@ void Coherence::check(LineId line) const {
                 " is held by " + holders + ": one core alone may have a line exclusive or modified");
 }
 
+bool Coherence::has_asked_before(Cycles time) const {
+  for (const Core& one : cores_)
+    for (const UnderWay& way : one.under_way)
+      if (steps_[way.t].issued <= time) return true;
+  return false;
+}
+
 void Coherence::check_at_rest() const {
   for (LineId id = 0; id < lines_.size(); ++id) {
     const Line& line = lines_[id];

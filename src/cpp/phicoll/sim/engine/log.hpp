@@ -173,10 +173,16 @@ class Log {
         states.drop();
       }
     } else if (mark.kind == MarkKind::leave && mark.call == call_ + 1 && ++left_ == ranks_) {
-      transfers.close();
-      operations.close();
-      states.close();
+      complete_ = mark.time;
     }
+  }
+  /// When all ranks had left the call after the one that is kept; -1 before. What was asked for until then is
+  /// still written down when it ends; then close() is called.
+  Cycles complete() const { return complete_; }
+  void close() {
+    transfers.close();
+    operations.close();
+    states.close();
   }
   /// Renumbers the kept records to refer to each other. Nothing is logged afterwards.
   void finish() {
@@ -224,6 +230,7 @@ class Log {
   int call_;
   int latest_ = INT_MIN;  // that a rank has entered
   int left_ = 0;          // ranks that have left the call after the one that is kept
+  Cycles complete_ = -1;
 };
 
 }  // namespace sim

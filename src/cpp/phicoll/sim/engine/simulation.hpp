@@ -96,7 +96,8 @@ class Simulation final : private CoherenceListener {
   Counters counters() const;  ///< gathered from all parts of the machine
   /// Null unless asked for.
   Log* log() { return log_.get(); }
-  bool log_closed() const { return log_ && log_->closed(); }
+  /// Whether the log of one call has all that belongs to it.
+  bool log_closed() { return log_ && (log_->closed() || (log_->complete() >= 0 && close_log())); }
   /// The line of an address in the shared memory. Throws Error outside.
   LineId line_of(const void* place) const {
     const auto at = static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_);
@@ -388,6 +389,7 @@ class Simulation final : private CoherenceListener {
     return __builtin_expect(log_ != nullptr, 0) ? logged_cause(place, bytes, mask) : Log::none;
   }
   int logged_cause(const void* place, unsigned bytes, std::uint64_t mask) const;
+  bool close_log();
 
   Machine machine_;
   Shape shape_;

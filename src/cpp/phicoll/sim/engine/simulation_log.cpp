@@ -35,6 +35,12 @@ void Simulation::log_end(Context& c, int cause) {
 
 /// The operation that wrote what lies there, of several the one whose write became visible last. `bytes` of
 /// 0: the bytes of the line that `mask` names.
+bool Simulation::close_log() {
+  if (coherence_.has_asked_before(log_->complete())) return false;
+  log_->close();
+  return true;
+}
+
 int Simulation::logged_cause(const void* place, unsigned bytes, std::uint64_t mask) const {
   if (bytes != 0)
     mask = (bytes < 64 ? (std::uint64_t{1} << bytes) - 1 : ~std::uint64_t{0}) << offset_of(place);
