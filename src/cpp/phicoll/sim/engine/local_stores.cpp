@@ -53,7 +53,7 @@ int LocalStores::put_in_order(int rank, DmaCommand& command) const {
     command.tag = earlier.tag;
     command.fenced |= !earlier.barriered;
   }
-  if (before < 0) command.tag = __builtin_ctz(~taken);
+  if (before < 0 && ~taken != 0) command.tag = __builtin_ctz(~taken);  // else no command can be queued
   if (order_) order_->asked(rank, command);
   return -1;
 }

@@ -69,7 +69,7 @@ std::string iterations_json(const SimulatedSettings& settings, const CollectiveR
   return JsonObject()
       .add("all", ran.iterations)
       .add("simulated", static_cast<int>(ns.size()))
-      .add("warm_up", settings.warm_up)
+      .add("warm_up", std::min(settings.warm_up, static_cast<int>(ns.size()) - 1))
       .raw("ns", json_numbers(ns, 1))
       .text();
 }

@@ -1,7 +1,10 @@
 #include "phicoll/sim/running/whole_program.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstring>
+#include <memory>
 
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/collectives/registry/make.hpp"
@@ -188,6 +191,9 @@ void simulate(const Machine& machine, const Shape& shape, std::size_t footprint,
 CollectiveRun simulate_whole_program(const Machine& machine, const measure::Work& work,
                                      const AlgorithmSpec& spec, const Shape& shape,
                                      const CollectiveOptions& options) {
+  if (machine.p.protocol == Protocol::local_store)
+    throw ArgumentError("machine", machine.name + " with " + work.name(),
+                        "a machine with caches: programs are not simulated on local stores");
   CollectiveRun run;
   run.work = work;
   run.ranks = shape.size();
