@@ -37,7 +37,11 @@ class BegunHandle {
 
   /// Null: it is a collective call.
   const Transfer* transfer() const { return transfer_.get(); }
-  const Transfer& message() const { return *transfer_; }
+  /// Throws Error if it is none, as the functions of messages or of calls alone do for the other kind.
+  const Transfer& message() const {
+    if (!transfer_) throw Error("a collective call is not a message");
+    return *transfer_;
+  }
   std::shared_ptr<Begun> begun() const {
     return transfer_ ? std::shared_ptr<Begun>(transfer_) : std::shared_ptr<Begun>(call_);
   }

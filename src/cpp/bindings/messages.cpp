@@ -38,6 +38,7 @@ struct Pieces {
 }  // namespace
 
 void BegunHandle::start() {
+  if (!call_) throw Error("a message is not a collective call");
   handle_->call(bytes_, [&](Communicator& communicator) {
     if (communicator.size() == 1) return communicator.call(call_->request);
     if (call_->done) call_->kept = kept_;
@@ -67,11 +68,13 @@ void BegunHandle::wait() {
 }
 
 bool BegunHandle::cancel() {
+  message();
   return handle_->call(0, [&](Communicator& communicator) { return communicator.cancel(*transfer_); });
 }
 
 py::object BegunHandle::object() const {
-  if (transfer_->peer == no_rank) return py::none();
+  if (message().peer == no_rank) return py::none();
+  if (!frame_) throw Error("the message is not of an object");
   return object_in(frame_->data(), Memory(frame_), transfer_->envelope);
 }
 

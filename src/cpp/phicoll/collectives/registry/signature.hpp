@@ -70,7 +70,7 @@ inline int root_of(SignatureWord word) {
 }
 /// Whether all others wait for the call's root; in other calls with one it waits for them.
 inline bool root_gives(SignatureWord word) {
-  if (root.of(word) == 0) return false;
+  if (root.of(word) == 0 || operation.of(word) >= operations) return false;  // or overwritten
   const Part sends = row_of(static_cast<Operation>(operation.of(word))).sends;
   return sends == Part::root_block || sends == Part::root_blocks;
 }

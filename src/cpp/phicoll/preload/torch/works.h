@@ -126,11 +126,17 @@ class MessageWork : public c10d::Work {
     const std::size_t room = flat_->bytes();
     if (receives && bytes == room) flat_->deliver();
     group_->drop(std::exchange(transfer_, nullptr));
-    finish();
-    if (receives && bytes != room)
+    if (!receives || bytes == room) {
+      finish();
+      return true;
+    }
+    try {
       raise("rank " + std::to_string(rank_) + " received " + std::to_string(bytes) + " bytes from rank " +
             std::to_string(source_) + " into a tensor of " + std::to_string(room) + "; allowed: equal sizes");
-    return true;
+    } catch (...) {
+      finish(std::current_exception());
+      throw;
+    }
   }
 
   std::shared_ptr<Group> group_;
