@@ -109,7 +109,8 @@ std::vector<int> Control::cpus_to_leave(int rank) const {
   if (here < 0 || whole.cpu(self) >= 0) return taken;
   for (int r = 0; r < whole.ranks_; ++r) {
     const int cpu = r == self ? here : whole.cpu(r) >= 0 ? whole.cpu(r) : whole.noted_cpu(r);
-    if (r > self && cpu == here && whole.cpu(r) < 0) return std::vector<int>();
+    const bool stays = r <= self || whole.cpu(r) >= 0 || whole.noted_asleep(r);
+    if (cpu == here && !stays) return std::vector<int>();
     if (cpu >= 0) taken.push_back(cpu);
   }
   return taken;

@@ -112,7 +112,7 @@ class alignas(arch::stride_bytes) Control {
   /// that are awake than on its own. None if a higher rank there may move instead.
   std::vector<int> emptier_cpus(int rank) const;
   /// The CPUs on which ranks of the whole group are pinned or were last noted, if `rank` is the one to leave
-  /// its own: not pinned, and the highest such there. Else none.
+  /// its own: not pinned, and the highest such there that is awake. Else none. Notes may be old.
   std::vector<int> cpus_to_leave(int rank) const;
   /// The CPU on which `rank` was last noted; -1: on none.
   int noted_cpu(int rank) const { return (noted(rank).load(std::memory_order_relaxed) & ~asleep) - 1; }

@@ -54,10 +54,12 @@ bool Roaming::moves_now(bool better) {
 // meets its peers in nanoseconds for half of the time; beside a peer, each call takes two switches. Called
 // at every 64th of such waits.
 void Roaming::move_apart() {
-  if (roams_) return;
   const std::int64_t now = os::now_ns(), since = now - met_ns_;
   met_ns_ = now;
-  if (since > worth_a_move_ns * waits_a_look_in_place) return;
+  if (since > worth_a_move_ns * waits_a_look_in_place) {
+    crowds_ = 0;
+    return;
+  }
   try {
     const std::vector<int> taken = control_->cpus_to_leave(rank_);
     if (moves_now(!taken.empty()) && os::move_to_cpus(os::allowed_cpus_but(taken))) note_cpu();
