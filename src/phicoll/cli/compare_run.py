@@ -7,7 +7,7 @@ import argparse
 from phicoll.cli.output import add_json, put_found
 from phicoll.foundations.exit_codes import BROKEN, INTERRUPTED, OK, REGRESSED
 from phicoll.measuring.compared_runs import compare_run
-from phicoll.preload.kinds import KINDS
+from phicoll.preload.kinds import LINKED_WITH
 from phicoll.results.compare.regression import check_threshold
 
 __all__ = ["add"]
@@ -15,7 +15,10 @@ __all__ = ["add"]
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--with", dest="kind", choices=tuple(KINDS), help="what serves the program (default: what it shows)"
+        "--with",
+        dest="kind",
+        choices=tuple(LINKED_WITH),
+        help="what serves the program (default: what it shows)",
     )
     parser.add_argument(
         "--rounds", type=int, default=10, metavar="N", help="how often each is run (default: 10)"

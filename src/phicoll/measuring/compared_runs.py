@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.programs import environment_before_python, started
-from phicoll.preload.kinds import KINDS, with_library
+from phicoll.preload.kinds import LINKED_WITH, with_library
 from phicoll.results.compare.text import interval
 from phicoll.results.compare.units import Estimate, estimate
 
@@ -24,6 +25,10 @@ __all__ = ["LEAST_ROUNDS", "ComparedRuns", "compare_run"]
 #: The fewest for a 95 % interval.
 LEAST_ROUNDS = 6
 NAMES = ("without", "with")
+
+
+class OnlyWithError(Exception):
+    """The program does with phicoll what it does not do without."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class ComparedRuns:
     times: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
     #: How the outputs differ; empty if they are equal.
     difference: str = ""
+    #: Whether an output with phicoll was compared.
+    compared: bool = False
     #: What phicoll said in the runs.
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
@@ -64,9 +71,10 @@ class ComparedRuns:
             "kind": self.kind,
             **dict(zip(NAMES, self.times, strict=True)),
             "ratio": None if self.ratio is None else asdict(self.ratio),
-            "equal": not self.difference,
+            "equal": self.compared and not self.difference,
             "difference": self.difference,
             "notes": self.notes,
+            "interrupted": self.interrupted,
         }
 
     def __str__(self) -> str:
@@ -80,7 +88,8 @@ class ComparedRuns:
             ]
             if not self.ratio.enough:
                 lines.append(f"? : a 95 % interval takes {LEAST_ROUNDS} rounds; the whole range is shown")
-        return "\n".join([*lines, self.difference or "the outputs are equal", *self.notes])
+        outputs = "the outputs are equal" if self.compared else "no outputs were compared"
+        return "\n".join([*lines, self.difference or outputs, *self.notes])
 
 
 def compare_run(
@@ -93,7 +102,8 @@ def compare_run(
 ) -> ComparedRuns:
     """Run ``command`` with the library of ``kind`` and without, by turns, and compare times and outputs.
 
-    Each is run once before, untimed. A round's order changes from one to the next. The program's input is empty.
+    Before, the program runs twice without and once with the library, untimed. A round's order changes from one to the
+    next. The program's input is empty. No run has a bound. Where one with the library fails, that is the result.
 
     Parameters
     ----------
@@ -121,8 +131,8 @@ def compare_run(
         raise ArgumentError("rounds", str(rounds), "at least 1")
     own = None if own_time is None else compiled("time", own_time, groups=1)
     left_out = [pattern for pattern in (own, ignore and compiled("ignore", ignore)) if pattern]
-    if kind is not None and kind not in KINDS:
-        raise ArgumentError("with", repr(kind), ", ".join(KINDS))
+    if kind is not None and kind not in LINKED_WITH:
+        raise ArgumentError("with", repr(kind), ", ".join(LINKED_WITH))
     kind, words, environment = with_library(command, kind)
     # A shell becomes the program, in both: it knows the process's number, which the library is told.
     before = environment_before_python()
@@ -134,27 +144,29 @@ def compare_run(
         lambda: run(ours, environment),
     ]
     found = ComparedRuns(kind, unit=" s" if own is None else "")
-    outputs: list[str] = []
+    first = ""  # what the first run printed
 
     def take(way: int) -> float:
         """Run once, compare with what the first run printed, and return the time."""
+        nonlocal first
+
+        def fails(what: str) -> NoReturn:
+            raise OnlyWithError(what) if way else Error(what)
+
         ended = ways[way]()
         if ended.code != 0:
             last = next((line for line in reversed(ended.errors.splitlines()) if line.strip()), "nothing")
-            what = f"{command[0]} ends with {ended.code} {NAMES[way]} phicoll; it says last: {last}"
-            if way == 0:
-                raise Error(what)
-            found.difference = found.difference or what
-            return ended.seconds
+            fails(f"{command[0]} ends with {ended.code} {NAMES[way]} phicoll; it says last: {last}")
         times = own.findall(ended.output) if own else [ended.seconds]
         seconds = positive(times[-1]) if times else None
         if seconds is None:
-            raise Error(f"{command[0]} prints no time that {own_time!r} matches")
+            fails(f"{command[0]} prints no time that {own_time!r} matches {NAMES[way]} phicoll")
         shown = ended.output
         for pattern in left_out:
             shown = pattern.sub("", shown)
-        outputs.append(shown)
-        if not found.difference and (other := different(outputs[0], shown)):
+        first = first or shown
+        found.compared = found.compared or way == 1
+        if not found.difference and (other := different(first, shown)):
             found.difference = f"the outputs differ {NAMES[way]} phicoll{'' if way else ', too'}: {other}"
         if way and not found.times[way]:
             told = [line for line in ended.errors.splitlines() if line.startswith("phicoll: ")]
@@ -172,6 +184,10 @@ def compare_run(
                 found.times[way].append(seconds)
     except KeyboardInterrupt:
         found.interrupted = True
+    except OnlyWithError as failed:
+        found.difference = str(failed)
+        for times in found.times:
+            times.clear()
     return found
 
 
@@ -201,7 +217,8 @@ def run(command: Sequence[str], environment: dict[str, str]) -> Ended:
         try:
             code = process.wait()
         except KeyboardInterrupt:
-            process.wait()  # Ctrl-C reached it, too
+            process.send_signal(signal.SIGINT)  # a terminal's Ctrl-C has reached it already
+            process.wait()
             raise
         seconds = time.perf_counter() - begun
         texts = []

@@ -11,10 +11,10 @@ from phicoll.foundations import programs
 from phicoll.preload import mpi, threads
 from phicoll.preload.programs import needed_libraries, preloadable_programs
 
-__all__ = ["KINDS", "kind_of", "with_library"]
+__all__ = ["LINKED_WITH", "kind_of", "with_library"]
 
 #: The kinds, with the libraries that a program of each is linked with. glibc has pthread barriers for all.
-KINDS = {"mpi": r"libmpi", "omp": r"(libgomp|libomp|libiomp5)\.so", "pthread": None}
+LINKED_WITH = {"mpi": r"libmpi", "omp": r"(libgomp|libomp|libiomp5)\.so", "pthread": None}
 LAUNCHERS = r"(mpiexec|mpirun|orterun|prterun)\b"
 
 
@@ -32,12 +32,12 @@ def kind_of(command: Sequence[str]) -> str:
         return "mpi"
     found = preloadable_programs(command)
     needed = needed_libraries(found)
-    for kind, pattern in KINDS.items():
+    for kind, pattern in LINKED_WITH.items():
         if pattern is not None and any(re.match(pattern, name) for name in needed):
             return kind
     if any(b"pthread_barrier_wait" in Path(program).read_bytes() for program in found):
         return "pthread"
-    words = ", ".join(KINDS)
+    words = ", ".join(LINKED_WITH)
     raise ArgumentError("with", f"none, and {command[0]} does not show its kind", f"one of {words}")
 
 
