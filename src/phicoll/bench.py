@@ -104,7 +104,7 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
     if progress is not None:
         command.append("--progress-ack")
     before = size_of(output)
-    process: subprocess.Popen[str] = started(
+    process: subprocess.Popen[str] = started_alone(
         command,
         stdin=subprocess.PIPE if progress is not None else subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -133,7 +133,7 @@ def size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def started(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+def started_alone(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     """Start a program, whose stderr is a pipe.
 
     It has a group of its own: the terminal's Ctrl-C reaches Python alone, which forwards it once.

@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import shlex
+import signal
 import subprocess
 import tarfile
 import threading
@@ -136,8 +137,21 @@ class Host:
         )
         # On one line, as some shells take no quoted text of several.
         line = shlex.quote("; ".join(script.strip().splitlines()))
-        ssh = shlex.split(os.environ.get("PHICOLL_SSH", "")) or ["ssh"]
-        return [*ssh, *SSH_OPTIONS, "--", self.name, f"sh -c {line}"]
+        return [*ssh_words(), *SSH_OPTIONS, "--", self.name, f"sh -c {line}"]
+
+
+def ssh_words() -> list[str]:
+    text = os.environ.get("PHICOLL_SSH", "")
+    try:
+        return shlex.split(text) or ["ssh"]
+    except ValueError as error:
+        raise ArgumentError("PHICOLL_SSH", repr(text), f"a command ({error})") from error
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End ssh, and what PHICOLL_SSH put before it: they have a session of their own."""
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
@@ -158,6 +172,7 @@ class Connection:
         self.host = host
         self.file = file
         self.words: list[str] = []
+        self.size = 0  # of what is copied, in bytes
         self.begun = threading.Event()
         self.failure: Error | None = None  # the records could not be written
 
@@ -166,10 +181,11 @@ class Connection:
     ) -> bench.Outcome:
         before = bench.size_of(self.file.path)
         archive = self.host.archive(earlier)
+        self.size = len(archive)
         command = self.host.command(words, len(archive))
         if on_path(command[0]) is None:
             raise ResourceError(f"{command[0]} was not found: a host is reached by OpenSSH's client")
-        process: subprocess.Popen[bytes] = bench.started(
+        process: subprocess.Popen[bytes] = bench.started_alone(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert process.stderr is not None
@@ -189,7 +205,8 @@ class Connection:
             error.results = results
             raise error
         code = process.returncode
-        code = 128 - code if 128 < code < SSH_FAILED and code != bench.INTERRUPTED else code
+        ended_by = code - 128 if code != bench.INTERRUPTED else 0
+        code = -ended_by if ended_by in set(signal.Signals) else code
         return bench.Outcome(results, code, "".join(self.words), interrupted, self.host.name)
 
     def hear(self, line: str) -> None:
@@ -214,20 +231,20 @@ class Connection:
                     self.failure = (
                         error if ours else BrokenGroupError(f"{self.host.name}: not a record: {line!r}")
                     )
-                    process.kill()
+                    kill(process)
                     return
 
     def stop(self, process: subprocess.Popen[bytes]) -> None:
         """End the program by the end of its standard input, and what it does not answer at once."""
         if not self.begun.is_set():
-            process.kill()
+            kill(process)
         assert process.stdin is not None
         with contextlib.suppress(OSError):
             process.stdin.close()
         try:
             process.wait(bench.PATIENCE_S)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
-            process.kill()
+            kill(process)
             process.wait()
 
     def error(self, code: int) -> Error | None:
@@ -241,8 +258,7 @@ class Connection:
                 "host_bench", f"a program for {host.machine}", f"one for {there}, as {host.name} is"
             )
         if code == NO_ROOM:
-            size = f"{host.program.stat().st_size / 1e6:.1f} MB"
-            where = f"{host.name}: phicoll-bench ({size}) cannot be stored in /tmp, which may be full"
+            where = f"{host.name}: phicoll-bench ({self.size / 1e6:.1f} MB) cannot be stored in /tmp, which may be full"
             return ResourceError(f"{where}: {said or 'tar failed'}")
         if code == SSH_FAILED or code < 0:
             said = said or (f"ssh was ended by signal {-code}" if code < 0 else "ssh says nothing")
@@ -269,6 +285,7 @@ def check_host(name: Any, program: Any) -> Host:
     ArgumentError
         The name cannot be a host's, or there is no such program.
     """
+    ssh_words()
     name = check_text("host", name, "a host's name, as ssh takes it")
     if not name or name.startswith("-") or not name.isprintable() or " " in name:
         raise ArgumentError("host", repr(name), "a host's name, as ssh takes it")

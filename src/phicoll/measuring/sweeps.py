@@ -327,7 +327,7 @@ def sweep(
     Raises
     ------
     ArgumentError
-        Bad input; nothing was started.
+        Bad input; nothing was measured.
     BrokenGroupError
         A rank died or never came; ``error.results`` has what was measured.
     ResourceError
