@@ -34,7 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not command:
         raise ArgumentError("command", "none", "a program and its arguments after --")
     page = None if arguments.output is None else check_writable(arguments.output, "output")
-    with profile(arguments.trace) as found:
+    trace = None if arguments.trace is None else check_writable(arguments.trace, "trace")
+    with profile() as found:
         try:
             process = started(command)
         except OSError as error:
@@ -50,6 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
     put_found(found, arguments.json)
     if page is not None:
         report_written(str(found.page(page)))
-    if arguments.trace is not None:
-        report_written(f"{arguments.trace}; ui.perfetto.dev opens it")
+    if trace is not None:
+        report_written(f"{found.trace(trace)}; ui.perfetto.dev opens it")
     return code if code >= 0 else 128 - code

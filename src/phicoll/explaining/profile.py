@@ -59,6 +59,19 @@ class Profile:
     rows: list[ProfileRow] = field(default_factory=list)
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+    watched: list[Watched] = field(default_factory=list, repr=False)
+
+    def trace(self, path: str | os.PathLike[str]) -> Path:
+        """Write a timeline that ui.perfetto.dev opens: each rank's calls, and what of them it waited.
+
+        Raises
+        ------
+        ArgumentError, ResourceError
+            The file cannot be written.
+        """
+        target = check_writable(path, "trace")
+        write_text(target, timeline(self.watched))
+        return target
 
     def share(self, row: ProfileRow) -> float:
         """The share of the run that a rank spent in these calls, on average."""
@@ -261,8 +274,8 @@ def profile(trace: str | os.PathLike[str] | None = None) -> Iterator[Profile]:
         finally:
             seconds = time.perf_counter() - begun
             del os.environ[VARIABLE]
-            watched = read_logs(folder)
-            made = profile_of(watched, seconds)
+            found.watched = list(read_logs(folder))
+            made = profile_of(found.watched, seconds)
             found.rows, found.seconds, found.notes = made.rows, made.seconds, made.notes
-            if target is not None:
-                write_text(target, timeline(watched))
+    if target is not None:
+        found.trace(target)

@@ -26,15 +26,18 @@ def timeline(watched: Sequence[Watched]) -> str:
     begun, ended = (int(every[0]), int(every[: MOST_CALLS + 1][-1])) if len(every) else (0, 0)
     if len(every) <= MOST_CALLS:
         ended += 1
+    events = ",".join(json.dumps(one, separators=(",", ":")) for one in events_of(watched, begun, ended))
+    return f'{{"traceEvents":[{events}],"displayTimeUnit":"ns"}}'
+
+
+def events_of(watched: Sequence[Watched], begun: int, ended: int) -> Iterator[dict[str, Any]]:
     names = sorted({(one.communicator, one.ranks) for one in watched})
-    events: list[dict[str, Any]] = []
     for number, (name, ranks) in enumerate(names):
-        events.append(named("process", f"communicator {name}", number))
-        events += [named("thread", f"rank {rank}", number, rank) for rank in range(ranks)]
+        yield named("process", f"communicator {name}", number)
+        yield from (named("thread", f"rank {rank}", number, rank) for rank in range(ranks))
         for one in watched:
             if one.communicator == name:
-                events += calls_of(one, number, begun, ended)
-    return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}, separators=(",", ":"))
+                yield from calls_of(one, number, begun, ended)
 
 
 def named(what: str, name: str, process: int, thread: int = 0) -> dict[str, Any]:
