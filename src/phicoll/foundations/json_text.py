@@ -21,9 +21,8 @@ def parse_json(text: str | bytes) -> Any:
     """
     try:
         return DECODER.decode(text)
-    except msgspec.DecodeError as error:
-        raise ValueError(str(error)) from None
-    except UnicodeError:
-        raise ValueError("not UTF-8") from None
+    except (msgspec.DecodeError, UnicodeError) as error:  # which of them says so depends on msgspec's version
+        said = str(error)
+        raise ValueError("not UTF-8" if "utf-8" in said.lower() else said) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
