@@ -473,7 +473,10 @@ def test_tuning_a_simulated_machine_writes_a_table_that_auto_uses(tmp_path: Path
     assert len(decision.ratios) == 4
     assert decision.rule_ns > 0
     best = min(decision.ratios, key=lambda spec: decision.ratios[spec])
-    assert (decision.spec == "auto") == (best == decision.rule)
+    if decision.spec == "auto":
+        assert best == decision.rule or not (decision.best_gain.resolved and decision.best_gain.low > 1)
+    else:
+        assert decision.spec == best != decision.rule
     assert found.path == path
     assert path.read_text() == found.text
     assert tuning.load_table(path).rows == tuple(found.rows)

@@ -94,9 +94,9 @@ TEST(ColdStart, LeavesNothingInAnyCache) {
 
 // ramos-hoefler-2013, equation 4.1: a line that is written cold is fetched from memory, R_I, where a warm one
 // is taken from the rank that polled it, R_R. A rank that polls fetches it from memory too, so a round may
-// cost another R_I.
+// cost another R_I. Flags lie two lines apart: the prefetcher fetches those on neighbouring lines together.
 TEST(ColdStart, CostsABarrierAFetchFromMemoryEachRound) {
-  const Machine machine = load_machine(phi);
+  const Machine machine = load_machine(phi + std::string(":software.flags=pairs"));
   const double memory = read_ns(machine, kernels::LineState::invalid);
   const double remote = read_ns(machine, kernels::LineState::modified);
   ASSERT_LT(remote, memory);
