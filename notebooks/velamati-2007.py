@@ -24,7 +24,7 @@
 #
 # Figures have the paper's axes: processes against time for barriers (its figure 2), size against time for broadcast (figure 3) and
 # reduce (figure 4). Every broadcast ends with a barrier, as the paper's calls do. Times are of back-to-back calls, buffers freshly
-# written; a *seed* decides where lines lie and when processes start.
+# written; a *seed* decides when processes start.
 
 # %%
 import os

@@ -8,8 +8,8 @@ namespace measure {
 
 namespace {
 
-// Throws if `context` is a measured run's of another host. Other hosts are named, also this one in a cluster:
-// their points differ from a run's here.
+// Throws if `context` is of a run that another host measured. Such a context names its host. A cluster names
+// this host, too, as its points have the name.
 void check_host(const JsonValue& context) {
   if (context["clock"]["source"].string == "simulated") return;
   const std::string& name = context["host"]["name"].string;

@@ -24,8 +24,8 @@ constexpr unsigned yields = 4;
 // 32 and so on.
 constexpr unsigned waits_before_a_move = 8;
 // Where yields lasted this long, something else computes on this CPU. Each would let it run for a time slice
-// of some ms, so the thread's next waits sleep at once: the kernel lets a thread that wakes go first. They are
-// twice as many each time that yields last long again.
+// of some ms, so the thread's next waits sleep at once: the kernel lets a thread that wakes go first. Each
+// time that yields last long again, twice as many waits do.
 constexpr std::int64_t dear_ns = 500 * 1000;
 constexpr unsigned waits_without_yields = 64, most_waits_without_yields = 4096;
 // After this time a Yielder naps.

@@ -46,8 +46,9 @@ class Bedroom {
     const void* awaited = nullptr;
   };
 
-  /// Notes the CPU of the calling thread, `rank`. Returns whether another was last noted there, or there are
-  /// more than CPUs. After many short `waits` in a row that found one there the last thread there moves.
+  /// Notes the CPU of the calling thread, `rank`. Returns whether another thread was last noted there, or
+  /// there are more threads than CPUs. After many short `waits` in a row that found another thread there, the
+  /// thread with the highest rank there moves.
   bool shares_cpu(int rank, SharingWaits& waits);
 
   phicoll::Control& control_;

@@ -45,7 +45,7 @@ CHANGES = {
     "000-06": "A request queue that a core's contexts share: with core.core_window = 2 all three patterns take 1.4 times as long at 244.",
     "000-08": "Queues on the ring's links.",
     "000-12": "owner.service, which decides how long readers wait for the root's cache.",
-    "000-14": "Queues that dissemination's messages could meet; the stride of flags (128 bytes put dissemination ahead).",
+    "000-14": "Queues that dissemination's messages could meet; the stride of flags.",
     "000-16": "The stride of flags; layout = line-per-round.",
     "000-21": "Another reading of a step: the heap tree's depth can be one less than the printed logarithm.",
     "000-22": "The release's degree, which the paper does not give.",

@@ -1,14 +1,13 @@
 #pragma once
 
-// Finds commands of local stores that lacked an order, whatever order a run drew: an access must know that
-// earlier ones have ended.
+// Finds commands of local stores without an order: an access must know that earlier ones have ended.
 //
 // 1. A rank knows of its own accesses, and of commands for whose ends it has waited.
-// 2. A command knows what its rank knew when it was given, and the commands that its tag puts before it.
-// 3. Who reads a word knows its writers, and what they knew.
+// 2. A command knows what its rank knew then, and the commands that its tag puts before it.
+// 3. A rank that reads a word knows of its writers, and of what they knew.
 //
-// Words may be read at any time, unless a command that the reader knows of may overtake the writer: it would
-// see half an entry.
+// A rank may read a word at any time, unless a command that it knows of may overtake the one that wrote it:
+// the rank would see half an entry.
 
 #include <cstddef>
 #include <cstdint>

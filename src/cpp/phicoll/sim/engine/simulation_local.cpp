@@ -10,10 +10,10 @@
 namespace phicoll {
 namespace sim {
 
-// streams[0] is the source of the piece that a buffer still has, from this line on (`end`: its byte in the
-// line, `length`: bytes; 0: none); streams[1] has that buffer (`end`) and the next to fill (`length`). A rank
-// that moves one piece to many places gets it once, as long as it learns nothing from others in between and
-// writes nothing but these moves.
+// A rank that moves one piece to many places gets the piece once, as long as it learns nothing from others in
+// between and writes nothing but these moves. streams[0] says which piece a buffer still has: its source
+// begins in this line at byte `end` and has `length` bytes (0: no piece). streams[1] says which buffer has it
+// (`end`) and which buffer is filled next (`length`).
 
 /// Gives the rank's unit a command, once its queue has a place for it. Returns its slot.
 int Simulation::enqueue(Context& c, DmaCommand command) {
@@ -291,8 +291,8 @@ std::uint64_t Simulation::local_update(Context& c, unsigned char* word, unsigned
   return before;
 }
 
-/// From memory to memory through the rank's buffers, each of which the next piece may have when the last has
-/// left it; to or from the rank's own store directly.
+/// Moves data from memory to memory through the rank's buffers. A buffer takes its next piece when the last
+/// one has left it. Moves to or from the rank's own store need no buffer.
 void Simulation::local_copy(Context& c, unsigned char* to, const unsigned char* from, std::size_t bytes) {
   sync(c);
   begin_operation(c, OperationKind::store, line_of(to));

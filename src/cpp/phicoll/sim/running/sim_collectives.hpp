@@ -74,8 +74,8 @@ struct CollectiveRun {
 };
 
 /// Runs `work` by `spec`, a program as simulate_whole_program does; `auto` is resolved as simulated_in_effect
-/// says. Throws Error naming rank and byte if a result is wrong, naming ranks and cycles if one left a barrier
-/// before all had entered it; DeadlockError; ArgumentError ("ranks", "size", "root", "algorithm").
+/// says. Throws Error naming rank and byte if a result is wrong, naming ranks and cycles if one left a
+/// barrier before all had entered it; DeadlockError; ArgumentError ("ranks", "size", "root", "algorithm").
 CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work,
                                   const AlgorithmSpec& spec, const Shape& shape,
                                   const CollectiveOptions& options);
