@@ -81,6 +81,7 @@ def test_dissemination_jumps_where_the_second_chip_begins():
         (CELL, {"start": "evicted"}, "no caches"),
         (f"{CELL}:ring.hop=1", {}, "topology.protocol"),
         (f"{CELL}:dma.buffers=4:local.code_kib=200", {}, "room for"),
+        (f"{CELL}:dma.buffers=1:local.code_kib=230", {}, "room for"),  # a reduction takes two
         ("xeon-phi-5110p:dma.near=1", {}, "topology.protocol"),
     ],
 )

@@ -14,8 +14,7 @@ LocalStores::LocalStores(const MachineParameters& parameters, EventWheel& wheel,
       random_(seed),
       memory_(memory),
       homes_(homes),
-      buffers_each_(static_cast<std::size_t>(std::max(p_.dma_buffers, 2))),
-      buffers_(cores.size() * buffers_each_ * static_cast<std::size_t>(p_.dma_buffer)),
+      buffers_(cores.size() * p_.buffer_bytes()),
       queues_(cores.size()),
       chips_(static_cast<std::size_t>(p_.packages)) {
   for (const int core : cores) chips_of_.push_back(core / (p_.cores / p_.packages));

@@ -54,8 +54,8 @@ class LocalStores {
   std::size_t run(const unsigned char* place, std::size_t bytes) const;
   /// A rank's buffer in its own store for data on its way, of p.dma_buffer bytes.
   unsigned char* buffer(int rank, int which) {
-    return &buffers_[(static_cast<std::size_t>(rank) * buffers_each_ + static_cast<std::size_t>(which)) *
-                     static_cast<std::size_t>(p_.dma_buffer)];
+    return &buffers_[static_cast<std::size_t>(rank) * p_.buffer_bytes() +
+                     static_cast<std::size_t>(which) * static_cast<std::size_t>(p_.dma_buffer)];
   }
 
   bool full(int rank) const { return queue(rank).order.size() == static_cast<std::size_t>(p_.dma_queue); }
@@ -114,7 +114,6 @@ class LocalStores {
   const unsigned char* memory_;
   std::vector<Home> homes_;
   std::vector<int> chips_of_;
-  std::size_t buffers_each_;
   std::vector<unsigned char> buffers_;
   std::vector<Queue> queues_;
   std::vector<Chip> chips_;

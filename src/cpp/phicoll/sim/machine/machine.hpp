@@ -88,6 +88,10 @@ struct MachineParameters {
   int local_kib = 0, local_code_kib = 0, dma_queue = 0, dma_buffer = 0, dma_buffers = 0, dma_enqueue = 0,
       dma_command = 0, dma_near = 0, dma_far = 0, dma_memory = 0, dma_store_rate = 0, dma_memory_rate = 0,
       dma_controller_rate = 0, dma_link_rate = 0, dma_bus_rate = 0;
+  /// The bytes of a core's buffers: a reduction takes two, whatever moves take.
+  std::size_t buffer_bytes() const {
+    return static_cast<std::size_t>(dma_buffer * (dma_buffers > 1 ? dma_buffers : 2));
+  }
   // software
   int software_call = 0, software_send = 0, software_copy = 0;
   FlagStride flags = FlagStride::pairs;

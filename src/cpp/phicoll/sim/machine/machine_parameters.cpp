@@ -191,7 +191,8 @@ MachineConflict find_machine_conflict(const MachineParameters& p) {
   if (p.protocol == Protocol::local_store && (p.dma_buffer % 128 != 0))
     return conflict("dma.buffer", assignment("dma.buffer", p.dma_buffer), "a multiple of 128");
   if (p.protocol == Protocol::local_store &&
-      p.local_kib * 1024 < p.local_code_kib * 1024 + p.dma_buffer * p.dma_buffers)
+      (p.local_kib <= p.local_code_kib ||
+       static_cast<std::size_t>(p.local_kib - p.local_code_kib) * 1024 < p.buffer_bytes()))
     return conflict("local.kib", assignment("local.kib", p.local_kib),
                     "room for local.code_kib and dma.buffers of dma.buffer bytes");
   const auto whole_sets = [](int kib, int ways) { return ways == 0 || kib * 1024 % (ways * 64) == 0; };

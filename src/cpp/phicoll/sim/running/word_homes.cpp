@@ -60,8 +60,7 @@ std::vector<LocalStores::Home> word_homes(const CountMachine& dry, const Algorit
     for (const std::int16_t rank : {home.rank, home.other})
       if (rank >= 0) taken[static_cast<std::size_t>(rank)] += CountMachine::use_bytes;
   const MachineParameters& p = machine.p;
-  const auto room = static_cast<std::size_t>(p.local_kib - p.local_code_kib) * 1024 -
-                    static_cast<std::size_t>(p.dma_buffer) * static_cast<std::size_t>(p.dma_buffers);
+  const auto room = static_cast<std::size_t>(p.local_kib - p.local_code_kib) * 1024 - p.buffer_bytes();
   for (std::size_t r = 0; r < taken.size(); ++r)
     if (taken[r] > room)
       throw ArgumentError(
