@@ -6,6 +6,7 @@ import argparse
 
 from phicoll.cli.output import add_json, put_found
 from phicoll.foundations.exit_codes import BROKEN, INTERRUPTED, OK, REGRESSED
+from phicoll.foundations.programs import given
 from phicoll.measuring.compared_runs import compare_run
 from phicoll.preload.kinds import LINKED_WITH
 from phicoll.results.compare.regression import check_threshold
@@ -45,9 +46,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     threshold = None if arguments.threshold is None else check_threshold(arguments.threshold)
-    command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     found = compare_run(
-        command,
+        given(arguments.program),
         arguments.kind,
         rounds=arguments.rounds,
         ignore=arguments.ignore,

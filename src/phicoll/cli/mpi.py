@@ -31,9 +31,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from phicoll.foundations.programs import given
     from phicoll.preload import mpi
 
-    command = arguments.launcher[1:] if arguments.launcher[:1] == ["--"] else arguments.launcher
+    command = given(arguments.launcher)
     if not arguments.build:
         return mpi.run(command, mpicc=arguments.mpicc, report=arguments.report)
     if command:

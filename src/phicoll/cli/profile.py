@@ -10,7 +10,7 @@ from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.explaining.profile import profile
 from phicoll.foundations.files import check_writable
-from phicoll.foundations.programs import started
+from phicoll.foundations.programs import given, started
 
 __all__ = ["add"]
 
@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    command = given(arguments.program)
     if not command:
         raise ArgumentError("command", "none", "a program and its arguments after --")
     page = None if arguments.output is None else check_writable(arguments.output, "output")

@@ -17,7 +17,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from phicoll.foundations.programs import given
     from phicoll.preload import threads
 
-    command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
-    return threads.run(arguments.command, command, barrier=arguments.barrier, report=arguments.report)
+    return threads.run(
+        arguments.command, given(arguments.program), barrier=arguments.barrier, report=arguments.report
+    )

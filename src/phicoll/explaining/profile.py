@@ -274,7 +274,7 @@ def profile(trace: str | os.PathLike[str] | None = None) -> Iterator[Profile]:
         finally:
             seconds = time.perf_counter() - begun
             del os.environ[VARIABLE]
-            found.watched = list(read_logs(folder))
+            found.watched = read_logs(folder)
             made = profile_of(found.watched, seconds)
             found.rows, found.seconds, found.notes = made.rows, made.seconds, made.notes
     if target is not None:

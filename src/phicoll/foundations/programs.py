@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
-__all__ = ["become", "environment_before_python", "finished", "on_path", "started"]
+__all__ = ["become", "environment_before_python", "finished", "given", "on_path", "started"]
 
 #: The values of LC_CTYPE with which Python replaces the C locale (PEP 538).
 COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 #: What Python ignores once it starts, and ``subprocess`` restores.
 IGNORED = ("SIGPIPE", "SIGXFSZ")
+
+
+def given(words: list[str]) -> list[str]:
+    """The command in the rest of a command line, which may begin with ``--``."""
+    return words[1:] if words[:1] == ["--"] else words
 
 
 def environment_before_python() -> dict[str, str]:
