@@ -35,21 +35,11 @@ void BufferReader::take(Given& given, Element& element, unsigned char*& data) {
   if (given.writable) finish = described.attr("deliver");
 }
 
-Buffer BufferReader::read(Parameter parameter, bool writable, int blocks) {
-  const std::size_t before = a_.kept();
-  Buffer found{Plain(a_, a_.spec(parameter), writable, blocks),
-               Given{parameter, writable, blocks, false, {}}};
-  if (found.count != 0 && blocks == 1) return found;
-  const auto parts = static_cast<std::size_t>(blocks);
-  if (found.count != 0 && found.count % parts == 0) {
-    found.count /= parts;
-    return found;
-  }
+void BufferReader::read_any(Buffer& found, std::size_t before) {
   a_.keep_only(before);
   describe(found);
   take(found, found.element, found.data);
   found.count = found.described.attr("count").cast<std::size_t>();
-  return found;
 }
 
 Lengths& BufferReader::read(std::optional<Lengths>& place, Parameter parameter, bool writable, bool typed,

@@ -38,7 +38,19 @@ class BufferReader {
       true;  ///< the core reads and writes the caller's own buffers, and nothing is left to do when it has
   py::object finish;  ///< brings what came into the caller's buffer; no object: it is there
 
-  Buffer read(Parameter parameter, bool writable, int blocks = 1);
+  void read(Buffer& found, Parameter parameter, bool writable, int blocks = 1) {
+    const std::size_t before = a_.kept();
+    static_cast<Plain&>(found) = Plain(a_, a_.spec(parameter), writable, blocks);
+    found.parameter = parameter;
+    found.writable = writable;
+    found.blocks = blocks;
+    if (found.count != 0 && blocks == 1) return;
+    const auto parts = static_cast<std::size_t>(blocks);
+    if (found.count != 0 && found.count % parts == 0)
+      found.count /= parts;
+    else
+      read_any(found, before);
+  }
   /// A block for each rank; `typed`: each of its own type.
   Lengths& read(std::optional<Lengths>& place, Parameter parameter, bool writable, bool typed, int ranks);
   /// What Python makes of an argument.
@@ -54,6 +66,8 @@ class BufferReader {
   const Arguments& a_;
 
  private:
+  /// Reads a buffer that is not plain; `before`: how many owners were kept.
+  void read_any(Buffer& found, std::size_t before);
   /// Takes what Python made of it. A packed copy is what the core gets.
   void take(Given& given, Element& element, unsigned char*& data);
 };

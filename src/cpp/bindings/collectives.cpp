@@ -44,14 +44,17 @@ class CollectiveReader : public BufferReader {
   Request request;
   std::size_t bytes = 0;  ///< about as many are moved
 
+  /// The operation is a constant: of equal blocks, which small calls have, no more is compiled than it needs.
+  template <Operation operation>
   void read_all() {
-    request.operation = what_.operation;
+    constexpr const OperationRow& row = row_of(operation);
+    request.operation = operation;
     request.vector = what_.vector;
     request.exclusive = what_.exclusive;
-    if (row_.rooted) request.root = a_.root_of(handle_.size());
+    if (row.rooted) request.root = a_.root_of(handle_.size());
     alone([this] {
       if (!what_.vector)
-        read_blocks();
+        read_blocks<operation>();
       else if (row_.reduces)
         read_counts();
       else if (row_.sends == row_.receives)
@@ -59,9 +62,11 @@ class CollectiveReader : public BufferReader {
       else
         read_lengths();
     });
-    if (row_.reduces) read_operator();
-    const bool two = request.send != nullptr && request.receive != nullptr;  // else nothing meets
-    if (two && overlaps(request, handle_.rank(), handle_.size())) alone([] { refuse_overlap(); });
+    if (row.reduces) read_operator();
+    // Equal blocks of which all together do not meet need no closer look.
+    const bool meet = request.send != nullptr && request.receive != nullptr &&
+                      (what_.vector || ranges_meet(request.send, bytes, request.receive, bytes));
+    if (meet && overlaps(request, handle_.rank(), handle_.size())) alone([] { refuse_overlap(); });
     if (a_.asks(algorithm_parameter)) read_algorithm();
   }
 
@@ -88,25 +93,28 @@ class CollectiveReader : public BufferReader {
 
   /// The call's buffers of equal blocks. The smaller one, if it is the rank's own block of the other, is in
   /// place.
+  template <Operation operation>
   void read_blocks() {
-    if (what_.operation == Operation::barrier) return;
-    if (what_.operation == Operation::broadcast) {
-      const Buffer message = read(buf_parameter, !is_root());
+    constexpr const OperationRow& row = row_of(operation);
+    if (operation == Operation::barrier) return;
+    if (operation == Operation::broadcast) {
+      Buffer message;
+      read(message, buf_parameter, !is_root());
       request.receive = message.data;
       request.count = bytes = message.bytes();
       request.type = message.number();
       return;
     }
-    const bool scatters = what_.operation == Operation::scatter;
-    const int sends = blocks_of_part(row_.sends, is_root(), handle_.size());
-    const int receives = blocks_of_part(row_.receives, is_root(), handle_.size());
+    constexpr bool scatters = operation == Operation::scatter;
+    const int sends = blocks_of_part(row.sends, is_root(), handle_.size());
+    const int receives = blocks_of_part(row.receives, is_root(), handle_.size());
     const bool shared =
         sends != 0 && receives != 0 && in_place(scatters ? recvbuf_parameter : sendbuf_parameter);
     Buffer send, receive;
-    if (scatters && sends != 0) send = read(sendbuf_parameter, false, sends);
+    if (scatters && sends != 0) read(send, sendbuf_parameter, false, sends);
     if (receives != 0 && !(scatters && shared))
-      receive = read(recvbuf_parameter, true, shared ? std::max(sends, receives) : receives);
-    if (!scatters && sends != 0 && !shared) send = read(sendbuf_parameter, false, sends);
+      read(receive, recvbuf_parameter, true, shared ? std::max(sends, receives) : receives);
+    if (!scatters && sends != 0 && !shared) read(send, sendbuf_parameter, false, sends);
     request.send = send.data;
     request.receive = receive.data;
     if (send.data != nullptr && receive.data != nullptr) {
@@ -118,11 +126,11 @@ class CollectiveReader : public BufferReader {
       if (!scatters && send.data == block) request.send = nullptr;
     }
     const Buffer& main = scatters && sends != 0 ? send : receives != 0 ? receive : send;
-    const bool alike =
-        row_.reduces && row_.sends == Part::block;  // every rank's data has the size of one block
-    request.count = row_.reduces ? main.count : main.bytes();
+    constexpr bool alike =
+        row.reduces && row.sends == Part::block;  // every rank's data has the size of one block
+    request.count = row.reduces ? main.count : main.bytes();
     bytes = main.bytes() * (alike ? 1 : ranks());
-    if (!row_.reduces)
+    if (!row.reduces)
       request.type = main.number();
     else
       note_reduced(main, request.send != nullptr ? send : main, alike ? main.count : main.count * ranks(),
@@ -156,7 +164,8 @@ class CollectiveReader : public BufferReader {
         request.send = one.data;
     };
     if (row_.rooted && !is_root()) {
-      const Buffer one = read(of_one, scatters);
+      Buffer one;
+      read(one, of_one, scatters);
       set_one(one);
       request.count = bytes = one.bytes();
       request.type = one.number();
@@ -174,7 +183,8 @@ class CollectiveReader : public BufferReader {
     request.type = all.number();
     bytes = all.bytes();
     if (in_place(of_one)) return;
-    Buffer one = read(of_one, scatters);
+    Buffer one;
+    read(one, of_one, scatters);
     if (scatters)
       same_kind(one, all, handle_.size());
     else
@@ -203,10 +213,11 @@ class CollectiveReader : public BufferReader {
 
   /// A reduction whose blocks have counts: each rank's, or what the ranks' buffers hold.
   void read_counts() {
-    Buffer receive = read(recvbuf_parameter, true), send;
+    Buffer receive, send;
+    read(receive, recvbuf_parameter, true);
     bool shared = in_place(sendbuf_parameter);
     if (!shared) {
-      send = read(sendbuf_parameter, false);
+      read(send, sendbuf_parameter, false);
       shared = send.data == receive.data && send.count != 0;
     }
     std::vector<std::size_t>& counts = sent_.emplace().counts;
@@ -367,8 +378,13 @@ std::string capital(const std::string& name) {
 }  // namespace
 
 py::object make_collective(const Collective& what, CommunicatorHandle& handle, const Arguments& a) {
+  const bool plain_barrier = what.operation == Operation::barrier && !a.asks(algorithm_parameter);
+  if (plain_barrier && what.form == Collective::Form::blocking) {  // there is nothing to read
+    handle.call(0, [](Communicator& communicator) { communicator.barrier(); });
+    return py::none();
+  }
   CollectiveReader reader(what, handle, a);
-  reader.read_all();
+  with_operation(what.operation, [&](auto operation) { reader.read_all<operation()>(); });
   if (what.form == Collective::Form::nonblocking) return begun(reader, handle, a);
   if (what.form == Collective::Form::persistent) return prepared(reader, what, handle, a);
   handle.call(reader.bytes, [&](Communicator& communicator) { communicator.call(reader.request); });

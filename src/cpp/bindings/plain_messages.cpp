@@ -31,10 +31,11 @@ class MessageReader : public BufferReader {
   /// None is an empty buffer where the other rank is none.
   Buffer message(Parameter parameter, bool writable, int other) {
     static unsigned char nothing;
-    if (other != no_rank || (a_.value[parameter] != nullptr && a_.value[parameter] != Py_None))
-      return read(parameter, writable);
     Buffer found;
-    found.data = &nothing;
+    if (other != no_rank || (a_.value[parameter] != nullptr && a_.value[parameter] != Py_None))
+      read(found, parameter, writable);
+    else
+      found.data = &nothing;
     return found;
   }
   void check_status() const {
