@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names, check_items
-from phicoll.foundations.extras import extra
+from phicoll.foundations.extras import data_frame
 from phicoll.foundations.html_table import html_table
 from phicoll.measuring.sweeps import call_arguments
 from phicoll.registry import algorithms, check_call, expand, short_spec
@@ -74,10 +74,7 @@ class Counts(Sequence[dict[str, Any]]):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A DataFrame with a row for each algorithm and rank count."""
-        with extra("frames"):
-            import pandas as pd
-
-        return pd.DataFrame(self.rows)
+        return data_frame(self.rows)
 
     def plot(self) -> Figure:
         """Draw a panel per quantity, with a row per algorithm and a marker per shape."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names, check_number, check_text, check_whole
-from phicoll.foundations.extras import extra
+from phicoll.foundations.extras import data_frame
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.html_table import preformatted
 from phicoll.measuring.options import simulated_default
@@ -61,21 +61,15 @@ class Explanation:
     @cached_property
     def counters(self) -> pd.DataFrame:
         """One row per counter: ``total`` over all reported calls, and ``per_call``."""
-        with extra("frames"):
-            import pandas as pd
-
         values = {name: value for name, value in self.data["counters"].items() if name != "calls"}
-        frame = pd.DataFrame({"total": values})
+        frame = data_frame({"total": values})
         frame["per_call"] = frame["total"] / self.data["counters"]["calls"]
         return frame.rename_axis("counter")
 
     @cached_property
     def transactions(self) -> pd.DataFrame:
         """The call's transactions by kind and by the source of the line, with mean times."""
-        with extra("frames"):
-            import pandas as pd
-
-        frame = pd.DataFrame(
+        frame = data_frame(
             self.data["transactions"], columns=["kind", "source", "count", "cycles", "queued", "invalidated"]
         )
         frame["mean_ns"] = self.ns(1) * frame["cycles"] / frame["count"]
@@ -90,19 +84,13 @@ class Explanation:
         the line to be free; ``cycles`` the total of its requests; ``writers`` and ``readers`` count ranks, ``writer``
         and ``reader`` are the first of them, -1 for none.
         """
-        with extra("frames"):
-            import pandas as pd
-
-        return pd.DataFrame(self.data["lines"]).set_index("line") if self.data["lines"] else pd.DataFrame()
+        return data_frame(self.data["lines"]).set_index("line") if self.data["lines"] else data_frame()
 
     @cached_property
     def directories(self) -> pd.DataFrame:
         """Tag directories, the busiest first, over all reported calls; ``queued`` is a mean in cycles."""
-        with extra("frames"):
-            import pandas as pd
-
         rows = self.data["directories"]
-        return pd.DataFrame(rows).set_index("directory") if rows else pd.DataFrame()
+        return data_frame(rows).set_index("directory") if rows else data_frame()
 
     @cached_property
     def servers(self) -> pd.DataFrame:
@@ -111,10 +99,7 @@ class Explanation:
         ``mean`` and ``busiest`` are shares of the time, ``which`` is the number of the busiest, ``queued`` mean cycles.
         For the ring's segments only the mean is known.
         """
-        with extra("frames"):
-            import pandas as pd
-
-        return pd.DataFrame(self.data["servers"]).set_index("name")
+        return data_frame(self.data["servers"]).set_index("name")
 
     @cached_property
     def path(self) -> pd.DataFrame:
@@ -124,9 +109,6 @@ class Explanation:
         the value; ``hear``, from then until the waiting rank continues; or ``queue``, another request of the line that
         goes first, made by ``rank``. ``from_ns`` counts from the last arrival.
         """
-        with extra("frames"):
-            import pandas as pd
-
         rows = []
         for link in self.data["path"]["links"]:
             row = {name: value for name, value in link.items() if name not in ("parts", "from", "to")}
@@ -136,7 +118,7 @@ class Explanation:
             for cause, begin, end in link["parts"]:
                 row[cause] = row.get(cause, 0) + end - begin
             rows.append(row)
-        frame = pd.DataFrame(rows)
+        frame = data_frame(rows)
         found = [cause for cause, _ in self.data["causes"] if cause in frame.columns]
         frame[found] = frame[found].fillna(0).astype("int64")
         for number in ("line", "directory"):  # the latter on machines with directories alone
@@ -150,9 +132,6 @@ class Explanation:
 
         Time in queues is ``line busy``; ``in_queues`` says what the requests in front did meanwhile.
         """
-        with extra("frames"):
-            import pandas as pd
-
         by_cause, queues = self.data["path"]["by_cause"], self.data["path"]["in_queues"]
         rows = [
             {
@@ -166,7 +145,7 @@ class Explanation:
             for cause, meaning in self.data["causes"]
             if cause in by_cause or cause in queues
         ]
-        frame = pd.DataFrame(rows).sort_values("cycles", ascending=False, kind="stable")
+        frame = data_frame(rows).sort_values("cycles", ascending=False, kind="stable")
         return frame.set_index("cause")
 
     def plot(self, ax: Axes | None = None) -> Figure | Axes:

@@ -14,7 +14,7 @@ import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.explaining.kernel_runs import run
 from phicoll.foundations.checks import argument_names, check_text, check_whole, check_wholes
-from phicoll.foundations.extras import extra
+from phicoll.foundations.extras import data_frame
 from phicoll.foundations.html_table import html_table
 from phicoll.foundations.nearest import near
 from phicoll.measuring.sweeps import check_sizes, machine_text
@@ -84,10 +84,7 @@ class OneSidedTable:
 
     def to_dataframe(self) -> pd.DataFrame:
         """A DataFrame with a row for each point."""
-        with extra("frames"):
-            import pandas as pd
-
-        return pd.DataFrame(self.to_dict()["points"])
+        return data_frame(self.to_dict()["points"])
 
     def __str__(self) -> str:
         table = [list(HEADS), *self._cells()]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ResourceError
 
-__all__ = ["extra"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["data_frame", "extra"]
 
 
 @contextmanager
@@ -24,3 +28,11 @@ def extra(name: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise ResourceError(f"{error.name} is not installed; run: pip install 'phicoll[{name}]'") from error
+
+
+def data_frame(data: Any = None, **options: Any) -> pd.DataFrame:
+    """``pandas.DataFrame(data, **options)``. Raises as :func:`extra`."""
+    with extra("frames"):
+        import pandas
+
+    return pandas.DataFrame(data, **options)

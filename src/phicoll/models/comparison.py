@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError, Error
-from phicoll.foundations.extras import extra
+from phicoll.foundations.extras import data_frame
 from phicoll.foundations.html_table import html_table
 from phicoll.foundations.markup import fill
 from phicoll.models.compared import Compared, Order, kendall_tau
@@ -79,16 +79,11 @@ class ComparedRuns:
 
     def to_dataframe(self, what: str = "bands") -> pd.DataFrame:
         """``bands``: a row a subject; ``orders``: one a setting; ``skipped``: what was left out. Times in ns."""
-        with extra("frames"):
-            import pandas as pd
-
         check_choice("what", what, ("bands", "orders", "skipped"))
         if what == "skipped":
-            return pd.DataFrame(
-                [{"subject": s.title(), "spec": s.spec, "why": why} for s, why in self.skipped]
-            )
+            return data_frame([{"subject": s.title(), "spec": s.spec, "why": why} for s, why in self.skipped])
         rows: Sequence[Compared | Order] = self.rows if what == "bands" else self.orders()
-        return pd.DataFrame([row.to_dict() for row in rows])
+        return data_frame([row.to_dict() for row in rows])
 
     def plot(self, **options: Any) -> Any:
         """Bands with box plots of the samples over ranks or sizes; see :func:`phicoll.plots.bands.bands_figure`."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phicoll.foundations.extras import extra
+from phicoll.foundations.extras import data_frame
 from phicoll.foundations.html_table import preformatted
 from phicoll.models.tuning.decision import Decision, Gain
 from phicoll.models.tuning.table import SMALL, Row, merged, thresholds
@@ -138,10 +138,7 @@ class Tuned:
 
     def to_dataframe(self) -> pd.DataFrame:
         """A table with a row for each decision."""
-        with extra("frames"):
-            import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 **vars(decision.point),
                 "rule": decision.rule,

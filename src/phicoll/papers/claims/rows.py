@@ -11,7 +11,7 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
-from phicoll.foundations.extras import extra
+from phicoll.foundations.extras import data_frame
 from phicoll.foundations.html_table import html_table
 from phicoll.papers.claims.notes import BUILT_IN_BY, CHANGES, WAITS_FOR, WHY_NOT
 from phicoll.papers.claims.statement import BUILT_IN, CANNOT, HOLDS, PAPERS, WAITS, Finding, in_words, tally
@@ -120,10 +120,7 @@ class Report:
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each statement."""
-        with extra("frames"):
-            import pandas as pd
-
-        return pd.DataFrame([row.to_dict() for row in self.rows])
+        return data_frame([row.to_dict() for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain objects."""

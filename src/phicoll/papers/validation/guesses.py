@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names
-from phicoll.foundations.extras import extra
+from phicoll.foundations.extras import data_frame
 from phicoll.foundations.files import write_text
 from phicoll.foundations.progress import display
 from phicoll.papers.claims import HOLDS
-from phicoll.papers.validation.judges import JUDGES, MACHINES, Judge, run_judges
+from phicoll.papers.validation.judges import JUDGES, Judge, published_machine, run_judges
+from phicoll.papers.validation.outcome import MachineOutcome
 from phicoll.papers.validation.points import Effort, changed
 from phicoll.papers.validation.quantity import HELD_OUT, Quantity
 from phicoll.registry.machines import Machine, MachineParameter, load_machine, machine_parameters
@@ -44,22 +45,16 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(MachineOutcome):
     """The result of :func:`sensitivity`. ``quantities`` are the held-out ones of the machine as shipped."""
 
-    machine: Machine
     quantities: tuple[Quantity, ...]
     guesses: tuple[Guess, ...]
     left_out: tuple[str, ...]  #: values that the machine cannot have, with the reason
-    effort: Effort
-    elapsed_s: float
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each guess and quantity: its simulated value and error as shipped and with the guess, and the verdicts."""
-        with extra("frames"):
-            import pandas as pd
-
-        return pd.DataFrame(self.rows)
+        return data_frame(self.rows)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -72,14 +67,7 @@ class Sensitivity:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain objects."""
-        return {
-            "machine": self.machine.name,
-            "digest": self.machine.digest,
-            "elapsed_s": self.elapsed_s,
-            "effort": vars(self.effort),
-            "left_out": list(self.left_out),
-            "rows": self.rows,
-        }
+        return {**super().to_dict(), "left_out": list(self.left_out), "rows": self.rows}
 
     def by_guess(self) -> list[list[str]]:
         """For each guess: how many quantities are within their bounds, which enter or leave them, and which moves farthest."""
@@ -183,12 +171,7 @@ def sensitivity(
     ArgumentError
         As for :func:`phicoll.validate`; a machine of which nothing is held out.
     """
-    loaded = load_machine(machine)
-    name = loaded.name.partition(":")[0]
-    if name not in MACHINES:
-        raise ArgumentError(
-            "machine", repr(loaded.name), f"{', '.join(MACHINES)}: nothing is published about others"
-        )
+    loaded, name = published_machine(machine)
     start = time.monotonic()
     effort = QUICKER if quick else EFFORT
     choices = {one["name"]: str(one["range"]) for one in machine_parameters()}
@@ -224,9 +207,8 @@ def sensitivity(
             guesses.append(Guess(entry.name, entry.value, value, flat(held_out(judges, at))))
             if bar is not None:
                 bar.update(done, len(tries), f"{entry.name} = {value}")
-    return Sensitivity(
-        loaded, flat(shipped), tuple(guesses), tuple(left_out), effort, time.monotonic() - start
-    )
+    elapsed_s = time.monotonic() - start
+    return Sensitivity(loaded, effort, elapsed_s, flat(shipped), tuple(guesses), tuple(left_out))
 
 
 def flat(found: Mapping[Judge, list[Quantity]]) -> tuple[Quantity, ...]:

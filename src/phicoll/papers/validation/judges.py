@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
+from phicoll.errors import ArgumentError
 from phicoll.papers.claims import CALIBRATED, CANNOT, FAILS, HOLDS, Finding, claim
 from phicoll.papers.validation import cell, collectives, one_sided, phi_5110p, phi_se10p, programs, transfers
 from phicoll.papers.validation.points import Check, Effort, work_through
 from phicoll.papers.validation.quantity import CALIBRATED as SET_A_PARAMETER, NOT_CLAIMED, Quantity
+from phicoll.registry.machines import Machine, load_machine
 
-__all__ = ["JUDGES", "MACHINES", "Judge", "by_numbers", "findings_of", "run_judges"]
+__all__ = ["JUDGES", "MACHINES", "Judge", "by_numbers", "findings_of", "published_machine", "run_judges"]
 
 PHI, SE10P, SANDY, CELL = "xeon-phi-5110p", "xeon-phi-se10p", "sandy-bridge-e5-2670", "cell-qs20"
 #: The machines that papers measured.
 MACHINES = (PHI, SE10P, SANDY)
+
+
+def published_machine(machine: str | os.PathLike[str] | Machine) -> tuple[Machine, str]:
+    """One of MACHINES, perhaps with changes, and its name without them; raises ArgumentError for any other."""
+    loaded = load_machine(machine)
+    name = loaded.name.partition(":")[0]
+    if name not in MACHINES:
+        allowed = f"{', '.join(MACHINES)}: nothing is published about others"
+        raise ArgumentError("machine", repr(loaded.name), allowed)
+    return loaded, name
 
 
 class Judge(NamedTuple):

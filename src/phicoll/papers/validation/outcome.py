@@ -5,27 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from phicoll.foundations.extras import extra
+from phicoll.foundations.extras import data_frame
 from phicoll.papers.claims import HOLDS, Finding, in_words, tally
-from phicoll.papers.validation.points import Effort
 from phicoll.papers.validation.quantity import CALIBRATED, Quantity
 from phicoll.registry import Machine
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Outcome"]
+__all__ = ["MachineOutcome", "Outcome"]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Every quantity and every statement, failures included."""
+class MachineOutcome:
+    """What was found of a machine, by so much effort."""
 
     machine: Machine
+    effort: Any
+    elapsed_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain objects."""
+        return {
+            "machine": self.machine.name,
+            "digest": self.machine.digest,
+            "elapsed_s": self.elapsed_s,
+            "effort": vars(self.effort),
+        }
+
+
+@dataclass(frozen=True)
+class Outcome(MachineOutcome):
+    """Every quantity and every statement, failures included."""
+
     quantities: tuple[Quantity, ...]
     findings: tuple[Finding, ...]
-    effort: Effort
-    elapsed_s: float
 
     @property
     def calibrated(self) -> list[Quantity]:
@@ -38,10 +52,7 @@ class Outcome:
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each quantity, then one for each statement (``kind`` is ``"claim"``)."""
-        with extra("frames"):
-            import pandas as pd
-
-        return pd.DataFrame(self.rows)
+        return data_frame(self.rows)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -53,10 +64,7 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "machine": self.machine.name,
-            "digest": self.machine.digest,
-            "elapsed_s": self.elapsed_s,
-            "effort": vars(self.effort),
+            **super().to_dict(),
             "quantities": [q.to_dict() for q in self.quantities],
             "claims": [f.to_dict() for f in self.findings],
         }

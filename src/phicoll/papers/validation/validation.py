@@ -10,17 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names
 from phicoll.foundations.html_table import html_table
 from phicoll.foundations.markup import fill
 from phicoll.models.equations.checks import check_whole
 from phicoll.papers.claims import HOLDS
-from phicoll.papers.validation.judges import JUDGES, MACHINES, Judge, findings_of, run_judges
+from phicoll.papers.validation.judges import (
+    JUDGES,
+    MACHINES,
+    Judge,
+    findings_of,
+    published_machine,
+    run_judges,
+)
 from phicoll.papers.validation.outcome import Outcome
 from phicoll.papers.validation.points import MOST_SEEDS, Effort
 from phicoll.papers.validation.quantity import Quantity, number
-from phicoll.registry.machines import Machine, load_machine
+from phicoll.registry.machines import Machine
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,12 +121,7 @@ def validate(
     ArgumentError
         A machine that no paper measured, or what :func:`phicoll.load_machine` refuses; fewer than one seed.
     """
-    loaded = load_machine(machine)
-    name = loaded.name.partition(":")[0]
-    if name not in MACHINES:
-        raise ArgumentError(
-            "machine", repr(loaded.name), f"{', '.join(MACHINES)}: nothing is published about others"
-        )
+    loaded, name = published_machine(machine)
     effort = QUICK if quick else FULL
     if seeds is not None:
         effort = replace(effort, seeds=check_whole("seeds", seeds, 1, MOST_SEEDS))
@@ -147,8 +148,8 @@ def validation_of(
     found = [f for judge, of in rows.items() for f in findings_of(judge, of)]
     return Validation(
         machine,
-        tuple(row for of in rows.values() for row in of if isinstance(row, Quantity)),
-        tuple(sorted(found, key=lambda f: f.claim.number)),
         effort,
         elapsed_s,
+        tuple(row for of in rows.values() for row in of if isinstance(row, Quantity)),
+        tuple(sorted(found, key=lambda f: f.claim.number)),
     )

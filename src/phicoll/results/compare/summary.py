@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phicoll.foundations.extras import extra
+from phicoll.foundations.extras import data_frame
 from phicoll.foundations.html_table import preformatted
 from phicoll.foundations.streams import printable
 from phicoll.registry import short_spec
@@ -102,10 +102,7 @@ class Summary(Sequence[SummaryRow]):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A DataFrame with a row per algorithm and a column per rank count."""
-        with extra("frames"):
-            import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             [{"spec": r.spec, "geomean_ns": r.geomean_ns, "loss": r.loss, **r.by_ranks} for r in self.rows]
         )
 

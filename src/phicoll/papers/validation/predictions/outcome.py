@@ -7,9 +7,8 @@ from typing import Any
 
 from phicoll.models import ComparedRuns, MachineModel
 from phicoll.papers.claims import Finding, in_words, tally
+from phicoll.papers.validation.outcome import MachineOutcome
 from phicoll.papers.validation.predictions.pieces import Piece
-from phicoll.papers.validation.predictions.runs import Effort
-from phicoll.registry import Machine
 
 __all__ = ["PUBLISHED", "SIMULATED", "HostPart", "ModelOutcome"]
 
@@ -29,20 +28,17 @@ class HostPart:
 
 
 @dataclass(frozen=True)
-class ModelOutcome:
+class ModelOutcome(MachineOutcome):
     """Predictions with the published constants and with those of the simulated machine, beside its runs.
 
     ``compared``: by constants (``published``, ``simulated``), then by start; ``host`` where a machine file was given.
     """
 
-    machine: Machine
     models: dict[str, MachineModel]
     pieces: tuple[Piece, ...]
     compared: dict[str, dict[str, ComparedRuns]]
     findings: tuple[Finding, ...]
     host: HostPart | None
-    effort: Effort
-    elapsed_s: float
 
     def to_dict(self) -> dict[str, Any]:
         bands = [
@@ -52,10 +48,7 @@ class ModelOutcome:
             for row in found.rows
         ]
         found: dict[str, Any] = {
-            "machine": self.machine.name,
-            "digest": self.machine.digest,
-            "elapsed_s": self.elapsed_s,
-            "effort": vars(self.effort),
+            **super().to_dict(),
             "models": {name: model.to_json() for name, model in self.models.items()},
             "pieces": [piece.to_dict() for piece in self.pieces],
             "bands": bands,

@@ -135,13 +135,13 @@ def validate_models(
             own.shutdown(cancel_futures=True)
     return ModelValidation(
         machine,
+        effort,
+        time.monotonic() - start,
         models,
         tuple(pieces),
         compared,
         tuple(sorted(findings, key=lambda f: f.claim.number)),
         part,
-        effort,
-        time.monotonic() - start,
     )
 
 
