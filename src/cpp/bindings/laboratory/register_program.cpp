@@ -58,8 +58,7 @@ std::string unfit(int ranks, const py::dict& from) {
   if (call.operation == Operation::barrier) return "";
   try {
     const AlgorithmSpec spec = family(call.operation).parse(call.algorithm);
-    if (spec.name != "auto")
-      family(call.operation).check_fit(spec, Shape::unknown(ranks), program.facts(call));
+    if (!spec.is_auto()) family(call.operation).check_fit(spec, Shape::unknown(ranks), program.facts(call));
   } catch (const ArgumentError& error) {
     return error.what();
   }

@@ -141,7 +141,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   const EnvironmentChoice given = machine.empty() ? environment_choice(call.operation) : EnvironmentChoice();
   found["environment"] = given.variable;
   AlgorithmChoice choice;
-  if (given && given.spec.name != "auto") {
+  if (given && !given.spec.is_auto()) {
     if (work.moves_data()) try {
         family(call.operation).check_fit(given.spec, shape, facts);
       } catch (const ArgumentError& error) {

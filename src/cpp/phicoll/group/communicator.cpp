@@ -18,7 +18,7 @@ namespace {
 
 /// What was asked for, with `auto` resolved; then with the reason.
 AlgorithmChoice resolved(const AlgorithmSpec& asked, const Shape& shape, std::size_t region_bytes) {
-  if (asked.name != "auto") return {asked, std::string()};
+  if (!asked.is_auto()) return {asked, std::string()};
   AlgorithmChoice choice = automatic_choice(shape, CallFacts(), region_bytes);
   choice.spec.wait_as(asked);
   return choice;
@@ -119,8 +119,8 @@ AlgorithmChoice Communicator::first_barrier() const {
   check_environment();
   const EnvironmentChoice given = environment_choice(Operation::barrier);
   AlgorithmChoice choice =
-      resolved(given ? given.spec : family(Operation::barrier).parse("auto"), shape_, region_.bytes());
-  if (given && given.spec.name != "auto") choice.why = given.why();
+      resolved(given ? given.spec : family(Operation::barrier).parse(auto_name), shape_, region_.bytes());
+  if (given && !given.spec.is_auto()) choice.why = given.why();
   return choice;
 }
 

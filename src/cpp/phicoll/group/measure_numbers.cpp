@@ -14,6 +14,7 @@
 
 #include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/choosing/tuning_table.hpp"
+#include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/calibration.hpp"
 #include "phicoll/group/communicator.hpp"
@@ -82,11 +83,15 @@ const std::vector<TurningPoint>& measured_turns() {
 }
 
 bool is_measured(Number number) {
-  const std::vector<TurningPoint>& turns = measured_turns();
+  for (const TurningPoint& turn : measured_turns())
+    if (turn.number == number) return true;
   return number == &H::cell || number == &H::ring ||
-         std::find(std::begin(copy_numbers), std::end(copy_numbers), number) != std::end(copy_numbers) ||
-         std::any_of(turns.begin(), turns.end(),
-                     [&](const TurningPoint& turn) { return turn.number == number; });
+         std::find(std::begin(copy_numbers), std::end(copy_numbers), number) != std::end(copy_numbers);
+}
+
+H changed(H numbers, Number number, std::int64_t value) {
+  numbers.*number = value;
+  return numbers;
 }
 
 /// One rank's part in measuring.
@@ -158,9 +163,7 @@ class NumberSearch {
   }
   /// The same way, which reads data that all reach where it lies, from so many bytes on.
   Trial reading(Trial way, std::int64_t from) const {
-    H numbers = numbers_;
-    numbers.direct = from;
-    way.spec = with_direct(way.spec, with(numbers), way.operation, ":put=");
+    way.spec = with_direct(way.spec, with(changed(numbers_, &H::direct, from)), way.operation, ":put=");
     return way;
   }
   Shape with(const H& numbers) const {
@@ -171,9 +174,7 @@ class NumberSearch {
 
   /// Whether the peers are far now.
   bool far_now() {
-    H small = numbers_;
-    small.cell = 16 << 10;
-    small.ring = 64 << 10;
+    const H small = changed(changed(numbers_, &H::cell, 16 << 10), &H::ring, 64 << 10);
     return trials_.line_percent(rotating(small, numbers_), 16 * kb) >= numbers_.far;
   }
 
@@ -253,13 +254,9 @@ class NumberSearch {
   }
   /// What the rules choose for private data.
   Trial chosen(Operation operation, std::size_t bytes, const H& numbers) const {
-    H of = numbers;
-    of.direct = H().direct;
+    H of = changed(numbers, &H::direct, H().direct);
     if (!arch::copies_few(bytes)) of.few_copy = H().few_copy;  // alike
-    CallFacts facts;
-    facts.operation = operation;
-    facts.bytes = bytes;
-    return {operation, choose(with(of), facts).spec, of};
+    return {operation, choose(with(of), call_of(operation, false, bytes)).spec, of};
   }
   // One number after another, until the choice is the usual one; if it never is, all numbers. A later call
   // that was not compared in time does not bring back what lost. What was not compared, `late`, counts as not
@@ -270,8 +267,7 @@ class NumberSearch {
       for (const HostNumberField& field : host_number_fields) {
         if (!moved(field, usual)) continue;
         const std::string now = chosen(operation, bytes, numbers_).name();
-        H without = numbers_;
-        without.*field.value = usual.*field.value;
+        const H without = changed(numbers_, field.value, usual.*field.value);
         if (now == wanted || (!all && chosen(operation, bytes, without).name() == now)) continue;
         numbers_ = without;
         unproved_.*field.value = usual.*field.value;
@@ -323,11 +319,7 @@ class NumberSearch {
         static_cast<std::size_t>(std::find(values.begin(), values.end(), numbers_.*number) - values.begin());
     if (now == values.size()) return false;
     std::vector<Trial> trials;
-    for (const std::int64_t value : values) {
-      H numbers = numbers_;
-      numbers.*number = value;
-      trials.push_back(trial_by(numbers));
-    }
+    for (const std::int64_t value : values) trials.push_back(trial_by(changed(numbers_, number, value)));
     std::vector<std::vector<Times>> found;  // by size and value
     for (const std::size_t bytes : of) {
       found.push_back(trials_.compare(trials, bytes, now));
@@ -364,9 +356,7 @@ class NumberSearch {
     const auto rules = default_rules().border(turn.operation, turn.number);
     const Trial below = in_heap ? swapping(numbers_) : trial(rules.first, numbers_, numbers_);
     const Trial above = in_heap ? reading(below, 1) : trial(rules.second, numbers_, numbers_);
-    CallFacts facts;
-    facts.operation = turn.operation;
-    facts.bytes = turn.at.front();
+    const CallFacts facts = call_of(turn.operation, false, turn.at.front());
     const Family& known = family(turn.operation);
     if (known.fits(below.spec, shape_, facts) && known.fits(above.spec, shape_, facts))
       measure(turn.number, [&] { return find_turn(turn, below, above); });

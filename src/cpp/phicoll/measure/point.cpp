@@ -44,7 +44,7 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
         .raw("effective", values_json(effective.values));
     wait = effective.has_wait ? to_string(effective.wait) : settings.wait;
     store = parameter_value(effective.values, "store", "plain");
-    if (subject.spec.name == "auto")
+    if (subject.spec.is_auto())
       chosen = JsonObject().add("spec", effective.text()).add("why", choice_of(subject, shape).why).text();
   }
   fields.add("origin", to_string(subject.info.origin));

@@ -40,7 +40,7 @@ AlgorithmSpec parse_reference(const AlgorithmInfo& info, const std::string& text
 Subject parse_beside(const AlgorithmInfo& info, const std::string& text, const Work& work) {
   AlgorithmSpec spec = parse_reference(info, text);
   const bool reference = info.name != prepared_call;
-  if (!reference) spec.name = "auto";
+  if (!reference) spec.name = auto_name;
   return Subject{info, reference, std::move(spec), work};
 }
 
@@ -173,7 +173,7 @@ AlgorithmChoice choice_of(const Subject& subject, const Shape& shape) {
 
 AlgorithmSpec effective_subject(const Subject& subject, const Shape& shape) {
   const Family& all = family(subject.work.operation);
-  const bool open = subject.spec.name == "auto" && moves_data(subject.work.operation);
+  const bool open = subject.spec.is_auto() && moves_data(subject.work.operation);
   return all.effective(open ? choice_of(subject, shape).spec : subject.spec, shape);
 }
 
@@ -197,7 +197,7 @@ std::string why_not(const Subject& subject, const std::string& mode, const Shape
     if (why != nullptr) return why;
   }
   if (!subject.reference) {
-    if (!moves_data(subject.work.operation) || subject.spec.name == "auto") return "";
+    if (!moves_data(subject.work.operation) || subject.spec.is_auto()) return "";
     try {
       family(subject.work.operation).check_fit(subject.spec, shape, subject.work.facts());
       return "";

@@ -17,10 +17,16 @@ struct LineCosts {
   std::int64_t further_line = 760;  ///< o: per additional line of one transfer
 };
 
+/// The largest cost allowed, 100 microseconds: sums over the levels of any tree stay far below the limit of
+/// 64 bits.
+constexpr std::int64_t most_line_cost = 1000000;
+
 /// A cost with its name, as written in files.
 struct LineCostField {
   const char* name;
   std::int64_t LineCosts::*value;
+  std::int64_t least = 0;
+  std::int64_t most = most_line_cost;
 };
 constexpr LineCostField line_cost_fields[] = {{"local", &LineCosts::local},
                                               {"remote", &LineCosts::remote},
@@ -36,9 +42,5 @@ inline bool operator==(const LineCosts& a, const LineCosts& b) {
 inline bool operator!=(const LineCosts& a, const LineCosts& b) {
   return !(a == b);
 }
-
-/// The largest cost allowed, 100 microseconds: sums over the levels of any tree stay far below the limit of
-/// 64 bits.
-constexpr std::int64_t most_line_cost = 1000000;
 
 }  // namespace phicoll

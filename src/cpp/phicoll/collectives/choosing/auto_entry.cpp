@@ -6,8 +6,11 @@ namespace phicoll {
 
 Family::Entry auto_entry(Operation operation) {
   Family::Entry entry{
-      AlgorithmInfo{
-          "auto", Origin::phicoll, "phicoll", "for each call the one that a tuning table or rules take", {}},
+      AlgorithmInfo{auto_name,
+                    Origin::phicoll,
+                    "phicoll",
+                    "for each call the one that a tuning table or rules take",
+                    {}},
       [](const std::string& name, const ParameterValues& given) {
         ParameterParser(name, given).refuse_unknown();
         AlgorithmSpec spec;

@@ -84,8 +84,7 @@ class CollectiveSet {
     for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
       if (one.kind == kind_of(facts) && one.spec == *spec)
         return Found{one.instance, AlgorithmSpec(), one.instance->by, AlgorithmChoice()};
-    family(facts.operation)
-        .check_fit(*spec, *shape_, facts);  // depends on the kind of the call, not on its size
+    family(facts.operation).check_fit(*spec, *shape_, facts);  // by the call's kind, not by its size
     return made(facts.operation, *spec);
   }
   /// Whether a first large call may change what was found.
@@ -100,8 +99,7 @@ class CollectiveSet {
   /// The instance, made if need be, and remembered for calls like this one.
   Instance& take(const CallFacts& facts, const AlgorithmSpec* spec, Found& found) {
     if (found.instance == nullptr) {
-      std::string key = key_of(facts.operation, found.effective);
-      made_.emplace_back(std::move(key), make_(facts.operation, found.effective));
+      made_.emplace_back(key_of(facts.operation, found.effective), make_(facts.operation, found.effective));
       found.instance = made_.back().second.get();
       found.instance->by = found.by;
     }
@@ -111,7 +109,7 @@ class CollectiveSet {
       const std::size_t most = by_unmeasured(found) ? calibrating_bytes - 1 : found.choice.most;
       known_[o].push_back(
           Known{found.choice.least, std::min(found.choice.most, most), kind_of(facts), found.instance});
-    } else if (spec->name != "auto" && !found.effective.name.empty()) {
+    } else if (!spec->is_auto() && !found.effective.name.empty()) {
       if (given_[o].size() == most_given) given_[o].erase(given_[o].begin());
       given_[o].push_back(Given{*spec, kind_of(facts), found.instance});
     }
@@ -157,7 +155,7 @@ class CollectiveSet {
   /// Whether `auto` serves the operation, by rules alone.
   bool by_rules(Operation operation) const {
     const AlgorithmSpec& selected = selected_[static_cast<std::size_t>(operation)];
-    return (selected.name.empty() || selected.name == "auto") && shape_->tuning() == nullptr;
+    return (selected.name.empty() || selected.is_auto()) && shape_->tuning() == nullptr;
   }
   /// The algorithm that such a call would take, and why.
   AlgorithmChoice chosen(const CallFacts& facts) const {

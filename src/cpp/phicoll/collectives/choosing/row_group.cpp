@@ -21,17 +21,14 @@ bool in_several_parts(const Shape& shape, const CallFacts& /*facts*/) {
   const std::vector<int> cores = shape.groups(Level::core);
   for (const Level level : {Level::l3, Level::numa, Level::package}) {
     const std::vector<int> parts = shape.groups(level);
-    std::vector<int> core_of;  // of the first rank of each part
-    std::vector<bool> has_two;
+    std::vector<int> only_core;  // of each part; -1: it has several
     for (std::size_t r = 0; r < parts.size(); ++r) {
       const auto part = static_cast<std::size_t>(parts[r]);
-      if (part == core_of.size()) {
-        core_of.push_back(cores[r]);
-        has_two.push_back(false);
-      }
-      if (cores[r] != core_of[part]) has_two[part] = true;
+      if (part == only_core.size()) only_core.push_back(cores[r]);
+      if (cores[r] != only_core[part]) only_core[part] = -1;
     }
-    if (has_two.size() > 1 && std::find(has_two.begin(), has_two.end(), false) == has_two.end()) return true;
+    const bool all = std::all_of(only_core.begin(), only_core.end(), [](int core) { return core < 0; });
+    if (all && only_core.size() > 1) return true;
   }
   return false;
 }

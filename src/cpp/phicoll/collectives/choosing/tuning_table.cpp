@@ -1,12 +1,11 @@
 #include "phicoll/collectives/choosing/tuning_table.hpp"
 
 #include <algorithm>
-#include <map>
 
+#include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
-#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/input_file.hpp"
 #include "phicoll/os/text_file.hpp"
 #include "phicoll/support/digits.hpp"
@@ -23,8 +22,7 @@ constexpr std::size_t most_text = std::size_t{1} << 20;
 constexpr const char* first_line = "phicoll tuning 1";
 constexpr const char* line_forms =
     "'machine NAME', 'host FINGERPRINT', 'cost NAME TENTHS_OF_NS', 'number NAME VALUE', or 'OPERATION MODE "
-    "RANKS/CPUS FROM_BYTES "
-    "SPEC'";
+    "RANKS/CPUS FROM_BYTES SPEC'";
 
 std::string joined(const std::vector<std::string>& words, std::size_t from) {
   std::string text;
@@ -32,16 +30,12 @@ std::string joined(const std::vector<std::string>& words, std::size_t from) {
   return text;
 }
 
-/// The beginning of a table's error messages: where the error is.
-class Line {
- public:
-  Line(const std::string& table, int number) : where_(table + ":" + std::to_string(number) + ": ") {}
+/// Where an error is: the beginning of its message.
+struct Line {
+  std::string where;
   [[noreturn]] void refuse(const std::string& got, const std::string& allowed) const {
-    throw ArgumentError("tuning", where_ + got, allowed);
+    throw ArgumentError("tuning", where + got, allowed);
   }
-
- private:
-  std::string where_;
 };
 
 Operation operation_of(const std::string& text, const Line& line) {
@@ -134,7 +128,7 @@ TuningRow row_of(const std::vector<std::string>& words, int number, const Line& 
       line, [&] { return row.begins(least); }, from);
   if (row.operation == Operation::barrier && row.from != "0") line.refuse(from + " for a barrier", "0");
   const AlgorithmSpec spec = read_by(line, [&] { return row.spec(least); });
-  if (spec.name == "auto" && !row.is_auto())
+  if (spec.is_auto() && !row.is_auto())
     line.refuse("'" + row.given + "'", "auto alone, which leaves it to the built-in rules");
   return row;
 }
@@ -146,12 +140,6 @@ std::string name_in_table(const Field& field) {
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
 }
-std::pair<std::int64_t, std::int64_t> range_of(const LineCostField& /*field*/) {
-  return {0, most_line_cost};
-}
-std::pair<std::int64_t, std::int64_t> range_of(const HostNumberField& field) {
-  return {field.least, field.most};
-}
 
 /// Reads "cost local 86" or "number rotate 24576".
 template <class Field, std::size_t n>
@@ -161,12 +149,11 @@ std::pair<const Field*, std::int64_t> setting_of(const Field (&fields)[n], const
   for (const Field& field : fields) {
     names.push_back(name_in_table(field));
     if (words.size() != 3 || words[1] != names.back()) continue;
-    const auto range = range_of(field);
-    const long long value = whole_number(words[2], range.second);
-    if (value < range.first)
+    const long long value = whole_number(words[2], field.most);
+    if (value < field.least)
       line.refuse(words[0] + " '" + words[1] + " " + words[2] + "'",
-                  unit + ("a whole number from " + std::to_string(range.first)) + " to " +
-                      std::to_string(range.second));
+                  unit + ("a whole number from " + std::to_string(field.least)) + " to " +
+                      std::to_string(field.most));
     return {&field, value};
   }
   line.refuse("'" + joined(words, 0) + "'",
@@ -227,7 +214,7 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
   std::map<std::string, int> lines;  // what may be said once
   int number = 0;
   for (const std::string& whole_line : split(text, '\n')) {
-    const Line line(name, ++number);
+    const Line line{name + ":" + std::to_string(++number) + ": "};
     const std::string begins = "'" + printable(whole_line.substr(0, 80)) + "'";
     if (utf8_prefix(whole_line) != whole_line.size())
       line.refuse(begins + ", which is not UTF-8", "a text in UTF-8");
@@ -319,7 +306,8 @@ TuningTable::Found TuningTable::measured(const Shape& shape, const CallFacts& fa
                     far_b = static_cast<long long>(std::max(b, to)) * std::min(a, to);
     return far_a < far_b ? -1 : far_a > far_b ? 1 : 0;
   };
-  const auto precedes = [&](const RowGroup& a, const RowGroup& b) {
+  const auto precedes = [&](const TuningRow* row_a, const TuningRow* row_b) {
+    const RowGroup &a = row_a->group, &b = row_b->group;
     const int by_ranks = nearer(a.least, b.least, ranks);
     if (by_ranks != 0) return by_ranks < 0;
     return a.least != b.least ? a.least < b.least : nearer(a.cpus, b.cpus, cpus) < 0;
@@ -331,10 +319,7 @@ TuningTable::Found TuningTable::measured(const Shape& shape, const CallFacts& fa
       rows.push_back(&row);
   Found found;
   if (rows.empty()) return found;
-  const RowGroup& group =
-      (*std::min_element(rows.begin(), rows.end(), [&](const TuningRow* a, const TuningRow* b) {
-        return precedes(a->group, b->group);
-      }))->group;
+  const RowGroup& group = (*std::min_element(rows.begin(), rows.end(), precedes))->group;
   found.ranks = group.least;
   found.cpus = group.cpus;
   found.exact = found.ranks == ranks && found.cpus == cpus;
@@ -393,8 +378,7 @@ TuningTable::Found TuningTable::of_rules(Rows from, Rows to, const Shape& shape,
 }
 
 const TuningRow* TuningTable::in_place(const Shape& shape, Operation operation, TuningMode mode) const {
-  CallFacts facts;
-  facts.operation = operation;
+  const CallFacts facts = call_of(operation);
   for (const TuningRow& row : rows_)
     if (row.in_place && row.operation == operation && row.serves(mode) && row.group.serves(shape, facts))
       return &row;

@@ -54,7 +54,7 @@ struct TuningRow {
   int line = 0;
 
   bool serves(TuningMode of) const { return mode == TuningMode::any || mode == of; }
-  bool is_auto() const { return given == "auto"; }
+  bool is_auto() const { return given == auto_name; }
   Computed begins(const Shape& shape) const;
   /// The spec for these ranks. Throws ArgumentError if computed values do not go together.
   AlgorithmSpec spec(const Shape& shape) const;
@@ -125,8 +125,7 @@ class TuningTable {
   static Found of_rules(Rows from, Rows to, const Shape& shape, const CallFacts& facts);
 
   std::string name_, machine_, host_, source_;
-  int host_line_ = 0;
-  int machine_line_ = 0;
+  int host_line_ = 0, machine_line_ = 0;
   std::map<const LineCostField*, std::int64_t> costs_;  // in the order of the fields, as numbers_
   LineCosts line_costs_;
   std::map<const HostNumberField*, std::int64_t> numbers_;

@@ -22,6 +22,9 @@ struct AlgorithmInfo {
   std::vector<ParameterInfo> parameters;  ///< all but `wait`, which every algorithm takes
 };
 
+/// The name that leaves the choice to tuning tables and rules.
+constexpr const char* auto_name = "auto";
+
 /// An algorithm with a value for each of its parameters.
 struct AlgorithmSpec {
   std::string name;
@@ -29,6 +32,7 @@ struct AlgorithmSpec {
   bool has_wait = false;   ///< false: the group's policy holds
   WaitPolicy wait;
 
+  bool is_auto() const { return name == auto_name; }
   /// Adopts the wait policy of `asked`, in whose place this algorithm was chosen, if it names one.
   void wait_as(const AlgorithmSpec& asked) {
     if (!asked.has_wait) return;

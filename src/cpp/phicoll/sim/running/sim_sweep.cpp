@@ -243,7 +243,7 @@ std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings) {
       const char* const why = work.program.any() ? work.program.why_not(ranks) : nullptr;
       if (why != nullptr) throw ArgumentError("ranks", std::to_string(ranks) + " with " + work.name(), why);
       for (const AlgorithmSpec& spec : settings.algorithms) {
-        if (spec.name != "auto" && settings.algorithms.size() > 1) {
+        if (!spec.is_auto() && settings.algorithms.size() > 1) {
           if (!family(work.operation).fits(spec, shape, work.facts())) continue;
         } else {
           simulated_in_effect(spec, shape, work.facts());
