@@ -11,10 +11,10 @@
 
 #include "phicoll/group/heap.hpp"
 #include "phicoll/group/rank_work.hpp"
-#include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/endpoint.hpp"
 #include "phicoll/os/home_process.hpp"
 #include "phicoll/ports/native_port.hpp"
+#include "phicoll/waiting/stuck_search.hpp"
 
 namespace phicoll {
 

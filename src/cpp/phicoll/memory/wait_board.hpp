@@ -1,7 +1,7 @@
 #pragma once
 
-// Where ranks note long waits. Ranks that can only wait for each other find that out here, and end with an
-// error.
+// Where ranks note long waits, by which those that can only wait for each other find that out
+// (waiting/stuck_search.hpp).
 //
 // A rank whose wait lasts for milliseconds sets its mark, and adds one to `looks` each time that it has
 // checked everything that could end the wait. The mark's number is odd while the rank waits, and no number is
@@ -10,19 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
-
-// The group is stuck if at time T every rank had a mark or had left, and later has the same mark and two more
-// looks:
-//
-// (1) Each rank was in one wait in between, as a new wait has another number. So no rank sent.
-// (2) What a rank sent before T it stored before its mark, with release. Who acquired the mark could see the
-//     message, as could every rank from then on (all machines here are multi-copy atomic).
-// (3) Of the two looks, the second began after T and saw all messages, without ending the wait.
 
 /// What a rank waits for.
 struct WaitNote {
@@ -118,25 +109,6 @@ class WaitMark {
   Word<std::uint64_t> looks_;
   Word<std::uint64_t> what_[WaitedRequests::told];
   Word<std::uint32_t> kind_;
-};
-
-class Control;
-
-/// One rank's search for ranks that can only wait for each other, in its waits for messages.
-class StuckSearch {
- public:
-  /// What the rank waits for; its peer by its number in the communicator.
-  WaitNote note;
-  WaitedRequests requests;  ///< if `note` concerns requests
-
-  /// Call it between two looks of a wait that has lasted `waited_ns`. Breaks the group if all its ranks wait
-  /// or have left and nothing can come, or if the rank that this one awaits has left.
-  void check(Control& control, int rank, std::int64_t waited_ns);
-
- private:
-  std::uint64_t wait_ = 0;            // the number of the wait that the rest is about
-  bool peer_had_left_ = false;        // at the last check
-  std::vector<WaitMark::Seen> seen_;  // the marks when the group last looked stuck
 };
 
 }  // namespace phicoll

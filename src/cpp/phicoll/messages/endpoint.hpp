@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
-#include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/channel.hpp"
 #include "phicoll/messages/division.hpp"
 #include "phicoll/messages/pool.hpp"
 #include "phicoll/messages/receiver.hpp"
 #include "phicoll/messages/sender.hpp"
 #include "phicoll/messages/transfer.hpp"
+#include "phicoll/waiting/stuck_search.hpp"
 
 namespace phicoll {
 

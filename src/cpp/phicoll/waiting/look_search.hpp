@@ -7,8 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "phicoll/memory/wait_board.hpp"
 #include "phicoll/waiting/background.hpp"
+#include "phicoll/waiting/stuck_search.hpp"
 
 namespace phicoll {
 
@@ -51,7 +51,7 @@ class LookSearch {
   [[gnu::noinline]] void end_series();
   void begin_series(std::int64_t now, const void* thread);
   void end_mark();
-  // The argument of wait_board.hpp holds as for a rank that waits. Step (1) there: each series of looks has
+  // The argument of stuck_search.hpp holds as for a rank that waits. Step (1) there: each series of looks has
   // its own number, and no rank sent anything in one. Step (3) there: a rank counts one more look on the
   // board only after hundreds, each of which went on with all that it has begun, so the second of two counted
   // looks began after T. What remains is a program that looks for seconds, with all other ranks stuck, and

@@ -8,11 +8,11 @@
 #include "phicoll/memory/call_history.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/policies.hpp"
-#include "phicoll/memory/wait_board.hpp"
 #include "phicoll/waiting/awaited.hpp"
 #include "phicoll/waiting/background.hpp"
 #include "phicoll/waiting/parking.hpp"
 #include "phicoll/waiting/roaming.hpp"
+#include "phicoll/waiting/stuck_search.hpp"
 
 namespace phicoll {
 
