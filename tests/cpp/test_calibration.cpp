@@ -559,7 +559,7 @@ TEST_F(Calibration, BegunCallsHaveTheSameNumbersWheneverARankBegins) {
               std::vector<std::int32_t> send(2 * count, 1), receive(count);
               const Operator op = find_operator(Type::int32, Op::sum);
               const Request sums = Request::reduce_scatter_block(send.data(), receive.data(), count, op);
-              std::shared_ptr<CollectiveRequest> request;
+              std::shared_ptr<BegunCall> request;
               const auto begin = [&] { request = comm.begin(sums); };
               const std::string before = comm.why(sums).spec.text();
               if (comm.rank() == 0) {

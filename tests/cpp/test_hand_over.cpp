@@ -101,9 +101,7 @@ struct Ranks {
   }
   /// On another CPU: the line is not in this one's caches.
   void call(int rank, std::uint64_t number) { arch::evict_line(call_here(rank, number)); }
-  void* call_here(int rank, std::uint64_t number) {
-    return &control->board()->note(rank, number, CallNote{7, 7});
-  }
+  void* call_here(int rank, std::uint64_t number) { return &control->board()->note(rank, number, 7, 7); }
 
   std::unique_ptr<Memory> memory;
   Control* control;

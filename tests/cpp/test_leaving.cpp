@@ -202,17 +202,17 @@ TEST(Leaving, ACallBoardKnowsWhoIsInside) {
   auto* const board =
       reinterpret_cast<CallBoard*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 127) / 128 * 128);
   EXPECT_FALSE(board->inside(0, 5));
-  board->note(0, 5, CallNote{77, 1});
+  board->note(0, 5, 77, 1);
   EXPECT_TRUE(board->inside(0, 5));
   EXPECT_FALSE(board->inside(1, 5));
   EXPECT_FALSE(board->inside(0, 13));
-  board->note(1, 5, CallNote{78, 2});
+  board->note(1, 5, 78, 2);
   board->done(0, 5);
   EXPECT_FALSE(board->inside(0, 5));
   CallMismatch found;
   EXPECT_TRUE(board->find_mismatch(1, 2, &found)) << "a call that is over is still compared";
   EXPECT_EQ(found.call, 5u);
-  board->note(0, 6, CallNote{0, 3});  // a barrier touches nobody's buffers
+  board->note(0, 6, 0, 3);  // a barrier touches nobody's buffers
   EXPECT_FALSE(board->inside(0, 6));
 }
 

@@ -576,33 +576,35 @@ TEST(Mismatch, IsNotSeenWhereCallsFit) {
 
 TEST(CallHistory, RemembersRunsOfCallsAndNoBarriers) {
   CallHistory history;
-  CallNote found{0, 0};
-  EXPECT_FALSE(history.find(1, &found));
+  SignatureWord found = 0;
+  std::uint64_t found_tag = 0;
+  EXPECT_FALSE(history.find(1, &found, &found_tag));
   for (int i = 0; i < 100000; ++i) history.begin(7);
   history.begin();  // call 100,001
   history.begin(7);
   history.begin(8);
   EXPECT_EQ(history.begun(), 100003u);
   for (const std::uint64_t call : {1, 2, 50000, 100000, 100002}) {
-    EXPECT_TRUE(history.find(call, &found)) << call;
-    EXPECT_EQ(found.signature, 7u) << call;
+    EXPECT_TRUE(history.find(call, &found, &found_tag)) << call;
+    EXPECT_EQ(found, 7u) << call;
   }
-  EXPECT_TRUE(history.find(100003, &found));
-  EXPECT_EQ(found.signature, 8u);
-  EXPECT_EQ(found.tag, history.tag());
-  for (const std::uint64_t call : {100001, 100004}) EXPECT_FALSE(history.find(call, &found)) << call;
+  EXPECT_TRUE(history.find(100003, &found, &found_tag));
+  EXPECT_EQ(found, 8u);
+  EXPECT_EQ(found_tag, history.tag());
+  for (const std::uint64_t call : {100001, 100004})
+    EXPECT_FALSE(history.find(call, &found, &found_tag)) << call;
   // Nor does a loop with barriers in it take more than one run.
   for (std::uint64_t i = 0; i < 2 * CallHistory::remembered; ++i) {
     history.begin();
     history.begin(9);
   }
-  EXPECT_TRUE(history.find(100003, &found));
+  EXPECT_TRUE(history.find(100003, &found, &found_tag));
   // Calls that all differ push the oldest out.
   for (std::uint64_t i = 1; i <= 2 * CallHistory::remembered; ++i) history.begin(10 + i % 2);
   const std::uint64_t last = history.begun();
-  EXPECT_TRUE(history.find(last - CallHistory::remembered + 1, &found));
-  EXPECT_EQ(found.signature, 10u + (CallHistory::remembered + 1) % 2);
-  EXPECT_FALSE(history.find(last - CallHistory::remembered, &found));
+  EXPECT_TRUE(history.find(last - CallHistory::remembered + 1, &found, &found_tag));
+  EXPECT_EQ(found, 10u + (CallHistory::remembered + 1) % 2);
+  EXPECT_FALSE(history.find(last - CallHistory::remembered, &found, &found_tag));
 }
 
 TEST(CallHistory, TellsABarrierWhichCallCameJustBefore) {
@@ -631,13 +633,14 @@ TEST(CallHistory, TellsTheTagOfEveryCallThatItRemembers) {
     ASSERT_EQ(history.tag(), foreseen) << call;
     tags.emplace_back(call, history.tag());
   }
-  CallNote found{0, 0};
+  SignatureWord found = 0;
+  std::uint64_t found_tag = 0;
   auto tag = tags.begin();
   for (std::uint64_t call = 1; call <= history.begun(); ++call) {
     const bool barrier = call != tag->first;
-    ASSERT_EQ(history.find(call, &found), !barrier) << call;
+    ASSERT_EQ(history.find(call, &found, &found_tag), !barrier) << call;
     if (barrier) continue;
-    ASSERT_EQ(found.tag, tag->second) << call;
+    ASSERT_EQ(found_tag, tag->second) << call;
     ++tag;
   }
 }
@@ -669,7 +672,7 @@ TEST(Mismatch, OldCallsAreNotComparedWithNewOnes) {
   const auto broadcast = signature(Operation::broadcast, 0, 8);
   const auto reduce = signature(Operation::reduce, 0, 8);
   const auto note = [&](int rank, std::uint64_t call, SignatureWord signature, std::uint64_t tag = 9) {
-    board.note(rank, call, CallNote{signature, tag});
+    board.note(rank, call, signature, tag);
   };
   note(0, 3, broadcast);
   EXPECT_FALSE(board.find_mismatch(0, 4, &found));
@@ -700,15 +703,14 @@ TEST(Mismatch, OfEarlierCallsIsSeenByTheTagsWhereNoCallDiffers) {
   auto& board = *reinterpret_cast<CallBoard*>(memory);
   const auto broadcast = signature(Operation::broadcast, 0, 8);
   CallMismatch found;
-  for (int r = 0; r < 3; ++r) board.note(r, 20, CallNote{broadcast, r == 0 ? 7u : 8u});
+  for (int r = 0; r < 3; ++r) board.note(r, 20, broadcast, r == 0 ? 7u : 8u);
   ASSERT_TRUE(board.find_mismatch(1, 3, &found));
   EXPECT_EQ(found.rank, 0);
   EXPECT_EQ(CallBoard::describe(found, 0, 1),
             "rank 0 made other calls than rank 1 before call 20, broadcast(root 0, 8 bytes), or serves it by "
             "other parameters");
   // What differs itself says more, however late.
-  for (int r = 0; r < 3; ++r)
-    board.note(r, 21, CallNote{r == 2 ? signature(Operation::reduce, 0, 8) : broadcast, 9});
+  for (int r = 0; r < 3; ++r) board.note(r, 21, r == 2 ? signature(Operation::reduce, 0, 8) : broadcast, 9);
   ASSERT_TRUE(board.find_mismatch(1, 3, &found));
   EXPECT_EQ(found.call, 21u);
   EXPECT_EQ(found.rank, 2);
@@ -720,12 +722,12 @@ TEST(Mismatch, EntriesAreReadWholeWhileTheyAreWritten) {
   auto& board = *reinterpret_cast<CallBoard*>(memory);
   std::atomic<bool> done{false};
   std::thread writer([&] {
-    for (std::uint64_t call = 1; call < 300000; ++call) board.note(0, call, CallNote{call, call & 0xffff});
+    for (std::uint64_t call = 1; call < 300000; ++call) board.note(0, call, call, call & 0xffff);
     done = true;
   });
   std::uint64_t call = 1;
   while (!done) {
-    board.note(1, call, CallNote{call, call & 0xffff});
+    board.note(1, call, call, call & 0xffff);
     CallMismatch found;
     EXPECT_FALSE(board.find_mismatch(1, 2, &found)) << found.call << " " << found.of_other;
     call += call % 3 + 1;

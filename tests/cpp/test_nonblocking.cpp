@@ -96,7 +96,7 @@ TEST_P(NonblockingCalls, ManyAtOnceEndInTheirOrderWhateverIsCalledMeanwhile) {
       sent.push_back(given(count, communicator.rank(), turn));
       received.emplace_back(count);
     }
-    std::vector<std::shared_ptr<CollectiveRequest>> requests;
+    std::vector<std::shared_ptr<BegunCall>> requests;
     for (std::size_t turn = 0; turn < calls; ++turn) {
       requests.push_back(communicator.begin(
           Request::allreduce(sent[turn].data(), received[turn].data(), sent[turn].size(), sum())));
@@ -128,7 +128,7 @@ TEST_P(NonblockingCalls, BeginsWithoutTheOthersAndGoesOnInTheirAbsence) {
   run(2, [](Communicator& communicator) {
     // Rank 1 comes to the barrier only when it has a message that rank 0 sends after beginning its own.
     int token = 7;
-    std::shared_ptr<CollectiveRequest> request;
+    std::shared_ptr<BegunCall> request;
     if (communicator.rank() == 0) {
       request = communicator.begin(Request());
       EXPECT_FALSE(communicator.test(*request));
@@ -256,7 +256,7 @@ TEST(Nonblocking, ANullRequestIsRefused) {
   for (const int ranks : {1, 2})
     ThreadGroup(ranks, options()).run([](Communicator& communicator) {
       const auto barrier = communicator.prepare(Request());
-      const std::shared_ptr<CollectiveRequest> none;
+      const std::shared_ptr<BegunCall> none;
       for (int turn = 0; turn < 2; ++turn) {  // before the first call, and after one
         EXPECT_THROW(communicator.begin(none), ArgumentError);
         const std::vector<std::shared_ptr<Begun>> begun{barrier, none};
@@ -408,11 +408,11 @@ struct PreparedCalls {
   int root;
   std::size_t size;
   Numbers mine, found, all, parts, exchanged;
-  std::vector<std::shared_ptr<CollectiveRequest>> requests;
+  std::vector<std::shared_ptr<BegunCall>> requests;
 };
 
 /// Waits at once, or looks first, or makes other calls first.
-void end_as_it_comes(Communicator& communicator, CollectiveRequest& request, std::size_t way) {
+void end_as_it_comes(Communicator& communicator, BegunCall& request, std::size_t way) {
   if (way == 1) communicator.test(request);
   if (way == 2) communicator.barrier();
   if (way == 3)
@@ -592,7 +592,7 @@ std::vector<BegunWork> kinds_of_work() {
       return std::vector<std::shared_ptr<Begun>>{prepared};
     };
     const auto wait = [](Communicator& c, const std::vector<std::shared_ptr<Begun>>& begun) {
-      c.wait(*std::static_pointer_cast<CollectiveRequest>(begun[0]));
+      c.wait(*std::static_pointer_cast<BegunCall>(begun[0]));
     };
     all.push_back({name, begin, [=](Communicator& c) { wait(c, begin(c)); }});
     all.push_back({name, start, [=](Communicator& c) { wait(c, start(c)); }});

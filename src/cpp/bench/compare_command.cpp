@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "bench/arguments.hpp"
+#include "bench/command_line.hpp"
 #include "bench/commands.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/records.hpp"
@@ -254,7 +254,7 @@ void make_printable(JsonValue* value) {
 }  // namespace
 
 int compare_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, command_page("compare"));
+  const CommandLine arguments(words, command_page("compare"));
   if (arguments.alone().size() != 1)
     throw ArgumentError("file", std::to_string(arguments.alone().size()) + " names", "one results file");
   const std::string path = arguments.alone()[0];

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/arguments.hpp"
+#include "bench/command_line.hpp"
 #include "bench/commands.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/settings.hpp"
@@ -35,7 +35,7 @@ std::pair<int, int> parse_shape(const std::string& text) {
 }
 
 // All pairs of sizes and algorithms; a barrier has no size.
-std::vector<measure::Subject> subjects_of(const Arguments& arguments) {
+std::vector<measure::Subject> subjects_of(const CommandLine& arguments) {
   if (arguments.alone().size() != 1)
     throw ArgumentError("operation", std::to_string(arguments.alone().size()) + " words",
                         "one: barrier, broadcast, allreduce, ...");
@@ -113,7 +113,7 @@ JsonObject record(const measure::Subject& subject, const std::string& effective,
 }  // namespace
 
 int count_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, command_page("count"));
+  const CommandLine arguments(words, command_page("count"));
   const std::vector<measure::Subject> subjects = subjects_of(arguments);
   const std::string cores_by_contexts = arguments.text("--shape", "60x4");
   const std::pair<int, int> size = parse_shape(cores_by_contexts);

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "bench/arguments.hpp"
+#include "bench/command_line.hpp"
 #include "bench/commands.hpp"
 #include "bench/openmp_libraries.hpp"
 #include "phicoll/errors.hpp"
@@ -30,7 +30,7 @@ void fact(const char* name, const std::string& value) {
 }  // namespace
 
 int doctor_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, command_page("doctor"));
+  const CommandLine arguments(words, command_page("doctor"));
   if (!arguments.alone().empty())
     throw ArgumentError("doctor", "'" + arguments.alone()[0] + "'", "no argument");
   std::vector<std::string> advice;

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "bench/arguments.hpp"
+#include "bench/command_line.hpp"
 #include "bench/commands.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
@@ -19,7 +19,7 @@ namespace bench {
 #if defined(PHICOLL_HAVE_SIM)
 
 int explain_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, command_page("explain"));
+  const CommandLine arguments(words, command_page("explain"));
   if (arguments.alone().size() > 1)
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
   const measure::Work work = measure::parse_call(arguments.alone().empty() ? "" : arguments.alone().front());

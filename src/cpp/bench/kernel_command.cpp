@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "bench/arguments.hpp"
+#include "bench/command_line.hpp"
 #include "bench/commands.hpp"
 #include "bench/kernel_records.hpp"
 #include "bench/watchers.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 /// The specs given, each with every value of the options that set a parameter: `--state E,I` stands for
 /// `:state=E` and `:state=I`.
-std::vector<kernels::KernelSpec> parse_specs(const Arguments& arguments) {
+std::vector<kernels::KernelSpec> parse_specs(const CommandLine& arguments) {
   std::vector<std::string> texts = arguments.alone();
   if (texts.empty()) {
     std::string names;
@@ -57,7 +57,7 @@ std::vector<kernels::KernelSpec> parse_specs(const Arguments& arguments) {
 /// Where the points run: this machine's threads, or a simulated machine.
 class Runner {
  public:
-  explicit Runner(const Arguments& arguments) : where_(arguments.text("--where", "")) {
+  explicit Runner(const CommandLine& arguments) : where_(arguments.text("--where", "")) {
     wait_ = parse_wait_policy(arguments.text("--wait", "spin"));
 #if defined(PHICOLL_HAVE_SIM)
     if (arguments.has("--machine")) {
@@ -187,7 +187,7 @@ std::string settings_json(const std::vector<KernelPoint>& points, const std::str
 }
 
 // Every kernel with every number of ranks.
-std::vector<KernelPoint> plan_points(const Arguments& arguments, const Runner& runner, std::uint64_t seed) {
+std::vector<KernelPoint> plan_points(const CommandLine& arguments, const Runner& runner, std::uint64_t seed) {
   std::vector<KernelPoint> points;
   const auto samples =
       static_cast<int>(arguments.integer("--samples", runner.simulated() ? 200 : 1000, 1, 10000000));
@@ -297,7 +297,7 @@ class Output {
 }  // namespace
 
 int kernel_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line) {
-  const Arguments arguments(words, command_page("kernel"));
+  const CommandLine arguments(words, command_page("kernel"));
   const Runner runner(arguments);
   const auto seed =
       static_cast<std::uint64_t>(arguments.integer("--seed", 1, 0, (std::int64_t{1} << 53) - 1));

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "bench/arguments.hpp"
+#include "bench/command_line.hpp"
 #include "bench/commands.hpp"
 #include "bench/list_machines.hpp"
 #include "phicoll/errors.hpp"
@@ -70,7 +70,7 @@ void list_programs(bool json) {
 }  // namespace
 
 int list_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, command_page("list"));
+  const CommandLine arguments(words, command_page("list"));
   const std::vector<std::string>& what = arguments.alone();
   const bool one_machine = !what.empty() && what[0] == "machine";
   if (one_machine && what.size() == 1) throw ArgumentError("machine", "none", "a name or file after it");

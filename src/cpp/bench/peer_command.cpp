@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/arguments.hpp"
+#include "bench/command_line.hpp"
 #include "bench/commands.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"

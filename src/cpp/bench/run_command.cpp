@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "bench/arguments.hpp"
+#include "bench/command_line.hpp"
 #include "bench/commands.hpp"
 #include "bench/extra_references.hpp"
 #include "bench/openmp_libraries.hpp"
@@ -37,7 +37,7 @@ std::uint64_t drawn_seed() {
 }  // namespace
 
 int run_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line) {
-  const Arguments arguments(words, command_page("run"));
+  const CommandLine arguments(words, command_page("run"));
   if (arguments.alone().size() > 1)
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
   const measure::Work work =

@@ -30,10 +30,10 @@ class BegunHandle {
   BegunHandle(CommunicatorHandle& handle, const Request& request, std::size_t bytes, const py::object& owner)
       : handle_(handle.shared_from_this()),
         bytes_(bytes),
-        call_(std::make_shared<CollectiveRequest>(request, handle.rank(), handle.size())),
+        call_(std::make_shared<BegunCall>(request, handle.rank(), handle.size())),
         kept_(kept(owner)) {}
   /// What a request stands for that needs no look any more.
-  BegunHandle() : call_(std::make_shared<CollectiveRequest>(Request(), 0, 1)) {}
+  BegunHandle() : call_(std::make_shared<BegunCall>(Request(), 0, 1)) {}
 
   /// Null: it is a collective call.
   const Transfer* transfer() const { return transfer_.get(); }
@@ -64,7 +64,7 @@ class BegunHandle {
   std::shared_ptr<CommunicatorHandle> handle_;
   std::size_t bytes_ = 0;
   std::shared_ptr<Transfer> transfer_;
-  std::shared_ptr<CollectiveRequest> call_;  // none: a message
+  std::shared_ptr<BegunCall> call_;  // none: a message
   std::shared_ptr<FrameBytes> frame_;
   std::shared_ptr<void> kept_;
 };

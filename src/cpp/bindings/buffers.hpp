@@ -30,7 +30,7 @@ struct Lengths : PlainBlocks, Given {};
 /// Reads the buffers of one call.
 class BufferReader {
  public:
-  explicit BufferReader(const Arguments& arguments) : a_(arguments) {}
+  explicit BufferReader(const BoundArguments& arguments) : a_(arguments) {}
   BufferReader(const BufferReader&) = delete;
   BufferReader& operator=(const BufferReader&) = delete;
 
@@ -63,7 +63,7 @@ class BufferReader {
   }
 
  protected:
-  const Arguments& a_;
+  const BoundArguments& a_;
 
  private:
   /// Reads a buffer that is not plain; `before`: how many owners were kept.

@@ -38,7 +38,7 @@ std::string counted(std::size_t count, const char* what) {
 /// Reads the arguments of one call.
 class CollectiveReader : public BufferReader {
  public:
-  CollectiveReader(const Collective& what, CommunicatorHandle& handle, const Arguments& arguments)
+  CollectiveReader(const Collective& what, CommunicatorHandle& handle, const BoundArguments& arguments)
       : BufferReader(arguments), what_(what), row_(row_of(what.operation)), handle_(handle) {}
 
   Request request;
@@ -336,7 +336,7 @@ class CollectiveReader : public BufferReader {
   std::size_t first_ = 0;  // of them in the result's part of this rank
 };
 
-py::object begun(CollectiveReader& reader, CommunicatorHandle& handle, const Arguments& a) {
+py::object begun(CollectiveReader& reader, CommunicatorHandle& handle, const BoundArguments& a) {
   const Known& known = Known::get();
   py::object made = RequestObject::make(known.request);
   RequestObject& fields = *RequestObject::of(made.ptr());
@@ -358,7 +358,7 @@ py::object begun(CollectiveReader& reader, CommunicatorHandle& handle, const Arg
 /// What Start begins: the call, or where something is packed or left to do at its end, the nonblocking
 /// method.
 py::object prepared(const CollectiveReader& reader, const Collective& what, CommunicatorHandle& handle,
-                    const Arguments& a) {
+                    const BoundArguments& a) {
   const Known& known = Known::get();
   py::object made = RequestObject::make(known.prequest);
   py::object begin;
@@ -377,7 +377,7 @@ std::string capital(const std::string& name) {
 
 }  // namespace
 
-py::object make_collective(const Collective& what, CommunicatorHandle& handle, const Arguments& a) {
+py::object make_collective(const Collective& what, CommunicatorHandle& handle, const BoundArguments& a) {
   const bool plain_barrier = what.operation == Operation::barrier && !a.asks(algorithm_parameter);
   if (plain_barrier && what.form == Collective::Form::blocking) {  // there is nothing to read
     handle.call(0, [](Communicator& communicator) { communicator.barrier(); });

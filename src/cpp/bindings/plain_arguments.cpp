@@ -170,7 +170,7 @@ Signature Signature::of(const py::function& function) {
 }
 
 // Names are interned, unless a program made them.
-PyObject** Arguments::place_of(PyObject* name, const Signature& signature) {
+PyObject** BoundArguments::place_of(PyObject* name, const Signature& signature) {
   const Known& known = Known::get();
   for (std::size_t p = 0; p < signature.taken; ++p)
     if (name == known.names[signature.takes[p]]) return &value[signature.takes[p]];
@@ -179,13 +179,13 @@ PyObject** Arguments::place_of(PyObject* name, const Signature& signature) {
   return nullptr;
 }
 
-int Arguments::root_of(int size) const {
+int BoundArguments::root_of(int size) const {
   PyObject* const object = value[root_parameter];
   const int found = object == nullptr ? 0 : whole_number(object, size);
   return found >= 0 ? found : py::handle(Known::get().root_of)(size, py::handle(object)).cast<int>();
 }
 
-int Arguments::number(Parameter parameter, int otherwise) const {
+int BoundArguments::number(Parameter parameter, int otherwise) const {
   PyObject* const object = value[parameter];
   if (object == nullptr) return otherwise;
   if (PyLong_CheckExact(object)) {
@@ -197,7 +197,7 @@ int Arguments::number(Parameter parameter, int otherwise) const {
   return py::handle(known.rank_or_tag)(py::handle(known.names[parameter]), py::handle(object)).cast<int>();
 }
 
-py::object Arguments::again(const char* method) const {
+py::object BoundArguments::again(const char* method) const {
   const Known& known = Known::get();
   py::dict named;
   for (int parameter = 0; parameter < parameters; ++parameter)
@@ -283,7 +283,7 @@ bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& 
   return true;
 }
 
-OpenBuffer::OpenBuffer(const Arguments& arguments, PyObject* object, bool writable) {
+OpenBuffer::OpenBuffer(const BoundArguments& arguments, PyObject* object, bool writable) {
   if (Py_TYPE(object) == Known::get().array) {
     const auto* const array = py::detail::array_proxy(object);
     const int wanted = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ |
@@ -311,7 +311,7 @@ OpenBuffer::OpenBuffer(const Arguments& arguments, PyObject* object, bool writab
   arguments.keep(std::move(view));
 }
 
-Plain::Plain(const Arguments& arguments, PyObject* spec, bool writable, int blocks) {
+Plain::Plain(const BoundArguments& arguments, PyObject* spec, bool writable, int blocks) {
   const py::tuple item = items_of(spec);
   if (!item) {
     const OpenBuffer buffer(arguments, spec, writable);
@@ -338,7 +338,7 @@ Plain::Plain(const Arguments& arguments, PyObject* spec, bool writable, int bloc
   if (all <= buffer.bytes / element.bytes) count = all;
 }
 
-PlainBlocks::PlainBlocks(const Arguments& arguments, PyObject* spec, bool writable, int ranks) {
+PlainBlocks::PlainBlocks(const BoundArguments& arguments, PyObject* spec, bool writable, int ranks) {
   const py::tuple item = items_of(spec);
   if (!item) return;
   arguments.keep(item);

@@ -117,14 +117,14 @@ class CoreOperator {
   const OperatorHandle* core_ = nullptr;
 };
 
-struct Arguments;
+struct BoundArguments;
 
 /// A method that C++ makes: of Comm, of Request, without arguments but a status, or of its class, with a list
 /// of requests.
 struct Method {
   const char* name;
   /// The method's result; no object if the call is not plain.
-  py::object (*call)(CommunicatorHandle& handle, const Arguments& arguments) = nullptr;
+  py::object (*call)(CommunicatorHandle& handle, const BoundArguments& arguments) = nullptr;
   py::object (*request_call)(PyObject* request, PyObject* status) = nullptr;
   py::object (*requests_call)(PyObject* requests) = nullptr;
 };
@@ -146,7 +146,8 @@ struct Collective {
 };
 Collective collective_named(const std::string& name);
 /// Makes, begins or prepares the call, and returns what the method returns.
-py::object make_collective(const Collective& what, CommunicatorHandle& handle, const Arguments& arguments);
+py::object make_collective(const Collective& what, CommunicatorHandle& handle,
+                           const BoundArguments& arguments);
 
 /// What a method takes beside the communicator.
 struct Signature {
@@ -172,14 +173,14 @@ int whole_number(PyObject* object, long bound);
 /// anything else.
 bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& numbers);
 
-/// The arguments of a call, by position or name.
-struct Arguments {
+/// What a method is called with: the value of each parameter, as inspect.BoundArguments of Python.
+struct BoundArguments {
   PyObject* self;                             // the communicator, as the program has it
   std::array<PyObject*, parameters> value{};  // null: not given
   bool plain = true;
 
   /// `args`: the communicator and what follows it. Not plain: they do not fit the signature.
-  Arguments(PyObject* const* args, std::size_t count, PyObject* names, const Signature& signature)
+  BoundArguments(PyObject* const* args, std::size_t count, PyObject* names, const Signature& signature)
       : self(args[0]) {
     plain = count - 1 <= signature.positional;
     if (!plain) return;
@@ -241,7 +242,7 @@ struct OpenBuffer {
   Element element;        ///< its own type, if that is plain
 
   /// The arguments keep the object. `writable`: the buffer must be.
-  OpenBuffer(const Arguments& arguments, PyObject* object, bool writable);
+  OpenBuffer(const BoundArguments& arguments, PyObject* object, bool writable);
 };
 
 /// Elements in C order, as an argument describes them: a buffer alone, or in a list or tuple with a type, or
@@ -253,7 +254,7 @@ struct Plain {
   std::size_t count = 0;
 
   Plain() = default;
-  Plain(const Arguments& arguments, PyObject* spec, bool writable, int blocks = 1);
+  Plain(const BoundArguments& arguments, PyObject* spec, bool writable, int blocks = 1);
   explicit operator bool() const { return count != 0; }
   std::size_t bytes() const { return count * element.bytes; }
   unsigned number() const { return element.number; }
@@ -274,7 +275,7 @@ struct PlainBlocks {
   std::size_t end = 0;    ///< after the last
 
   PlainBlocks() = default;
-  PlainBlocks(const Arguments& arguments, PyObject* spec, bool writable, int ranks);
+  PlainBlocks(const BoundArguments& arguments, PyObject* spec, bool writable, int ranks);
   explicit operator bool() const { return !counts.empty(); }
   std::size_t bytes() const;
   /// The number by which ranks compare types: none if there is nothing.

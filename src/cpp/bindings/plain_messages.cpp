@@ -46,7 +46,7 @@ class MessageReader : public BufferReader {
 /// A send that ends when its message is in the path to the receiver, or `synchronous`, when it has been
 /// received.
 template <bool synchronous>
-py::object send(CommunicatorHandle& handle, const Arguments& a) {
+py::object send(CommunicatorHandle& handle, const BoundArguments& a) {
   MessageReader reader(a);
   const MessageReader::To to = reader.to();
   const Buffer data = reader.message(buf_parameter, false, to.dest);
@@ -54,7 +54,7 @@ py::object send(CommunicatorHandle& handle, const Arguments& a) {
   return py::none();
 }
 
-py::object receive(CommunicatorHandle& handle, const Arguments& a) {
+py::object receive(CommunicatorHandle& handle, const BoundArguments& a) {
   MessageReader reader(a);
   reader.check_status();
   const MessageReader::From from = reader.from();
@@ -77,7 +77,7 @@ py::object request_of(BegunHandle&& transfer, py::object finish = {}) {
 }
 
 template <bool synchronous>
-py::object begin_send(CommunicatorHandle& handle, const Arguments& a) {
+py::object begin_send(CommunicatorHandle& handle, const BoundArguments& a) {
   MessageReader reader(a);
   const MessageReader::To to = reader.to();
   const Buffer data = reader.message(buf_parameter, false, to.dest);
@@ -85,7 +85,7 @@ py::object begin_send(CommunicatorHandle& handle, const Arguments& a) {
                                                     synchronous, a.owners()));
 }
 
-py::object begin_receive(CommunicatorHandle& handle, const Arguments& a) {
+py::object begin_receive(CommunicatorHandle& handle, const BoundArguments& a) {
   MessageReader reader(a);
   const MessageReader::From from = reader.from();
   const Buffer buffer = reader.message(buf_parameter, true, from.source);
@@ -95,7 +95,7 @@ py::object begin_receive(CommunicatorHandle& handle, const Arguments& a) {
 }
 
 /// A persistent request of a message. One that is packed each time begins the nonblocking method `begins`.
-py::object prepare(CommunicatorHandle& handle, const Arguments& a, bool sends, bool synchronous,
+py::object prepare(CommunicatorHandle& handle, const BoundArguments& a, bool sends, bool synchronous,
                    const char* begins) {
   MessageReader reader(a);
   Transfer message;
@@ -120,10 +120,10 @@ py::object prepare(CommunicatorHandle& handle, const Arguments& a, bool sends, b
   return made;
 }
 template <bool synchronous>
-py::object prepare_send(CommunicatorHandle& handle, const Arguments& a) {
+py::object prepare_send(CommunicatorHandle& handle, const BoundArguments& a) {
   return prepare(handle, a, true, synchronous, synchronous ? "Issend" : "Isend");
 }
-py::object prepare_receive(CommunicatorHandle& handle, const Arguments& a) {
+py::object prepare_receive(CommunicatorHandle& handle, const BoundArguments& a) {
   return prepare(handle, a, false, false, "Irecv");
 }
 
@@ -133,7 +133,7 @@ void refuse_shared(const BufferReader& reader, Buffer& send, Buffer& receive) {
     py::handle(Known::get().refuse_shared)(reader.describe(send), reader.describe(receive));
 }
 
-py::object send_receive(CommunicatorHandle& handle, const Arguments& a) {
+py::object send_receive(CommunicatorHandle& handle, const BoundArguments& a) {
   MessageReader reader(a);
   reader.check_status();
   const MessageReader::To to = reader.to(sendtag_parameter);
@@ -163,7 +163,7 @@ py::object send_receive(CommunicatorHandle& handle, const Arguments& a) {
 }
 
 /// What is sent is copied, so the receiver of it need not be waited for.
-py::object send_receive_replace(CommunicatorHandle& handle, const Arguments& a) {
+py::object send_receive_replace(CommunicatorHandle& handle, const BoundArguments& a) {
   MessageReader reader(a);
   reader.check_status();
   const MessageReader::To to = reader.to(sendtag_parameter);
@@ -181,7 +181,7 @@ py::object send_receive_replace(CommunicatorHandle& handle, const Arguments& a) 
   return py::none();
 }
 
-py::object probe(CommunicatorHandle& handle, const Arguments& a) {
+py::object probe(CommunicatorHandle& handle, const BoundArguments& a) {
   const MessageReader reader(a);
   reader.check_status();
   const MessageReader::From from = reader.from();
@@ -191,7 +191,7 @@ py::object probe(CommunicatorHandle& handle, const Arguments& a) {
   return py::bool_(true);
 }
 
-py::object probe_now(CommunicatorHandle& handle, const Arguments& a) {
+py::object probe_now(CommunicatorHandle& handle, const BoundArguments& a) {
   const MessageReader reader(a);
   reader.check_status();
   const MessageReader::From from = reader.from();
@@ -203,7 +203,7 @@ py::object probe_now(CommunicatorHandle& handle, const Arguments& a) {
 }
 
 template <bool synchronous>
-py::object send_object(CommunicatorHandle& handle, const Arguments& a) {
+py::object send_object(CommunicatorHandle& handle, const BoundArguments& a) {
   const MessageReader::To to = MessageReader(a).to();
   MessageCalls(handle).send_object(py::reinterpret_borrow<py::object>(a.value[obj_parameter]), to.dest,
                                    to.tag, synchronous);
@@ -211,18 +211,18 @@ py::object send_object(CommunicatorHandle& handle, const Arguments& a) {
 }
 
 template <bool synchronous>
-py::object begin_send_object(CommunicatorHandle& handle, const Arguments& a) {
+py::object begin_send_object(CommunicatorHandle& handle, const BoundArguments& a) {
   const MessageReader::To to = MessageReader(a).to();
   return request_of(MessageCalls(handle).begin_send_object(
       py::reinterpret_borrow<py::object>(a.value[obj_parameter]), to.dest, to.tag, synchronous));
 }
 
 /// What mpi4py takes as memory for an object is not used.
-void check_room(const Arguments& a) {
+void check_room(const BoundArguments& a) {
   if (a.asks(buf_parameter)) py::handle(Known::get().check_room)(py::handle(a.value[buf_parameter]));
 }
 
-py::object receive_object(CommunicatorHandle& handle, const Arguments& a) {
+py::object receive_object(CommunicatorHandle& handle, const BoundArguments& a) {
   const MessageReader reader(a);
   check_room(a);
   if (a.asks(buf_parameter) && PyErr_WarnEx(PyExc_UserWarning, "recv: buf is not used", 1) != 0)
@@ -235,7 +235,7 @@ py::object receive_object(CommunicatorHandle& handle, const Arguments& a) {
   return object;
 }
 
-py::object begin_receive_object(CommunicatorHandle& handle, const Arguments& a) {
+py::object begin_receive_object(CommunicatorHandle& handle, const BoundArguments& a) {
   check_room(a);
   const MessageReader::From from = MessageReader(a).from();
   py::object made = request_of(MessageCalls(handle).begin_receive_object(from.source, from.tag));
@@ -243,25 +243,25 @@ py::object begin_receive_object(CommunicatorHandle& handle, const Arguments& a) 
   return made;
 }
 
-py::object broadcast_object(CommunicatorHandle& handle, const Arguments& a) {
+py::object broadcast_object(CommunicatorHandle& handle, const BoundArguments& a) {
   const int root = a.root_of(handle.size());
   return Objects(handle).broadcast(py::reinterpret_borrow<py::object>(a.value[obj_parameter]), root);
 }
 
-py::object gather_object(CommunicatorHandle& handle, const Arguments& a) {
+py::object gather_object(CommunicatorHandle& handle, const BoundArguments& a) {
   const int root = a.root_of(handle.size());
   return Objects(handle).gather(py::reinterpret_borrow<py::object>(a.value[sendobj_parameter]), root);
 }
 
-py::object allgather_object(CommunicatorHandle& handle, const Arguments& a) {
+py::object allgather_object(CommunicatorHandle& handle, const BoundArguments& a) {
   return Objects(handle).allgather(py::reinterpret_borrow<py::object>(a.value[sendobj_parameter]));
 }
 
-py::object rank_of(CommunicatorHandle& handle, const Arguments&) {
+py::object rank_of(CommunicatorHandle& handle, const BoundArguments&) {
   return py::int_(handle.rank());
 }
 
-py::object size_of(CommunicatorHandle& handle, const Arguments&) {
+py::object size_of(CommunicatorHandle& handle, const BoundArguments&) {
   return py::int_(handle.size());
 }
 

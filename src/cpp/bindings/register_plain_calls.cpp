@@ -70,7 +70,7 @@ py::object made(const Deed& deed, PyObject* const* args, std::size_t count, PyOb
     if (type != known.request && type != known.prequest) return {};  // it may override what is called
     return count == 2 && names == nullptr ? deed.method->requests_call(args[1]) : py::object();
   }
-  const Arguments arguments(args, count, names, deed.signature);
+  const BoundArguments arguments(args, count, names, deed.signature);
   if (!arguments.plain) return {};
   const py::object core = core_in(args[0]);
   if (!core || Py_TYPE(core.ptr()) != known.communicator) refuse_communicator(args[0]);

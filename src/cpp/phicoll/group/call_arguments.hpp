@@ -72,7 +72,7 @@ inline void check_root(int root, int ranks) {
   check_process();
   const std::uint64_t number = calls_.begin(signature, by);
   call.tag = calls_.tag();
-  return board_ != nullptr ? &board_->note(rank_, number, CallNote{signature, call.tag}) : nullptr;
+  return board_ != nullptr ? &board_->note(rank_, number, signature, call.tag) : nullptr;
 }
 
 // A rank that only tells others may never wait, and would go on in a broken group. So it looks here, after it

@@ -21,7 +21,7 @@ namespace phicoll {
 
 class Communicator;
 class Nonblocking;
-struct CollectiveRequest;
+struct BegunCall;
 
 /// One rank's side of one barrier of a group. All ranks make their barriers in the same order, and destroy
 /// them in the same order.
@@ -105,18 +105,17 @@ class alignas(arch::stride_bytes) Communicator : public PointToPoint {
   /// communicator was made. Beginning does not wait. The data, and what the operator refers to, must stay
   /// until the call is done; the rest is copied. Leave the buffers alone until then. Throws what the call
   /// throws before it has to wait.
-  std::shared_ptr<CollectiveRequest> begin(const Request& request);
+  std::shared_ptr<BegunCall> begin(const Request& request);
   /// Prepares a call, which begin() may begin again whenever it has ended (persistent communication). All but
   /// the data is worked out once, so a small call takes about as long as a loop written by hand.
-  std::shared_ptr<CollectiveRequest> prepare(const Request& request);
-  /// Begins a request again whose call has ended, or one that was prepared. The end may be earlier on one
-  /// rank than on another, so wait for it, or test it. Throws ArgumentError if the call has not ended, or
-  /// there is no request.
-  void begin(const std::shared_ptr<CollectiveRequest>& request);
+  std::shared_ptr<BegunCall> prepare(const Request& request);
+  /// Begins a call again that has ended, or one that was prepared. The end may be earlier on one rank than on
+  /// another, so wait for it, or test it. Throws ArgumentError if it has not ended, or is null.
+  void begin(const std::shared_ptr<BegunCall>& begun);
   /// Whether the call is done; goes on with all that the rank has begun, on all its communicators. Throws
   /// what the call threw.
-  bool test(CollectiveRequest& request);
-  void wait(CollectiveRequest& request);
+  bool test(BegunCall& begun);
+  void wait(BegunCall& begun);
   using PointToPoint::test;
   using PointToPoint::wait;
   /// Waits until all calls that were begun here have ended, and all sends are on their way; the destructor
@@ -184,8 +183,8 @@ class alignas(arch::stride_bytes) Communicator : public PointToPoint {
   [[gnu::noinline, gnu::cold]] void run_anew(CallFacts facts, const Call& asked,
                                              const AlgorithmSpec* algorithm);
   void check_whole() const;
-  [[gnu::noinline]] void begin_first(const std::shared_ptr<CollectiveRequest>& request);
-  [[gnu::noinline, gnu::cold]] void wait_in_fork(CollectiveRequest& request);
+  [[gnu::noinline]] void begin_first(const std::shared_ptr<BegunCall>& begun);
+  [[gnu::noinline, gnu::cold]] void wait_in_fork(BegunCall& begun);
   CallBoard::Noted* begin(Call& call, SignatureWord signature, SignatureWord by);
   template <Operation operation, bool counted = false>
   void submit(const Request& request);

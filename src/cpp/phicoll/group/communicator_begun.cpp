@@ -34,52 +34,52 @@ void Communicator::select_for_begun(Operation operation, const AlgorithmSpec& sp
   if (nonblocking_) nonblocking_->select(operation, spec);
 }
 
-std::shared_ptr<CollectiveRequest> Communicator::prepare(const Request& request) {
-  return std::make_shared<CollectiveRequest>(request, rank_, size_);
+std::shared_ptr<BegunCall> Communicator::prepare(const Request& request) {
+  return std::make_shared<BegunCall>(request, rank_, size_);
 }
 
-std::shared_ptr<CollectiveRequest> Communicator::begin(const Request& request) {
+std::shared_ptr<BegunCall> Communicator::begin(const Request& request) {
   const auto begun = prepare(request);
   begin(begun);
   return begun;
 }
 
-void Communicator::begin(const std::shared_ptr<CollectiveRequest>& request) {
-  if (__builtin_expect(nonblocking_ != nullptr && home_.here() && request, 1))
-    return nonblocking_->begin(request);
-  begin_first(request);
+void Communicator::begin(const std::shared_ptr<BegunCall>& begun) {
+  if (__builtin_expect(nonblocking_ != nullptr && home_.here() && begun, 1))
+    return nonblocking_->begin(begun);
+  begin_first(begun);
 }
 
-void Communicator::begin_first(const std::shared_ptr<CollectiveRequest>& request) {
+void Communicator::begin_first(const std::shared_ptr<BegunCall>& begun) {
   check_process();
-  if (!request) throw ArgumentError("request", "none", "one that prepare() or begin() returned");
-  if (size_ > 1) return nonblocking().begin(request);
-  call(request->request);  // alone it waits for nobody
+  if (!begun) throw ArgumentError("request", "none", "one that prepare() or begin() returned");
+  if (size_ > 1) return nonblocking().begin(begun);
+  call(begun->request);  // alone it waits for nobody
 }
 
-bool Communicator::test(CollectiveRequest& request) {
-  if (!request.done) {
+bool Communicator::test(BegunCall& begun) {
+  if (!begun.done) {
     check_process();
     RankWork& work = *memory_.work;
     work.begin_look();
     const bool moved = work.look(nullptr);
     const WaitNote call = {WaitNote::Kind::nonblocking, any_source, any_tag, 0};
-    work.end_look(moved || request.done, [&] { return RankWork::Looked{*memory_.control, rank_, call}; });
-    if (!request.done) return false;
+    work.end_look(moved || begun.done, [&] { return RankWork::Looked{*memory_.control, rank_, call}; });
+    if (!begun.done) return false;
   }
-  if (nonblocking_) nonblocking_->wait(request);  // for its error
+  if (nonblocking_) nonblocking_->wait(begun);  // for its error
   return true;
 }
 
-void Communicator::wait(CollectiveRequest& request) {
+void Communicator::wait(BegunCall& begun) {
   if (!nonblocking_) return;
-  if (__builtin_expect(home_.here(), 1)) return nonblocking_->wait(request);
-  wait_in_fork(request);
+  if (__builtin_expect(home_.here(), 1)) return nonblocking_->wait(begun);
+  wait_in_fork(begun);
 }
 
-void Communicator::wait_in_fork(CollectiveRequest& request) {
+void Communicator::wait_in_fork(BegunCall& begun) {
   check_process();
-  nonblocking_->wait(request);
+  nonblocking_->wait(begun);
 }
 
 void Communicator::wait_for_all() {

@@ -59,7 +59,7 @@ void Communicator::run_anew(CallFacts facts, const Call& asked, const AlgorithmS
 void Communicator::note_elsewhere(SignatureWord call) {
   check_process();
   const std::uint64_t number = calls_.begin(call);
-  if (board_ != nullptr) board_->note(rank_, number, CallNote{call, calls_.tag()});
+  if (board_ != nullptr) board_->note(rank_, number, call, calls_.tag());
   check_whole();
 }
 

@@ -31,7 +31,7 @@ thread_local Nonblocking* in_operator = nullptr;
 
 }  // namespace
 
-CollectiveRequest::CollectiveRequest(const Request& of, int rank, int ranks) : request(of) {
+BegunCall::BegunCall(const Request& of, int rank, int ranks) : request(of) {
   done = true;
   if (of.op != nullptr) request.op = &(operator_ = *of.op);
   if (of.algorithm != nullptr) request.algorithm = &(algorithm_ = *of.algorithm);
@@ -174,8 +174,7 @@ void Nonblocking::move() {
 
 /// Handles an exception that leaves a call half done, as in a blocking call.
 template <class Function>
-[[gnu::always_inline]] inline void Nonblocking::in_call(const CollectiveRequest& made,
-                                                        const Function& function) {
+[[gnu::always_inline]] inline void Nonblocking::in_call(const BegunCall& made, const Function& function) {
   try {
     function();
   } catch (...) {
@@ -201,18 +200,17 @@ void Nonblocking::put_aside() {
   if (first_->kept) ended_.push_back(std::move(first_->kept));
 }
 
-/// Lets the next begin() repeat `request`, the last call, if what served it serves it again.
-[[gnu::always_inline]] inline CollectiveRequest* Nonblocking::prepare_again(CollectiveRequest& request) {
-  CollectiveRequest& made = request;
+/// Lets the next begin() repeat `made`, the last call, if what served it serves it again.
+[[gnu::always_inline]] inline BegunCall* Nonblocking::prepare_again(BegunCall& made) {
   if (__builtin_expect(made.valid != inner_->collectives_->changes(), 0)) return nullptr;
   made.next_tag = calls_.tag_after(made.signature, made.mark);
-  return &request;
+  return &made;
 }
 
-[[gnu::always_inline]] inline void Nonblocking::note_end(CollectiveRequest& request) {
+[[gnu::always_inline]] inline void Nonblocking::note_end(BegunCall& made) {
   CallBoard::done(*noted_);
   stage_ = Stage::none;
-  request.done = true;  // release: a rank that sees it done sees the result
+  made.done = true;  // release: a rank that sees it done sees the result
 }
 
 [[gnu::always_inline]] inline void Nonblocking::end_first() {
@@ -240,7 +238,7 @@ void Nonblocking::run_all() {
   }
 }
 
-void Nonblocking::make(const CollectiveRequest& made) {
+void Nonblocking::make(const BegunCall& made) {
   const Request& request = made.request;
   if (made.selects) return inner_->select(request.operation, *request.algorithm, nullptr);
   inner_->call(request);
@@ -248,7 +246,7 @@ void Nonblocking::make(const CollectiveRequest& made) {
 
 // On the other stack.
 void Nonblocking::run_first() {
-  CollectiveRequest& made = *first_;
+  BegunCall& made = *first_;
   try {
     if (ending_) inner_->control().check_broken(inner_->rank());
     if (stage_ == Stage::request) {
@@ -307,16 +305,16 @@ bool Nonblocking::is_outside() const {
 
 // Notes a call that has begun. That comes after what peers wait for, which is early enough: it must precede
 // only waits and reads of others' memory (Collectives::wait_for_readers).
-[[gnu::always_inline]] inline void Nonblocking::note(const CollectiveRequest& made) {
+[[gnu::always_inline]] inline void Nonblocking::note(const BegunCall& made) {
   noted_ = &unnoted_;
   if (made.last_use == nullptr) return;
   if (__builtin_expect(board_ != nullptr, 1))
-    noted_ = &board_->note(inner_->rank_, calls_.begun(), CallNote{made.signature, made.call.tag});
+    noted_ = &board_->note(inner_->rank_, calls_.begun(), made.signature, made.call.tag);
   in_call(made, [this] { inner_->check_whole(); });
 }
 
 // Goes on with a call whose algorithm has started.
-void Nonblocking::follow(CollectiveRequest& made, Started started) {
+void Nonblocking::follow(BegunCall& made, Started started) {
   note(made);
   if (started == Started::whole) return end_first();
   stage_ = started == Started::half ? Stage::half : Stage::algorithm;
@@ -330,7 +328,7 @@ void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
     return (*by.algorithm)(port, *call);
   }
   starts_here_ = false;  // one call
-  CollectiveRequest& made = *first_;
+  BegunCall& made = *first_;
   made.algorithm = by.algorithm.get();
   made.leaves = &port;
   made.stays = &by.stays;
@@ -348,17 +346,17 @@ void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
 }
 
 // The frames that made the call, where its blocks may be, are gone when it goes on.
-void CollectiveRequest::keep_blocks(int ranks) {
+void BegunCall::keep_blocks(int ranks) {
   if (call.blocks != nullptr) call.blocks = blocks_.keep(*call.blocks, ranks);
   if (call.send_blocks != nullptr) call.send_blocks = send_blocks_.keep(*call.send_blocks, ranks);
 }
 
-[[gnu::always_inline]] inline Started Nonblocking::start_again(CollectiveRequest& made) {
+[[gnu::always_inline]] inline Started Nonblocking::start_again(BegunCall& made) {
   made.call.tag = made.next_tag;
   return made.algorithm->start(*made.stays, made.call);
 }
 
-[[gnu::always_inline]] inline void Nonblocking::count_again(const CollectiveRequest& made) {
+[[gnu::always_inline]] inline void Nonblocking::count_again(const BegunCall& made) {
   if (made.last_use == nullptr)
     calls_.begin();
   else
@@ -366,7 +364,7 @@ void CollectiveRequest::keep_blocks(int ranks) {
 }
 
 // The call is noted by note(), and until it has ended.
-void Nonblocking::make_here(CollectiveRequest& request) {
+void Nonblocking::make_here(BegunCall& made) {
   inner_->board_ = nullptr;
   starts_here_ = true;
   const auto put_back = [this] {
@@ -374,7 +372,7 @@ void Nonblocking::make_here(CollectiveRequest& request) {
     inner_->board_ = board_;
   };
   try {
-    make(request);
+    make(made);
   } catch (...) {
     put_back();
     throw;
@@ -398,10 +396,10 @@ template <class Function>
   }
 }
 
-void Nonblocking::begin_here(const Shared& request) {
-  if (first_ != request) first_ = request;
+void Nonblocking::begin_here(const Shared& call) {
+  if (first_ != call) first_ = call;
   count_unfinished(1);
-  CollectiveRequest& made = *request;
+  BegunCall& made = *call;
   const bool known = made.valid != 0 && made.valid == inner_->collectives_->changes();
   const auto make_again = [&] {
     made.next_tag = calls_.tag_after(made.signature, made.mark);
@@ -409,114 +407,112 @@ void Nonblocking::begin_here(const Shared& request) {
     count_again(made);
     follow(made, started);
   };
-  if (!begin_by([&] { known ? make_again() : make_here(*request); })) move();
+  if (!begin_by([&] { known ? make_again() : make_here(made); })) move();
 }
 
-void Nonblocking::put_in_queue(const Shared& request) {
-  queue_.push_back(request);
+void Nonblocking::put_in_queue(const Shared& call) {
+  queue_.push_back(call);
   count_unfinished(queue_.size() + (stage_ != Stage::none ? 1 : 0));
   if (ready()) move();
 }
 
 // Peers wait for this rank's first store, so a call that is repeated takes the shortest way there; all that
 // can wait comes between its stores and its first look. `again_`, if any, is first_.
-void Nonblocking::begin(const Shared& request) {
-  CollectiveRequest* const one = request.get();
-  if (__builtin_expect(work_.takes_care() || one != again_, 0)) return begin_anew(request);
+void Nonblocking::begin(const Shared& call) {
+  BegunCall* const one = call.get();
+  if (__builtin_expect(work_.takes_care() || one != again_, 0)) return begin_anew(call);
   arch::prefetch_line_to_write(one->algorithm->first_line());
   follow_again(*one, start_again(*one));
 }
 
-void Nonblocking::follow_again(CollectiveRequest& request, Started started) {
+void Nonblocking::follow_again(BegunCall& made, Started started) {
   again_ = nullptr;
-  CollectiveRequest& made = request;
   try {
     count_again(made);
     note(made);
     if (__builtin_expect(started == Started::half, 1)) {
       stage_ = Stage::half;
-      request.done = false;
+      made.done = false;
       count_unfinished(1);
-      in_place_ = &request;
+      in_place_ = &made;
       return;
     }
-    if (started == Started::whole) return end_begun(request);
+    if (started == Started::whole) return end_begun(made);
   } catch (...) {
-    return fail_begun(request);
+    return fail_begun(made);
   }
-  begin_elsewhere(request);
+  begin_elsewhere(made);
 }
 
-[[gnu::always_inline]] inline void Nonblocking::end_begun(CollectiveRequest& request) {
-  if (__builtin_expect(request.kept != nullptr, 0)) {
+[[gnu::always_inline]] inline void Nonblocking::end_begun(BegunCall& made) {
+  if (__builtin_expect(made.kept != nullptr, 0)) {
     end_first();
     return ended_.clear();
   }
   CallBoard::done(*noted_);
-  again_ = prepare_again(request);
+  again_ = prepare_again(made);
 }
 
 // In a catch block.
-void Nonblocking::fail_begun(CollectiveRequest& request) {
+void Nonblocking::fail_begun(BegunCall& made) {
   fail_first();
   end_first();
-  rethrow(request);
+  rethrow(made);
 }
 
-void Nonblocking::begin_elsewhere(CollectiveRequest& request) {
-  request.done = false;
+void Nonblocking::begin_elsewhere(BegunCall& made) {
+  made.done = false;
   count_unfinished(1);
   stage_ = Stage::algorithm;
   held_by_call_ = true;
   move();
   held_by_call_ = false;
-  if (request.error && request.done) rethrow(request);
+  if (made.error && made.done) rethrow(made);
 }
 
-void Nonblocking::rethrow(CollectiveRequest& request) {
-  std::rethrow_exception(std::exchange(request.error, nullptr));
+void Nonblocking::rethrow(BegunCall& made) {
+  std::rethrow_exception(std::exchange(made.error, nullptr));
 }
 
-void Nonblocking::begin_anew(const Shared& request) {
+void Nonblocking::begin_anew(const Shared& call) {
   work_.stop_looking();
   std::vector<std::shared_ptr<void>> ended;  // let go of when others may come in again
   {
     const Hold own(*this);
-    if (__builtin_expect(!request->done, 0)) refuse_active();
+    if (__builtin_expect(!call->done, 0)) refuse_active();
     again_ = in_place_ = nullptr;
-    request->done = false;
-    if (request->error) request->error = nullptr;
-    if (!request->selects && !pending()) {
-      begin_here(request);
+    call->done = false;
+    if (call->error) call->error = nullptr;
+    if (!call->selects && !pending()) {
+      begin_here(call);
     } else {
-      put_in_queue(request);
+      put_in_queue(call);
     }
     ended.swap(ended_);
   }
-  if (request->error && request->done) rethrow(*request);
+  if (call->error && call->done) rethrow(*call);
 }
 
 // Meanwhile nothing of it is pending, so waits sleep instead of going on with it.
-[[gnu::always_inline]] inline void Nonblocking::complete(CollectiveRequest& made) {
+[[gnu::always_inline]] inline void Nonblocking::complete(BegunCall& made) {
   stage_ = Stage::completing;
   in_call(made, [&] { made.algorithm->complete(*made.stays, made.call); });
 }
 
 // As little as possible follows the last look, as in begin() before the first store.
-[[gnu::always_inline]] inline void Nonblocking::complete_in_place(CollectiveRequest& request) {
-  CollectiveRequest& made = request;
+[[gnu::always_inline]] inline void Nonblocking::complete_in_place(BegunCall& made) {
   unfinished_.store(0, std::memory_order_release);
   stuck_.note.call = calls_.begun();
-  CollectiveRequest* const again = prepare_again(request);
+  BegunCall* const again = prepare_again(made);
   try {
     complete(made);
   } catch (...) {
     fail_first();
-    note_end(request);
-    rethrow(request);
+    note_end(made);
+    rethrow(made);
   }
   again_ = again;
-  note_end(request);
+  note_end(made);
 }
 
 void Nonblocking::complete_here(bool alone) {
@@ -536,29 +532,28 @@ void Nonblocking::complete_here(bool alone) {
 // A call that begin() repeated, and that nothing has looked at or kept memory for since, has no other behind
 // it. Several communicators come first: a thread of one of them may be changing the rest, while the thread of
 // a single one has it for itself.
-void Nonblocking::wait(CollectiveRequest& request) {
-  if (!request.done) {
-    if (__builtin_expect(
-            !work_.takes_care() && in_place_ == &request && stage_ == Stage::half && !request.kept, 1))
-      return complete_in_place(request);
-    wait_in_turn(request);
+void Nonblocking::wait(BegunCall& made) {
+  if (!made.done) {
+    if (__builtin_expect(!work_.takes_care() && in_place_ == &made && stage_ == Stage::half && !made.kept, 1))
+      return complete_in_place(made);
+    wait_in_turn(made);
   }
-  if (request.error) rethrow(request);
+  if (made.error) rethrow(made);
 }
 
-void Nonblocking::wait_in_turn(CollectiveRequest& request) {
+void Nonblocking::wait_in_turn(BegunCall& made) {
   work_.stop_looking();
   stuck_.note.call = calls_.begun();
   if (const Hold own{*this, Hold::try_once}) {
-    if (stage_ == Stage::half && first_.get() == &request)
+    if (stage_ == Stage::half && first_.get() == &made)
       complete_here(own.alone());
     else
-      look_in_place(request);
+      look_in_place(made);
   }
-  if (request.done) return;
+  if (made.done) return;
   NativePort::Patience patience;
   try {
-    while (!request.done) port_.take_turn(patience);
+    while (!made.done) port_.take_turn(patience);
   } catch (...) {
     // A group that waited too long is broken too. The calls' buffers are the caller's again.
     if (inner_->control().broken()) end_all();
@@ -566,8 +561,8 @@ void Nonblocking::wait_in_turn(CollectiveRequest& request) {
   }
 }
 
-void Nonblocking::look_in_place(const CollectiveRequest& request) {
-  for (unsigned left = port_.looks_in_place(); left != 0 && !request.done; --left)
+void Nonblocking::look_in_place(const BegunCall& made) {
+  for (unsigned left = port_.looks_in_place(); left != 0 && !made.done; --left)
     ready() ? move() : arch::look_gap();
 }
 

@@ -24,14 +24,14 @@
 #include "phicoll/group/rank_work.hpp"
 #include "phicoll/memory/call_board.hpp"
 #include "phicoll/memory/call_history.hpp"
-#include "phicoll/memory/wait_board.hpp"
 #include "phicoll/os/fiber.hpp"
 #include "phicoll/ports/native_port.hpp"
+#include "phicoll/waiting/stuck_search.hpp"
 
 // A call advances in two ways:
 //
-// 1. On a stack of its own, which it leaves where it would wait; its rank's calls that wait or look at a
-//    request return to it once it can go on. So every algorithm serves them unchanged.
+// 1. On a stack of its own, which it leaves where it would wait; its rank's calls that wait or look return
+//    to it once it can go on. So every algorithm serves them unchanged.
 // 2. In two parts, if its algorithm offers them (contract/algorithm.hpp) and nothing was begun before it. The
 //    part before the first wait runs when the call begins, as early for peers as a blocking call. If the next
 //    look at the call is its wait, the rest runs on the caller's stack; else as in 1.
@@ -42,9 +42,9 @@ class Communicator;
 
 /// A collective call that can be begun, again and again, and goes on by itself. Leave its memory alone
 /// meanwhile. What serves it is kept, so that it can be made again.
-struct CollectiveRequest : Begun {
+struct BegunCall : Begun {
   /// Takes copies of all that the request refers to, but for data.
-  CollectiveRequest(const Request& of, int rank, int ranks);
+  BegunCall(const Request& of, int rank, int ranks);
 
   std::exception_ptr error;  ///< the error that it ended by, if any
   AnyCollective<NativePort>* algorithm = nullptr;
@@ -61,8 +61,8 @@ struct CollectiveRequest : Begun {
 
   /// Takes copies of the blocks of `call`.
   void keep_blocks(int ranks);
-  CollectiveRequest(const CollectiveRequest&) = delete;  // it refers to itself
-  CollectiveRequest& operator=(const CollectiveRequest&) = delete;
+  BegunCall(const BegunCall&) = delete;  // it refers to itself
+  BegunCall& operator=(const BegunCall&) = delete;
 
  private:
   Operator operator_;
@@ -75,7 +75,7 @@ struct CollectiveRequest : Begun {
 /// them; meanwhile go_on() returns false for others.
 class Nonblocking final : public Ongoing, private Elsewhere {
  public:
-  using Shared = std::shared_ptr<CollectiveRequest>;
+  using Shared = std::shared_ptr<BegunCall>;
   /// Thrown by a call that would have to wait before its algorithm runs, while starts_here().
   struct NotYet {};
 
@@ -87,9 +87,9 @@ class Nonblocking final : public Ongoing, private Elsewhere {
 
   /// Begins a call and does what can be done without waiting. Throws what the call throws by then, and
   /// ArgumentError if it is already active.
-  void begin(const Shared& request);
+  void begin(const Shared& call);
   /// Throws what the call threw.
-  void wait(CollectiveRequest& request);
+  void wait(BegunCall& made);
   void wait_for_all();
   /// As Communicator::select, for the calls that are begun after it.
   void select(Operation operation, const AlgorithmSpec& spec);
@@ -132,34 +132,34 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   void wait(Look look, const void* awaited) override;
   void run_all();
   void run_first();
-  void make(const CollectiveRequest& request);
+  void make(const BegunCall& made);
   void enter(Entered& by, NativePort& port, const Call* call);
-  [[gnu::noinline]] void begin_anew(const Shared& request);
-  void begin_here(const Shared& request);
+  [[gnu::noinline]] void begin_anew(const Shared& call);
+  void begin_here(const Shared& call);
   template <class Function>
   bool begin_by(const Function& function);
-  [[gnu::noinline]] void make_here(CollectiveRequest& request);
-  Started start_again(CollectiveRequest& made);
-  void count_again(const CollectiveRequest& made);
-  CollectiveRequest* prepare_again(CollectiveRequest& request);
-  void note(const CollectiveRequest& made);
-  [[gnu::noinline]] void follow(CollectiveRequest& made, Started started);
-  [[gnu::noinline]] void follow_again(CollectiveRequest& request, Started started);
-  void end_begun(CollectiveRequest& request);
-  [[gnu::noinline, gnu::cold]] void fail_begun(CollectiveRequest& request);
-  [[gnu::noinline]] void begin_elsewhere(CollectiveRequest& request);
-  [[noreturn, gnu::noinline, gnu::cold]] static void rethrow(CollectiveRequest& request);
+  [[gnu::noinline]] void make_here(BegunCall& made);
+  Started start_again(BegunCall& made);
+  void count_again(const BegunCall& made);
+  BegunCall* prepare_again(BegunCall& made);
+  void note(const BegunCall& made);
+  [[gnu::noinline]] void follow(BegunCall& made, Started started);
+  [[gnu::noinline]] void follow_again(BegunCall& made, Started started);
+  void end_begun(BegunCall& made);
+  [[gnu::noinline, gnu::cold]] void fail_begun(BegunCall& made);
+  [[gnu::noinline]] void begin_elsewhere(BegunCall& made);
+  [[noreturn, gnu::noinline, gnu::cold]] static void rethrow(BegunCall& made);
   template <class Function>
-  void in_call(const CollectiveRequest& made, const Function& function);
-  void complete(CollectiveRequest& made);
-  void complete_in_place(CollectiveRequest& request);
+  void in_call(const BegunCall& made, const Function& function);
+  void complete(BegunCall& made);
+  void complete_in_place(BegunCall& made);
   void complete_here(bool alone);
-  [[gnu::noinline]] void put_in_queue(const Shared& request);
-  void look_in_place(const CollectiveRequest& request);
-  [[gnu::noinline]] void wait_in_turn(CollectiveRequest& request);
+  [[gnu::noinline]] void put_in_queue(const Shared& call);
+  void look_in_place(const BegunCall& made);
+  [[gnu::noinline]] void wait_in_turn(BegunCall& made);
   [[gnu::noinline, gnu::cold]] void fail_first();
   [[gnu::noinline]] void put_aside();
-  void note_end(CollectiveRequest& request);
+  void note_end(BegunCall& made);
   void end_first();
   std::size_t queued() const;
   void count_unfinished(std::size_t calls);
@@ -186,10 +186,10 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   std::deque<Shared> queue_;  // not started yet
   // The last call, if the next begin may repeat it as it is, since inner_ has made no other call. Otherwise
   // null.
-  CollectiveRequest* again_ = nullptr;
+  BegunCall* again_ = nullptr;
   // The first call, if begin() repeated it and nothing has gone on with it since. Otherwise null, or a call
   // that has ended.
-  CollectiveRequest* in_place_ = nullptr;
+  BegunCall* in_place_ = nullptr;
   std::atomic<std::size_t> unfinished_{0};
   CallBoard::Noted unnoted_{};
   CallBoard::Noted* noted_ = &unnoted_;       // where the first call is noted, if it was made here

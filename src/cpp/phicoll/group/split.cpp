@@ -143,8 +143,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
   own.key = key;
   own.room = room_for_parts(heap_);
   const auto meet = [this] {
-    if (board_ != nullptr)
-      board_->note(rank_, calls_.begun() + 1, CallNote{call_signature::split, calls_.tag()});
+    if (board_ != nullptr) board_->note(rank_, calls_.begun() + 1, call_signature::split, calls_.tag());
     sync();
   };
   meet();

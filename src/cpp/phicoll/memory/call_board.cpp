@@ -27,12 +27,13 @@ void CallBoard::set_describe(Describe describe) {
 }
 
 /// Whether `rank` has noted its call number `call` and has not yet overwritten that entry.
-bool CallBoard::read(int rank, std::uint64_t call, CallNote* note) const {
+bool CallBoard::read(int rank, std::uint64_t call, SignatureWord* signature, std::uint64_t* tag) const {
   const Entry& entry = calls_of(rank).last[call % remembered];
   const std::uint64_t noted = entry.call.atomic().load(std::memory_order_acquire);
   if (number(noted) != number(call)) return false;
   // Acquire: if this is already the next call's signature, the reload below sees that the number has changed.
-  *note = CallNote{entry.signature.atomic().load(std::memory_order_acquire), tag(noted)};
+  *signature = entry.signature.atomic().load(std::memory_order_acquire);
+  *tag = tag_of(noted);
   return entry.call.atomic().load(std::memory_order_relaxed) << 1 == noted << 1;  // done or not
 }
 
@@ -45,58 +46,49 @@ std::uint64_t CallBoard::inside(int rank) const {
 }
 
 bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const CallHistory* history) const {
-  const auto own_of = [&](std::uint64_t call, CallNote* own) {
-    return read(rank, call, own) || (history != nullptr && history->find(call, own));
+  SignatureWord mine = 0, theirs = 0;
+  std::uint64_t my_tag = 0, their_tag = 0;
+  const auto read_own = [&](std::uint64_t call) {
+    return read(rank, call, &mine, &my_tag) || (history != nullptr && history->find(call, &mine, &my_tag));
   };
   // After the first call that differs, the tags of all later calls differ too. What the calls are says more.
-  bool visible = false;
-  std::uint64_t call = 0;
-  int other = -1;
-  CallNote own{0, 0};
-  CallNote of_other{0, 0};
+  CallMismatch first{rank, -1, 0, 0, 0};
+  std::uint64_t first_tag = 0, others_tag = 0;
   for (int r = 0; r < ranks; ++r)
     for (unsigned slot = 0; r != rank && slot < remembered; ++slot) {
-      const std::uint64_t noted =
-          number(calls_of(r).last[slot].call.atomic().load(std::memory_order_relaxed));
-      CallNote mine{0, 0};
-      CallNote theirs{0, 0};
-      if (noted == 0 || !own_of(noted, &mine) || !read(r, noted, &theirs) || mine == theirs) continue;
-      const bool differs = mine.signature != theirs.signature;
-      if (other >= 0 && (visible != differs ? visible : noted >= call)) continue;
-      visible = differs;
-      call = noted;
-      other = r;
-      own = mine;
-      of_other = theirs;
+      const std::uint64_t call = number(noted(r, slot));
+      if (call == 0 || !read_own(call) || !read(r, call, &theirs, &their_tag)) continue;
+      if (mine == theirs && my_tag == their_tag) continue;
+      const bool visible = first.of_rank != first.of_other;
+      if (first.other >= 0 && (visible != (mine != theirs) ? visible : call >= first.call)) continue;
+      first = {rank, r, call, mine, theirs};
+      first_tag = my_tag;
+      others_tag = their_tag;
     }
-  if (other < 0) return false;
+  if (first.other < 0) return false;
   int alike = 1;
   int like_other = 0;
   for (int r = 0; r < ranks; ++r) {
-    CallNote theirs{0, 0};
     if (r == rank) continue;
-    if (read(r, call, &theirs)) {
-      alike += theirs == own ? 1 : 0;
-      like_other += theirs == of_other ? 1 : 0;
+    if (read(r, first.call, &theirs, &their_tag)) {
+      alike += theirs == first.of_rank && their_tag == first_tag ? 1 : 0;
+      like_other += theirs == first.of_other && their_tag == others_tag ? 1 : 0;
       continue;
     }
     // `rank` may have gone on, with these calls or with others; the tags of a later call tell. Where both
     // ranks have gone on and none of these calls is known any more, the two did not wait for each other.
     for (unsigned slot = 0; slot < remembered; ++slot) {
-      const std::uint64_t later =
-          number(calls_of(r).last[slot].call.atomic().load(std::memory_order_relaxed));
-      CallNote mine{0, 0};
-      if (later <= call || !read(r, later, &theirs)) continue;
-      const bool known = own_of(later, &mine);
-      if (!known && (history == nullptr || history->begun() <= call)) continue;
-      ++(!known || mine.tag == theirs.tag ? alike : like_other);
+      const std::uint64_t later = number(noted(r, slot));
+      if (later <= first.call || !read(r, later, &theirs, &their_tag)) continue;
+      const bool known = read_own(later);
+      if (!known && (history == nullptr || history->begun() <= first.call)) continue;
+      ++(!known || my_tag == their_tag ? alike : like_other);
       break;
     }
   }
   // Most ranks are right. Of two ranks, the lower one is.
-  const bool own_is_wrong = alike < like_other || (alike == like_other && rank > other);
-  *found = own_is_wrong ? CallMismatch{rank, other, call, own.signature, of_other.signature}
-                        : CallMismatch{other, rank, call, of_other.signature, own.signature};
+  const bool own_is_wrong = alike < like_other || (alike == like_other && rank > first.other);
+  *found = own_is_wrong ? first : CallMismatch{first.other, rank, first.call, first.of_other, first.of_rank};
   return true;
 }
 

@@ -39,18 +39,18 @@ class CallBoard {
   /// The place where a call was noted.
   using Noted = Word<std::uint64_t>;
   /// Notes that `rank` begins its call number `call` (1 and up). Called by the rank itself, before it waits
-  /// for any other rank in that call.
-  Noted& note(int rank, std::uint64_t call, const CallNote& note) {
+  /// for any other rank in that call. `tag`: 16 bits that stand for all calls up to it (CallHistory::tag).
+  Noted& note(int rank, std::uint64_t call, SignatureWord signature, std::uint64_t tag) {
     Entry& entry = calls_of(rank).last[call % remembered];
     // Only this rank writes here. In a loop of one call the entry already has the call's signature, which is
     // right for the old number and for the new one.
-    if (__builtin_expect(entry.signature.atomic().load(std::memory_order_relaxed) != note.signature, 0)) {
+    if (__builtin_expect(entry.signature.atomic().load(std::memory_order_relaxed) != signature, 0)) {
       // Releases, which are bare stores on x86. A reader that sees the new signature also sees that the entry
       // no longer holds the old call; a reader that sees the new number also sees the new signature.
       entry.call.atomic().store(0, std::memory_order_relaxed);
-      entry.signature.atomic().store(note.signature, std::memory_order_release);
+      entry.signature.atomic().store(signature, std::memory_order_release);
     }
-    entry.call.atomic().store(number(call) | note.tag << number_bits, std::memory_order_release);
+    entry.call.atomic().store(number(call) | tag << number_bits, std::memory_order_release);
     return entry.call;
   }
   /// Notes that `rank` has finished its call number `call`, which it noted before: in that call it touches no
@@ -77,7 +77,7 @@ class CallBoard {
   void note_barrier(int rank, std::uint64_t call, std::uint64_t tag) {
     if (number(calls_of(rank).last[call % remembered].call.atomic().load(std::memory_order_relaxed)) !=
         number(call))
-      note(rank, call, CallNote{0, tag});
+      note(rank, call, 0, tag);
   }
   /// Compares what `rank` has noted, and what its `history` holds, with what all others have noted. Finds the
   /// earliest call in which they differ, or else the earliest one before which they did.
@@ -96,7 +96,7 @@ class CallBoard {
   // boards are compared.
   static constexpr unsigned number_bits = 47;
   static std::uint64_t number(std::uint64_t call) { return call & ((std::uint64_t{1} << number_bits) - 1); }
-  static std::uint64_t tag(std::uint64_t call) { return (call & ~is_done) >> number_bits; }
+  static std::uint64_t tag_of(std::uint64_t noted) { return (noted & ~is_done) >> number_bits; }
 
   struct Entry {
     Word<std::uint64_t> call;  // its number, the tag, is_done
@@ -108,7 +108,7 @@ class CallBoard {
   static_assert(sizeof(Calls) == arch::stride_bytes, "a rank's calls fill one stride");
   static_assert(a_line * sizeof(Entry) == arch::line_bytes, "entries fill lines");
 
-  bool read(int rank, std::uint64_t call, CallNote* note) const;
+  bool read(int rank, std::uint64_t call, SignatureWord* signature, std::uint64_t* tag) const;
 
   // There are as many of these as ranks.
   Calls& calls_of(int rank) { return reinterpret_cast<Calls*>(this)[rank]; }

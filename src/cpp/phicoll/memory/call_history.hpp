@@ -13,15 +13,6 @@ namespace phicoll {
 /// barrier.
 using SignatureWord = std::uint64_t;
 
-/// A call as ranks compare it, in two words: what it is, and 16 bits that stand for all calls up to it.
-struct CallNote {
-  SignatureWord signature;
-  std::uint64_t tag;
-};
-inline bool operator==(const CallNote& a, const CallNote& b) {
-  return a.signature == b.signature && a.tag == b.tag;
-}
-
 /// Runs of calls with one signature and the same number of barriers between them, so that a loop of one call
 /// writes only one line. (One entry per call slowed small broadcasts.)
 ///
@@ -73,7 +64,8 @@ class CallHistory {
   /// In a barrier: the signature of the call just before it; 0 if that was a barrier, too. Otherwise 0.
   SignatureWord before_barrier() const { return newest_->last + 1 == begun_ ? newest_->signature : 0; }
   Last last() const { return {newest_->signature, newest_->key - newest_->signature}; }
-  bool find(std::uint64_t call, CallNote* note) const {
+  /// The signature of a call, and what tag() was once it had begun; false if it is not remembered.
+  bool find(std::uint64_t call, SignatureWord* signature, std::uint64_t* tag) const {
     const auto runs = static_cast<std::uint64_t>(end_ - first_);
     const auto newest = static_cast<std::uint64_t>(newest_ - first_);
     for (std::uint64_t back = 0; back < runs; ++back) {
@@ -82,7 +74,8 @@ class CallHistory {
       if (run.first > call) continue;
       const std::uint64_t step = run.step != 0 ? run.step : 1;
       if ((call - run.first) % step != 0) return false;
-      *note = CallNote{run.signature, tag_of(after(run, (call - run.first) / step))};
+      *signature = run.signature;
+      *tag = tag_of(after(run, (call - run.first) / step));
       return true;
     }
     return false;

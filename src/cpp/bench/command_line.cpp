@@ -1,4 +1,4 @@
-#include "bench/arguments.hpp"
+#include "bench/command_line.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ std::string bare_name(const std::string& name) {
 
 }  // namespace
 
-Arguments::Arguments(const std::vector<std::string>& words, const CommandPage& page) {
+CommandLine::CommandLine(const std::vector<std::string>& words, const CommandPage& page) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word.size() < 2 || word[0] != '-') {
@@ -62,19 +62,19 @@ Arguments::Arguments(const std::vector<std::string>& words, const CommandPage& p
   }
 }
 
-std::map<std::string, std::string> Arguments::given() const {
+std::map<std::string, std::string> CommandLine::given() const {
   std::map<std::string, std::string> found;
   for (const auto& one : values_) found[long_names_.at(one.first)] = one.second;
   return found;
 }
 
-std::string Arguments::text(const std::string& name, const std::string& otherwise) const {
+std::string CommandLine::text(const std::string& name, const std::string& otherwise) const {
   const auto found = values_.find(name);
   return found == values_.end() ? otherwise : found->second;
 }
 
-std::int64_t Arguments::integer(const std::string& name, std::int64_t otherwise, std::int64_t least,
-                                std::int64_t most) const {
+std::int64_t CommandLine::integer(const std::string& name, std::int64_t otherwise, std::int64_t least,
+                                  std::int64_t most) const {
   const auto found = values_.find(name);
   if (found == values_.end()) return otherwise;
   char* end = nullptr;
@@ -85,7 +85,7 @@ std::int64_t Arguments::integer(const std::string& name, std::int64_t otherwise,
   return value;
 }
 
-double Arguments::number(const std::string& name, double otherwise, double least) const {
+double CommandLine::number(const std::string& name, double otherwise, double least) const {
   const auto found = values_.find(name);
   if (found == values_.end()) return otherwise;
   char* end = nullptr;
@@ -96,8 +96,8 @@ double Arguments::number(const std::string& name, double otherwise, double least
   return value;
 }
 
-std::vector<std::string> Arguments::choices(const std::string& name, const std::string& otherwise,
-                                            const std::vector<std::string>& allowed) const {
+std::vector<std::string> CommandLine::choices(const std::string& name, const std::string& otherwise,
+                                              const std::vector<std::string>& allowed) const {
   std::string all;
   for (const std::string& one : allowed) all += (all.empty() ? "" : ", ") + one;
   std::vector<std::string> chosen;
@@ -109,7 +109,7 @@ std::vector<std::string> Arguments::choices(const std::string& name, const std::
   return chosen;
 }
 
-void Arguments::refuse(const std::vector<std::string>& names, const std::string& allowed) const {
+void CommandLine::refuse(const std::vector<std::string>& names, const std::string& allowed) const {
   for (const std::string& name : names)
     if (has(name)) throw ArgumentError(bare_name(name), "'" + text(name, "") + "'", allowed);
 }

@@ -12,11 +12,12 @@
 namespace phicoll {
 namespace bench {
 
-class Arguments {
+/// The words after a command's name.
+class CommandLine {
  public:
   /// Parses the words after a command's name by its page. Throws ArgumentError for anything that the page
   /// does not list. Errors name an option without its dashes, as a settings file or a function would.
-  Arguments(const std::vector<std::string>& words, const CommandPage& page);
+  CommandLine(const std::vector<std::string>& words, const CommandPage& page);
 
   /// Below, `name` is an option's first name, dashes and all.
   bool has(const std::string& name) const { return values_.count(name) != 0; }
