@@ -119,7 +119,8 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
         ("run barrier -o /nonexistent/r.jsonl", "phicoll: output: got '/nonexistent/r.jsonl'; allowed: "),
         (
             "run allreduce --algorithm paper-000",
-            "phicoll: algorithm: got 'paper-000'; allowed: nearest: paper-003; all: ",
+            "phicoll: algorithm: got 'paper-000', whose algorithms are for barrier, broadcast, reduce; allowed: "
+            "for allreduce: all, paper-003, or an algorithm's name",
         ),
         ("run put --pairs 0", "phicoll: pairs: got '0'; allowed: "),
         ("run put --mode processes", "phicoll: mode: got 'processes'; allowed: with put only sizes, "),

@@ -78,7 +78,7 @@ TEST(BarrierRegistry, HasTheNamesThatArePromised) {
 TEST(BarrierRegistry, UnknownNameGivesTheNearest) {
   expect_error("disemination", {"algorithm", "'disemination'", "dissemination"});
   expect_error("tourname", {"algorithm"});
-  expect_error("paper-003", {"algorithm", "'paper-003'"});
+  expect_error("paper-003", {"algorithm", "'paper-003', whose algorithms are for allreduce", "paper-004"});
   expect_error("", {"algorithm"});
   expect_error("dissemination,", {"algorithm"});
 }

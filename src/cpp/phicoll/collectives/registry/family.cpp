@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "phicoll/collectives/registry/families.hpp"
 #include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/support/nearest.hpp"
@@ -55,17 +56,36 @@ AlgorithmSpec Family::parse(const std::string& text) const {
   return spec;
 }
 
+const AlgorithmSet* Family::set_named(const std::string& name) const {
+  for (const AlgorithmSet& set : sets_)
+    if (set.name == name || set.key == name) return &set;
+  return nullptr;
+}
+
+void Family::refuse_set_of_others(const std::string& name) const {
+  for (const AlgorithmInfo& info : infos_)
+    if (name.compare(0, info.name.size(), info.name) == 0) return;
+  std::string others;
+  for (int i = 0; i < operations; ++i)
+    if (family(static_cast<Operation>(i)).set_named(name) != nullptr)
+      others += (others.empty() ? "" : ", ") + std::string(operation_rows[i].name);
+  if (others.empty()) return;
+  std::string own;
+  for (const std::string& set : set_names()) own += set + ", ";
+  throw ArgumentError("algorithm", "'" + name + "', whose algorithms are for " + others,
+                      std::string("for ") + to_string(operation_) + ": " + own + "or an algorithm's name");
+}
+
 std::vector<AlgorithmSpec> Family::parse_list(const std::string& text) const {
   std::vector<AlgorithmSpec> specs;
   for (const std::string& part : split_list(text)) {
-    const auto set = std::find_if(sets_.begin(), sets_.end(), [&](const AlgorithmSet& one) {
-      return one.name == part || one.key == part;
-    });
+    const AlgorithmSet* const set = set_named(part);
     if (part == "all") {
       for (const AlgorithmInfo& info : infos_) add_once(specs, parse(info.name));
-    } else if (set != sets_.end()) {
+    } else if (set != nullptr) {
       for (const std::string& member : set->members) add_once(specs, parse(member));
     } else {
+      refuse_set_of_others(part);
       add_once(specs, parse(part));
     }
   }

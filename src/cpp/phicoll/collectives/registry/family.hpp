@@ -63,6 +63,8 @@ class Family {
 
  private:
   const Entry& named(const std::string& name) const;
+  const AlgorithmSet* set_named(const std::string& name) const;
+  void refuse_set_of_others(const std::string& name) const;
 
   Operation operation_;
   std::vector<Entry> entries_;
