@@ -101,9 +101,8 @@ struct CombiningTree : AlgorithmDefaults {
           port.wait(global_ != nullptr ? global_->word : step->release->word, released);
           break;
         }
-        // No rank can come here for the next episode before this one's release, so a relaxed refill before it
-        // is enough.
-        if (!monotone) port.store_relaxed(step->count->word, std::uint64_t{0});
+        // No rank can come here for the next episode before this one's release.
+        if (!monotone) refill(port, *step->count, store_);
       }
       if (global_ == nullptr) {
         // The nodes won, from the top down: the largest subtree first.

@@ -83,8 +83,8 @@ struct CounterTreeNotify : AlgorithmDefaults {
       // Acquire and release: the last arriver has seen what all others wrote before they came, and the
       // releases hand it on down the tree.
       if (port.fetch_add(count_->word, std::uint64_t{1}) == last) {
-        // No rank comes for the next episode before the release, so a relaxed reset before it is enough.
-        if (!monotone) port.store_relaxed(count_->word, std::uint64_t{0});
+        // No rank comes for the next episode before the release.
+        if (!monotone) refill(port, *count_, store_);
         port.signal(*root_, released.value, store_);
       }
       port.wait(own_->word, released, parent_);

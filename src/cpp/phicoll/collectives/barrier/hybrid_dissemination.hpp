@@ -143,8 +143,8 @@ struct HybridDissemination : AlgorithmDefaults {
         const std::uint64_t others = members_ - 1;
         port.wait(count.word, monotone ? at_least(episode_ * others) : equal(others));
       }
-      // No rank comes again before the release, so a relaxed reset is enough.
-      if (!monotone) port.store_relaxed(count.word, std::uint64_t{0});
+      // No rank comes again before the release.
+      if (!monotone) refill(port, count, store_);
       // The group's flags have one writer at a time: the next to speak for the group does so after the
       // release.
       between_.run_episode(port, episode_);

@@ -70,8 +70,8 @@ struct SenseReversing : AlgorithmDefaults {
       // Acquire and release: the last arriver has seen all that the others wrote before they came, and its
       // release passes that on to them.
       if (arrive(port) != last()) return Started::half;
-      // No rank can arrive for the next episode before the release, so a relaxed reset before it is enough.
-      if (!monotone()) port.store_relaxed(shared_->count.value.word, std::uint64_t{0});
+      // No rank can arrive for the next episode before the release.
+      if (!monotone()) refill(port, shared_->count.value, store_);
       port.signal(shared_->release.value, release(), store_);
       return Started::whole;
     }
@@ -97,7 +97,10 @@ struct SenseReversing : AlgorithmDefaults {
     void release_others(Port& port) {
       ++episode_;
       port.wait(shared_->count.value.word, equal(last()));
-      port.store_relaxed(shared_->count.value.word, monotone() ? last() + 1 : 0);
+      if (monotone())
+        port.store_relaxed(shared_->count.value.word, last() + 1);
+      else
+        refill(port, shared_->count.value, store_);
       port.signal(shared_->release.value, release(), store_);
     }
     /// The counter when one rank is missing.

@@ -1,6 +1,11 @@
 #pragma once
 
-// How flags become fit for the next episode.
+// How flags and counters become fit for the next episode.
+
+#include <cstdint>
+
+#include "phicoll/memory/policies.hpp"
+#include "phicoll/memory/word.hpp"
 
 namespace phicoll {
 
@@ -32,6 +37,16 @@ template <class Visitor>
 void describe_tree_reset(Visitor& visitor, Reset& reset) {
   visitor.choice("reset", reset, {"episode", "sense", "unset"},
                  "a flag that only grows, two bits that count its changes, or a flag set and unset");
+}
+
+/// Empties a counter on which no rank arrives before a signal that follows, stored by the same policy: that
+/// makes this store visible first. By a policy of whole lines the counter's, too, is stored without being
+/// read (rodchenko-2015 section 4).
+template <class Port>
+void refill(Port& port, CounterLine& count, StorePolicy store) {
+  if (store == StorePolicy::plain) return port.store_relaxed(count.word, std::uint64_t{0});
+  const unsigned char empty[arch::line_bytes] = {};
+  port.store_line(&count, empty, store);
 }
 
 }  // namespace phicoll
