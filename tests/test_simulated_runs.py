@@ -154,7 +154,7 @@ BAD = [
     ({"budget_s": 0}, "budget_s", "a number above 0, or none"),
     ({"target_width": 0.1}, "target_width", "without"),
     ({"oversubscribe": True}, "oversubscribe", "without"),
-    ({"delay_ns": 2}, "delay_ns", "without"),
+    ({"delay_ns": -1}, "delay_ns", " 0"),
     ({"imbalance_ns": 2}, "imbalance_ns", "without"),
     ({"start": "evicted", "definition": "loop"}, "start", "window"),
     ({"start": "cold"}, "start", "warm, evicted"),
@@ -492,6 +492,14 @@ def test_the_command_runs_the_sweep(phicoll_command, tmp_path):
     plotted = phicoll_command("plot", path, "--figure", tmp_path / "s.png")
     assert plotted.returncode == 0, plotted.stderr
     assert (tmp_path / "s.png").stat().st_size > 10_000
+
+
+def test_a_delay_between_calls_is_left_out_of_their_time():
+    few = {**FEW, "ranks": 60, "algorithm": "dissemination"}
+    [close], [apart] = (phicoll.sweep(**few, delay_ns=delay).samples for delay in (0, 100_000))
+    assert apart["delay_ns"] == 100_000
+    # Of ranks that had left the call before at different times, all are there: what a call from rest takes.
+    assert close["value_ns"] / 2 < apart["value_ns"] < close["value_ns"] * 2
 
 
 def test_a_root_scans_flags_on_neighbouring_lines_faster():

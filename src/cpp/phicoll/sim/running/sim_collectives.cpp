@@ -130,7 +130,7 @@ std::vector<Cycles> CollectiveRun::times(bool window) const {
     Cycles before = *std::max_element(started.begin(), started.end());
     for (int e = 0; e < calls; ++e) {
       const Cycles out = last_of(exit, ranks, e);
-      found.push_back(out - (window ? last_of(entry, ranks, e) : before));
+      found.push_back(out - (window ? last_of(entry, ranks, e) : before + delay));
       before = out;
     }
     return found;
@@ -141,7 +141,7 @@ std::vector<Cycles> CollectiveRun::times(bool window) const {
   Cycles whole = 0;
   Cycles writing = 0;
   for (int r = 0; r < ranks; ++r) {
-    Cycles of_rank = 0;
+    Cycles of_rank = calls * delay;
     for (int e = 0; e < calls; ++e) of_rank += prepared[at(e, r)];
     writing = std::max(writing, of_rank);
     if (calls > 0) whole = std::max(whole, exit[at(calls - 1, r)] - started[static_cast<std::size_t>(r)]);
@@ -243,6 +243,7 @@ class SimulatedCalls {
       simulation_.run([&](SimPort& port) {
         for (int e = 0; e < total(); ++e) {
           prepare(port, e);
+          if (options_.delay > 0) port.wait_until(port.ticks() + options_.delay);
           one(port, e);
         }
       });
@@ -339,6 +340,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   run.work = work;
   run.ranks = shape.size();
   run.calls = options.calls;
+  run.delay = options.window ? 0 : options.delay;
   run.buffers = checked.bytes();
   run.effective = simulated_in_effect(spec, shape, checked.program().facts(checked.call(0)));
   run.timing_only = checked.bytes() > options.ghost_above;

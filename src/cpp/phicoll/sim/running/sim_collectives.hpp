@@ -27,6 +27,7 @@ struct CollectiveOptions {
   /// Back to back (`loop`), or each call from rest with the ranks' entries drawn within
   /// `SimOptions::start_skew` cycles of each other (`window`).
   bool window = false;
+  Cycles delay = 0;  ///< for which each rank of a loop waits before each call
   /// Before each call (windows only), after the writing of the data, the algorithm's flags and slots are
   /// dropped from all caches, outside of the time.
   bool evicted = false;
@@ -53,6 +54,7 @@ struct CollectiveRun {
   /// Calls whose results were compared on every rank, warm-up included; of a barrier the reported ones, in
   /// which no rank left before all had entered.
   int verified = 0;
+  Cycles delay = 0;               ///< before each call of the loop, which its times leave out
   int iterations = 0;             ///< of a program: outer iterations of a whole run
   std::vector<Cycles> iteration;  ///< likewise: the time of each that was simulated
   bool cut = false;               ///< ended with the log of one call: the calls after it are not all there
@@ -65,7 +67,7 @@ struct CollectiveRun {
 
   /// The time of each reported call in cycles.
   /// - Window: from the last entry to the last exit.
-  /// - Loop of barriers: from the last rank's exit of one call to that of the next.
+  /// - Loop of barriers: from the last rank's exit of one call to that of the next, less the delay.
   /// - Loop of calls that move data: the slowest rank's time for its reported calls and for writing its data
   ///   before each, less the slowest rank's time for that writing alone. Ranks go through the loop at their
   ///   own pace (a ring's root runs ahead while its cells last), so only the loop has a time; calls share it

@@ -110,7 +110,7 @@ std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint&
       .add("definition", step.definition)
       .add("calls", ran.calls)
       .add("capped", false)
-      .add("delay_ns", 0)
+      .add("delay_ns", step.definition == "loop" ? settings.delay_ns : 0)
       .add("imbalance_ns", 0)
       .add("value_ns", settings.machine.ns(value), 2)
       .add("value_cycles", value, 3)
@@ -183,8 +183,11 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
   options.warm_up = settings.warm_up;
   options.evicted = settings.start == "evicted";
   options.simulation.wait = parse_wait_policy(settings.wait);
-  options.simulation.start_skew =
-      static_cast<Cycles>(std::llround(settings.skew_ns * settings.machine.p.clock_mhz / 1000));
+  const auto cycles = [&](double ns) {
+    return static_cast<Cycles>(std::llround(ns * settings.machine.p.clock_mhz / 1000));
+  };
+  options.simulation.start_skew = cycles(settings.skew_ns);
+  options.delay = cycles(settings.delay_ns);
   options.simulation.stop = stop;
   options.finished = finished;
   PointRecords found;

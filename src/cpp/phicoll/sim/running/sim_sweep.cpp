@@ -89,6 +89,9 @@ void check_program(const measure::SweepValues& values, SimulatedSettings* settin
     if (definition != "loop")
       throw ArgumentError("definition", "'" + definition + "' with " + values.work().name(),
                           "loop: a simulated program is not started anew");
+  if (settings->delay_ns > 0)
+    throw ArgumentError("delay-ns", json_number(settings->delay_ns) + " with " + values.work().name(),
+                        "0: a program says itself what happens between its calls");
   if (!values.has("calls")) settings->calls = program_calls;
   if (!values.has("warm-up")) settings->warm_up = program_warm_up;
 }
@@ -108,7 +111,7 @@ std::string SimulatedSettings::json() const {
       .add("warm_up", warm_up)
       .raw("definitions", json_strings(definitions))
       .add("skew_ns", skew_ns)
-      .add("delay_ns", 0)
+      .add("delay_ns", delay_ns)
       .add("imbalance_ns", 0)
       .add("start", start)
       .add_if(budget_s > 0, "budget_s", budget_s)
@@ -155,6 +158,7 @@ SimulatedSettings parse_simulated_settings(const measure::SweepValues& values, b
   settings.warm_up = static_cast<int>(values.integer("warm-up"));
   settings.rounds = static_cast<int>(values.integer("rounds"));
   settings.skew_ns = values.number("skew-ns");
+  settings.delay_ns = values.number("delay-ns");
   settings.budget_s = values.number("budget");
   settings.estimate = !values.has("budget");
   settings.wait = to_string(parse_wait_policy(values.text("wait")));
@@ -310,6 +314,7 @@ std::string task_text(const SimulatedSettings& settings, const std::string& run)
       .add("calls", settings.calls)
       .add("warm_up", settings.warm_up)
       .add("skew_ns", settings.skew_ns)
+      .add("delay_ns", settings.delay_ns)
       .add("wait", settings.wait)
       .add("seed", settings.seed)
       .add("start", settings.start)
@@ -348,6 +353,7 @@ SimulatedTask parse_task(const std::string& text) {
   task.settings.calls = static_cast<int>(value["calls"].number);
   task.settings.warm_up = static_cast<int>(value["warm_up"].number);
   task.settings.skew_ns = value["skew_ns"].number;
+  task.settings.delay_ns = value["delay_ns"].number;
   task.settings.wait = value["wait"].string;
   task.settings.start = value["start"].string;
   task.settings.seed = static_cast<std::uint64_t>(value["seed"].number);

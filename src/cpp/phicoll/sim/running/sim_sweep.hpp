@@ -37,6 +37,7 @@ struct SimulatedSettings {
   int rounds = measure::simulated_integer("rounds");  ///< each another seed
   /// Ranks start, and enter the calls of a window, within this time of each other.
   double skew_ns = measure::simulated_number("skew-ns");
+  double delay_ns = measure::simulated_number("delay-ns");  ///< before each call of a loop
   std::string wait = measure::simulated_text("wait");
   std::uint64_t seed = static_cast<std::uint64_t>(measure::simulated_integer("seed"));
   std::string start = measure::simulated_text(
