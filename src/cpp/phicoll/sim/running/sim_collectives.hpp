@@ -18,8 +18,8 @@ namespace sim {
 
 /// Above this many bytes of all ranks' buffers these are ghosts, with state and time only.
 constexpr std::size_t most_backed_bytes = std::size_t{64} << 20;
-/// The host holds some 200 bytes for each simulated line.
-constexpr std::size_t most_simulated_bytes = std::size_t{512} << 20;
+/// The host holds some 130 bytes for each simulated line: 4 GB of its memory.
+constexpr std::size_t most_simulated_bytes = std::size_t{2} << 30;
 
 struct CollectiveOptions {
   int calls = 20;   ///< that are reported
