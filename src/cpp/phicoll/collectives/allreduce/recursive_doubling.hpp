@@ -6,15 +6,19 @@
 //
 // Both ranks of a pair combine the lower ranks' value with the higher ones', in this order. Each value stands
 // for a range of ranks, so all ranks have the same bits, and an operator need not commute. Exchanges:
-// doubling_exchange.hpp.
+// doubling_exchange.hpp. exchange=copied is the form that left_computes=yes is compared with there: "an
+// additional receive buffer and memcpy operations for the data exchanges".
 
 #include "phicoll/collectives/transport/doubling_exchange.hpp"
 
 namespace phicoll {
 
 struct RecursiveDoubling : DoublingAllreduce {
+  enum class Exchange : unsigned char { in_place, copied };
+
   struct Parameters {
     TransferWay transfer = TransferWay::load_store;
+    Exchange exchange = Exchange::in_place;
     YesNo left_computes = YesNo::no;
     int buffer = default_piece_bytes;
   };
@@ -27,21 +31,27 @@ struct RecursiveDoubling : DoublingAllreduce {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     describe_transfer(visitor, p.transfer);
+    visitor.choice("exchange", p.exchange, {"in-place", "copied"},
+                   "with load-store: a peer's values are combined where they lie, or copied first");
     visitor.choice("left_computes", p.left_computes, {"no", "yes"},
                    "only the lower rank of a pair combines, and stores the result to both");
     describe_buffer(visitor, p.buffer);
   }
   static const char* refuse(const Parameters& p) {
-    return p.left_computes == YesNo::yes && p.transfer == TransferWay::put_get
-               ? "left_computes=yes with transfer=load-store only"
-               : nullptr;
+    const bool copied = p.exchange == Exchange::copied;
+    if (p.transfer == TransferWay::put_get && copied) return "exchange=copied with transfer=load-store only";
+    if (p.left_computes == YesNo::no) return nullptr;
+    return p.transfer == TransferWay::put_get ? "left_computes=yes with transfer=load-store only"
+           : copied                           ? "left_computes=yes with exchange=in-place only"
+                                              : nullptr;
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : exchange_(setup, p.transfer, p.buffer), left_computes_(p.left_computes == YesNo::yes) {
+        : exchange_(setup, p.transfer, p.buffer, p.exchange == Exchange::copied),
+          left_computes_(p.left_computes == YesNo::yes) {
       const Fold& fold = exchange_.fold;
       if (fold.folded(setup.rank)) return;
       const int core = fold.core(setup.rank);

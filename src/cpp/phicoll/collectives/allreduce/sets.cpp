@@ -15,6 +15,7 @@ std::vector<std::string> paper_003() {
           "rabenseifner:transfer=put-get:merge_middle=yes",
           "flat-tree:transfer=load-store",
           "recursive-doubling:transfer=load-store",
+          "recursive-doubling:transfer=load-store:exchange=copied",
           "recursive-doubling:transfer=load-store:left_computes=yes",
           "bruck:transfer=load-store",
           "rabenseifner:transfer=load-store:merge_middle=no",

@@ -46,10 +46,12 @@ class DoublingExchange : public PiecewiseTransfer<Port> {
   using PiecewiseTransfer<Port>::scratch;
   using PiecewiseTransfer<Port>::shown;
 
-  DoublingExchange(const Setup& setup, TransferWay transfer, int buffer)
+  /// `copied`: load_store copies what it reads, and combines the copy.
+  DoublingExchange(const Setup& setup, TransferWay transfer, int buffer, bool copied = false)
       : PiecewiseTransfer<Port>(setup, DoublingExchangeMemory::of(transfer, setup.size(), buffer)),
         fold(setup.size()),
-        rank(setup.rank) {}
+        rank(setup.rank),
+        copied_(copied) {}
 
   void operator()(Port& port, const Call& call) {
     (*this)(port, call, [&](const Operator& op, const PieceArrays& a) { load_store(port, op, a); });
@@ -122,8 +124,14 @@ class DoublingExchange : public PiecewiseTransfer<Port> {
       // What the new value overwrites was shown in the step before.
       if (s > 0) await_reader(port, s - 1, a.number);
       const Data value = s == last ? a.receive : scratch.get(port, next);
-      combine_sides(port, op, value, mine, theirs, step.theirs_first, a.count);
-      shown.done(port, step.from, s, a.number);
+      if (copied_) {
+        port.move(value, theirs, a.bytes);
+        shown.done(port, step.from, s, a.number);
+        combine_sides(port, op, value, mine, value, step.theirs_first, a.count);
+      } else {
+        combine_sides(port, op, value, mine, theirs, step.theirs_first, a.count);
+        shown.done(port, step.from, s, a.number);
+      }
       mine = value;
       next = 1 - next;
     }
@@ -142,6 +150,8 @@ class DoublingExchange : public PiecewiseTransfer<Port> {
   void await_reader(Port& port, int step, std::uint64_t number) {
     shown.await_done(port, step, number, steps.data()[static_cast<std::size_t>(step)].to);
   }
+
+  bool copied_;
 };
 
 }  // namespace phicoll
