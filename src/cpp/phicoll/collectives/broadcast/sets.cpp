@@ -26,16 +26,16 @@ std::vector<std::string> paper_002() {
   return members;
 }
 
-/// Section 4.4: the trees of figure 4.4 with one line for acknowledgements, and the large broadcasts of
-/// figure 4.6; section 4.1.1's other acknowledgement.
+/// Section 4.4: the trees of figure 4.4 with one line for acknowledgements and section 4.1.2's global flag, and
+/// the large broadcasts of figure 4.6; section 4.1.1's other acknowledgement.
 std::vector<std::string> paper_004() {
-  return {"flat",
-          "binomial",
-          "k-nomial:degree=3",
-          "fibonacci:overhead=half",
-          "fibonacci:overhead=quarter",
-          "model-tree",
-          "model-tree:ack=line-per-child",
+  return {"flat:occupied=yes",
+          "binomial:occupied=yes",
+          "k-nomial:degree=3:occupied=yes",
+          "fibonacci:overhead=half:occupied=yes",
+          "fibonacci:overhead=quarter:occupied=yes",
+          "model-tree:occupied=yes",
+          "model-tree:ack=line-per-child:occupied=yes",
           "pipelined-slices",
           "flat-large"};
 }

@@ -36,7 +36,8 @@ struct TreePassing {
   bool cells_at_child = false;  ///< only with header_at_child
   bool own_buffer = true;       ///< children read the parent's own buffer where they can
   bool small_in_header = true;
-  bool subtree = false;  ///< a rank acknowledges the last piece when all below it have, and then returns
+  bool occupied = false;  ///< the root sets a global flag while the call uses the shared structures
+  bool subtree = false;   ///< a rank acknowledges the last piece when all below it have, and then returns
   Acknowledgement ack = Acknowledgement::line_per_child;  ///< what header_at_child needs
   int piece = 16384;
   int cells = 2;
@@ -51,8 +52,11 @@ struct TreePassing {
     return cells_at(ranks) + static_cast<std::size_t>(ranks) * static_cast<std::size_t>(cells) *
                                  arch::whole_strides(static_cast<std::size_t>(piece));
   }
-  std::size_t footprint(const Shape& shape) const {
+  std::size_t occupied_at(const Shape& shape) const {
     return trailing_at(shape.size()) + trailing_footprint(trailing, shape);
+  }
+  std::size_t footprint(const Shape& shape) const {
+    return occupied_at(shape) + (occupied ? sizeof(Strided<CounterLine>) : 0);
   }
 };
 
@@ -66,6 +70,7 @@ class TreePassingRank {
         counters_(setup.at<Strided<CounterLine>>(rules.counters_at(setup.size()))),
         cells_memory_(setup.at<unsigned char>(rules.cells_at(setup.size()))),
         trailing_(rules.trailing, setup, rules.trailing_at(setup.size())),
+        occupied_(rules.occupied ? setup.at<CounterLine>(rules.occupied_at(setup.shape)) : nullptr),
         piece_(static_cast<std::size_t>(rules.piece)),
         cells_(static_cast<std::uint64_t>(rules.cells)),
         expected_(static_cast<std::size_t>(rules.counters()), 0),
@@ -86,6 +91,7 @@ class TreePassingRank {
     else
       drain(port);
     first_ = step_;
+    if (occupied_ != nullptr && parent_ < 0) occupy(port);
     if (rules_.small_in_header && call.count <= header_payload) {
       step_ = first_ + 1;
       in_header(port, call);
@@ -96,6 +102,7 @@ class TreePassingRank {
       else
         receive(port, call);
     }
+    if (occupied_ != nullptr && parent_ < 0) port.signal(occupied_->word, step_ << 1);
     trailing_(port);
   }
 
@@ -128,6 +135,13 @@ class TreePassingRank {
   // An owner whose buffer the others cannot reach says so by a header without a handle and passes pieces
   // through its cells; its children follow. Each owner decides for itself, so both kinds mix in one tree.
   bool counting() const { return rules_.ack == Acknowledgement::counter; }
+
+  // The global flag is the number of pieces before this call and whether a call is on, twice the one plus the
+  // other. A root waits for the last call's to be free.
+  void occupy(Port& port) {
+    port.wait(occupied_->word, equal(first_ << 1));
+    port.store_relaxed(occupied_->word, (first_ << 1) + 1);
+  }
 
   // Waits until all children have acknowledged the last piece of the previous call.
   void drain(Port& port) {
@@ -307,6 +321,7 @@ class TreePassingRank {
   Strided<CounterLine>* counters_;
   unsigned char* cells_memory_;
   TrailingBarrier<Port> trailing_;
+  CounterLine* occupied_;
   std::size_t piece_;
   std::uint64_t cells_;
   std::uint64_t first_ = 0;  // pieces before this call
