@@ -4,7 +4,7 @@
 // for each piece a rank brings its operand from memory into its local store, fetches each child's result from
 // the child's local store, combines the two, and after all children tells its parent that the piece is there.
 // Results lie in main memory only on the root. Four buffers a rank: two for each operand of the combination,
-// because of double buffering.
+// because of double buffering; buffers=1 has one.
 
 #include <algorithm>
 #include <cstdint>
@@ -31,6 +31,7 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
   struct Parameters {
     int degree = 3;
     int piece = 8192;
+    int buffers = 2;
     Operand operand = Operand::copied;
     Trailing trailing = Trailing::none;
   };
@@ -44,7 +45,8 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("degree", p.degree, 1, max_ranks,
                     "factor by which the ranks reached grow in a phase; 1 is the pipeline");
-    visitor.integer("piece", p.piece, max_element_bytes, 1 << 20, "bytes of each of a rank's four buffers");
+    visitor.integer("piece", p.piece, max_element_bytes, 1 << 20, "bytes of each of a rank's buffers");
+    visitor.integer("buffers", p.buffers, 1, 2, "a rank's buffers for each operand of a combination");
     visitor.choice("operand", p.operand, {"copied", "direct"},
                    "a child's piece is fetched into an own buffer first, or combined where it lies");
     describe_trailing(visitor, p.trailing);
@@ -61,7 +63,8 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
   };
 
   static std::size_t rank_bytes(const Parameters& p) {
-    return sizeof(Flags) + 4 * arch::whole_strides(static_cast<std::size_t>(p.piece));
+    return sizeof(Flags) +
+           2 * static_cast<std::size_t>(p.buffers) * arch::whole_strides(static_cast<std::size_t>(p.piece));
   }
   static std::size_t barrier_at(const Parameters& p, const Shape& shape) {
     return static_cast<std::size_t>(shape.size()) * rank_bytes(p);
@@ -82,12 +85,13 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
     Rank(const Parameters& p, const Setup& setup)
         : Base(setup, static_cast<std::size_t>(p.piece), rank_bytes(p)),
           p_(p),
+          buffers_(static_cast<std::uint64_t>(p.buffers)),
           tree_(k_nomial_tree(setup.size(), p.degree)),
           barrier_(p.trailing, setup, barrier_at(p, setup.shape)) {}
 
     // A rank alone writes its line `ready`, its two result buffers and its two buffers for a child's piece;
     // its parent reads `ready` and the results, and writes `taken`, which lies with the child. Step t (piece
-    // t, over all calls, alike on all ranks) uses result buffer t mod 2.
+    // t, over all calls, alike on all ranks) uses result buffer t mod `buffers`.
     //
     // (1) `ready` = t + 1 (release) follows the result: a rank that sees it (acquire) sees the result of step
     //     t.
@@ -116,9 +120,9 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
       const std::size_t bytes = count * call.op.element_bytes;
       const Data result = free_result(port);
       port.move(result, call.send + at, bytes);
-      unsigned turn = 0;
+      std::uint64_t turn = 0;
       for (const int child : children_) {
-        const Data operand = port.shared(buffer(rank_, 2 + (turn++ & 1)));
+        const Data operand = port.shared(buffer(rank_, buffers_ + turn++ % buffers_));
         port.move(operand, await(port, child), bytes);
         taken(port, child);
         port.combine(call.op, result, result, operand, count);
@@ -139,17 +143,17 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
     }
 
     Data free_result(Port& port) {
-      const unsigned slot = step_ & 1;
+      const std::uint64_t slot = step_ % buffers_;
       if (given_[slot] != 0) port.wait(flags(rank_).taken[slot].value.word, at_least(given_[slot]));
       return port.shared(buffer(rank_, slot));
     }
     void give(Port& port) {
-      given_[step_ & 1] = step_ + 1;
+      given_[step_ % buffers_] = step_ + 1;
       port.signal(flags(rank_).ready.value.word, step_ + 1);
     }
     Data await(Port& port, int child) {
       port.wait(flags(child).ready.value.word, at_least(step_ + 1), child);
-      return port.shared(buffer(child, step_ & 1));
+      return port.shared(buffer(child, step_ % buffers_));
     }
     // (2) `taken` = t + 1 (release) follows the parent's last read. The child, which remembers the last step
     //     that it gave from this buffer, waits for that number (acquire) before it writes there again.
@@ -157,7 +161,9 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
     //
     // Numbers only grow, and no barrier follows the call. The paper's implementation had one (section 4 ii:
     // "can be avoided by using counters"): trailing=barrier.
-    void taken(Port& port, int child) { port.signal(flags(child).taken[step_ & 1].value.word, step_ + 1); }
+    void taken(Port& port, int child) {
+      port.signal(flags(child).taken[step_ % buffers_].value.word, step_ + 1);
+    }
 
     Flags& flags(int rank) const { return *reinterpret_cast<Flags*>(block(rank)); }
     unsigned char* buffer(int rank, std::uint64_t which) const {
@@ -166,6 +172,7 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
     }
 
     Parameters p_;
+    std::uint64_t buffers_;
     RankTree tree_;
     TrailingBarrier<Port> barrier_;
     std::uint64_t given_[2] = {0, 0};

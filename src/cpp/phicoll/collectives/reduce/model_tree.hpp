@@ -5,6 +5,7 @@
 // operand (what it combined from its own children) into its buffer and notifies; a parent that has all
 // notifications combines the buffers. The paper reduces one item; larger counts go in pieces.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,12 +24,16 @@ namespace phicoll {
 // holds more ranks than there are, level_tree.hpp says where each lies; where it holds fewer, the last k
 // serves further levels.
 //
+// buffers=parent is the paper's: a parent's k_i buffers are contiguous lines of its own, into which its
+// children write what they combined elsewhere. By default a buffer lies with the child, which combines in it.
+//
 // into=common is the approach that section 4.3 dismisses: one buffer that each rank in turn reads, combines
 // with its operand and writes. In rank order, unlike the paper's: the result is reproducible, and operators
 // need not commute.
 struct ModelTreeReduce : AlgorithmDefaults {
   enum class Into : unsigned char { parents, common };
   enum class Ack : unsigned char { counter, line_per_child };
+  enum class Buffers : unsigned char { child, parent };
   static constexpr int levels = 6;
 
   struct Parameters {
@@ -36,6 +41,7 @@ struct ModelTreeReduce : AlgorithmDefaults {
     int piece = 1024;
     Into into = Into::parents;
     Ack ack = Ack::counter;
+    Buffers buffers = Buffers::child;
   };
 
   static AlgorithmFacts facts() {
@@ -56,13 +62,16 @@ struct ModelTreeReduce : AlgorithmDefaults {
                    "a buffer for each child, or one that all combine into, one after the other");
     visitor.choice("ack", p.ack, {"counter", "line-per-child"},
                    "children notify in one line of the parent or in a line each");
+    visitor.choice("buffers", p.buffers, {"child", "parent"},
+                   "each child's buffer lies with the child, or all side by side with their parent");
   }
 
   static const char* refuse(const Parameters& p) {
     for (int i = 1; i < levels; ++i)
       if (p.k[i] != 0 && p.k[i - 1] == 0)
         return "k1..k6 without a gap: a level is 0 only if all after it are";
-    return nullptr;
+    return p.into == Into::common && p.buffers == Buffers::parent ? "buffers=child with into=common"
+                                                                  : nullptr;
   }
   static const char* unfit(const Parameters& p, const Shape&, const CallFacts& facts) {
     return facts.commutative || p.into == Into::common
@@ -83,12 +92,20 @@ struct ModelTreeReduce : AlgorithmDefaults {
       const auto at = static_cast<std::size_t>(i);
       p.k[i] = at >= k.size() ? 0 : k[at] < useful ? k[at] : useful;
     }
+    if (p.buffers == Buffers::child) return;
+    while (p.piece > max_element_bytes && footprint(p, shape) > (std::size_t{32} << 20))
+      p.piece = std::max(p.piece / 2, +max_element_bytes);
   }
 
   static std::size_t piece_bytes(const Parameters& p) {
     return arch::whole_strides(static_cast<std::size_t>(p.piece));
   }
-  static std::size_t rank_bytes(const Parameters& p) { return sizeof(Lines) + piece_bytes(p); }
+  /// The rank's own buffer, and with buffers=parent those of as many children as any rank has.
+  static std::size_t rank_bytes(const Parameters& p) {
+    const std::size_t places =
+        p.buffers == Buffers::child ? 0 : static_cast<std::size_t>(*std::max_element(p.k, p.k + levels));
+    return sizeof(Lines) + piece_bytes(p) + places * piece_bytes(p);
+  }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return static_cast<std::size_t>(shape.size()) * rank_bytes(p);
   }
@@ -131,34 +148,46 @@ struct ModelTreeReduce : AlgorithmDefaults {
       LevelTreeNode node = level_tree_node(k_, ranks_, this->node());
       this->take_children(std::move(node.children));
       parent_ = node.parent < 0 ? any_rank : rank_of(node.parent, root, ranks_);
+      if (node.parent < 0 || p_.buffers == Buffers::child) return;
+      const std::vector<int> siblings = level_tree_node(k_, ranks_, node.parent).children;
+      place_ = static_cast<std::size_t>(std::find(siblings.begin(), siblings.end(), this->node()) -
+                                        siblings.begin());
     }
 
-    // (1) A buffer belongs to a child and its parent and lies with the child, so that the root may change;
-    //     the child writes it, the step's parent reads it. The child remembers step and parent of its last
-    //     writing.
+    // (1) The child writes its buffer, the step's parent reads it. The child remembers step and parent of its
+    //     last writing. If the buffer lies with the child, the child combines in it.
     // (2) ack=line-per-child: the child stores t + 1 (release, after its buffer) into its own line; the
     //     parent waits for each (acquire). ack=counter: the children add 1 to one line of the parent's, which
     //     it awaits to have grown by their number (section 4.1.1).
     void through_parents(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const bool is_root = rank_ == call.root;
+      const std::size_t bytes = count * call.op.element_bytes;
       if (!children_.empty()) open(port, step_);
       // A parent's own buffer serves as its accumulator.
-      if (!is_root) wait_for_buffer(port);
-      const Data result = is_root ? call.receive + at : port.shared(buffer(rank_));
+      const bool apart = p_.buffers == Buffers::parent && !is_root;
+      const bool copies = apart && !children_.empty();
+      if (!is_root && !copies) wait_for_buffer(port);
+      const Data given = apart ? port.shared(place(parent_, place_, bytes)) : Data{};
+      const Data result = is_root ? call.receive + at : apart && !copies ? given : port.shared(buffer(rank_));
       if (p_.ack == Ack::counter && !children_.empty()) {
         counted_ += children_.size();
         port.wait(lines(rank_).counter.value.word, at_least(counted_));
       }
+      std::size_t next = 0;
       this->combine_children(
           port, call, at, count, result,
           [&](int child) {
             if (p_.ack == Ack::line_per_child)
               port.wait(lines(child).notified.value.word, at_least(step_ + 1), child);
-            return port.shared(buffer(child));
+            return port.shared(p_.buffers == Buffers::parent ? place(rank_, next++, bytes) : buffer(child));
           },
           [](int) {});
       if (!children_.empty()) open(port, step_ + 1);
       if (is_root) return;
+      if (copies) {
+        wait_for_buffer(port);
+        port.move(given, result, bytes);
+      }
       last_parent_ = parent_;
       last_step_ = step_;
       if (p_.ack == Ack::counter)
@@ -208,6 +237,10 @@ struct ModelTreeReduce : AlgorithmDefaults {
 
     Lines& lines(int rank) const { return *reinterpret_cast<Lines*>(block(rank)); }
     unsigned char* buffer(int rank) const { return block(rank) + sizeof(Lines); }
+    /// Of one of the parent's children in a step of so many bytes.
+    unsigned char* place(int parent, std::size_t child, std::size_t bytes) const {
+      return buffer(parent) + piece_bytes(p_) + child * arch::whole_lines(bytes);
+    }
 
     Parameters p_;
     std::vector<int> k_;
@@ -216,6 +249,7 @@ struct ModelTreeReduce : AlgorithmDefaults {
     std::uint64_t last_step_ = 0;
     int last_parent_ = any_rank;
     int parent_ = any_rank;
+    std::size_t place_ = 0;  // of this rank's buffer among its parent's
   };
 };
 

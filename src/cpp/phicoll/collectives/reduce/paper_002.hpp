@@ -17,6 +17,7 @@ struct Paper002Reduce : AlgorithmDefaults {
   struct Parameters {
     int pieces_from = 8192;
     int pipeline_from = 1 << 20;
+    Trailing trailing = Trailing::none;
   };
 
   static AlgorithmFacts facts() {
@@ -29,6 +30,7 @@ struct Paper002Reduce : AlgorithmDefaults {
     visitor.integer("pieces_from", p.pieces_from, 0, 1 << 30, "bytes from which piece-per-rank serves");
     visitor.integer("pipeline_from", p.pipeline_from, 0, 1 << 30,
                     "bytes from which the pipeline serves more than four ranks");
+    describe_trailing(visitor, p.trailing);
   }
   static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
     return facts.commutative ? nullptr : "a commutative operator, as its parts";
@@ -60,8 +62,11 @@ struct Paper002Reduce : AlgorithmDefaults {
   static std::size_t pipeline_at(const Shape& shape) {
     return pieces_at(shape) + PiecePerRankReduce::footprint(pieces(shape), shape);
   }
-  static std::size_t footprint(const Parameters&, const Shape& shape) {
+  static std::size_t barrier_at(const Shape& shape) {
     return pipeline_at(shape) + LocalStoreTreeReduce::footprint(pipeline(shape), shape);
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return barrier_at(shape) + trailing_footprint(p.trailing, shape);
   }
 
   template <class Port>
@@ -72,6 +77,7 @@ struct Paper002Reduce : AlgorithmDefaults {
           tree_(tree(setup.shape), setup),
           pieces_(pieces(setup.shape), part(setup, pieces_at(setup.shape))),
           pipeline_(pipeline(setup.shape), part(setup, pipeline_at(setup.shape))),
+          barrier_(p.trailing, setup, barrier_at(setup.shape)),
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
@@ -82,6 +88,7 @@ struct Paper002Reduce : AlgorithmDefaults {
         pieces_(port, call);
       else
         tree_(port, call);
+      if (ranks_ > 1) barrier_(port);
     }
 
    private:
@@ -93,6 +100,7 @@ struct Paper002Reduce : AlgorithmDefaults {
     LocalStoreTreeReduce::Rank<Port> tree_;
     PiecePerRankReduce::Rank<Port> pieces_;
     LocalStoreTreeReduce::Rank<Port> pipeline_;
+    TrailingBarrier<Port> barrier_;
     int ranks_;
   };
 };

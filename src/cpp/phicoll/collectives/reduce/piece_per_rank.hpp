@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/collectives/transport/direct.hpp"
@@ -26,6 +27,7 @@ struct PiecePerRankReduce : AlgorithmDefaults {
     int least = 2048;
     int buffer = 16384;
     Order order = Order::rotated;
+    Trailing trailing = Trailing::none;
   };
 
   static AlgorithmFacts facts() {
@@ -40,6 +42,7 @@ struct PiecePerRankReduce : AlgorithmDefaults {
                     "bytes of each of a rank's two buffers and two slots");
     visitor.choice("order", p.order, {"rotated", "ranks"},
                    "operands are combined from the own one on, or in the order of ranks");
+    describe_trailing(visitor, p.trailing);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
@@ -69,15 +72,22 @@ struct PiecePerRankReduce : AlgorithmDefaults {
     return arch::whole_strides(static_cast<std::size_t>(p.buffer));
   }
   static std::size_t rank_bytes(const Parameters& p) { return sizeof(Lines) + 4 * buffer_bytes(p); }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+  static std::size_t barrier_at(const Parameters& p, const Shape& shape) {
     return static_cast<std::size_t>(shape.size()) * rank_bytes(p);
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return barrier_at(p, shape) + trailing_footprint(p.trailing, shape);
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : p_(p), memory_(setup.memory), rank_(setup.rank), ranks_(setup.size()) {
+        : p_(p),
+          barrier_(p.trailing, setup, barrier_at(p, setup.shape)),
+          memory_(setup.memory),
+          rank_(setup.rank),
+          ranks_(setup.size()) {
       operands_.resize(static_cast<std::size_t>(ranks_));
     }
 
@@ -95,6 +105,7 @@ struct PiecePerRankReduce : AlgorithmDefaults {
         where_they_lie(port, call);
       else
         staged(port, call);
+      barrier_(port);
     }
 
    private:
@@ -248,6 +259,7 @@ struct PiecePerRankReduce : AlgorithmDefaults {
     unsigned char* slot(int rank) const { return buffer(rank, 2 + (chunk_ & 1)); }
 
     Parameters p_;
+    TrailingBarrier<Port> barrier_;
     unsigned char* memory_;
     AlignedVector<Exposed> operands_;
     Exposed result_{};

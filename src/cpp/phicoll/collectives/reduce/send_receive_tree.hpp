@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/reduce/tree_pieces.hpp"
@@ -21,6 +22,7 @@ struct SendReceiveTreeReduce : AlgorithmDefaults {
     int degree = 2;
     int cell = 8192;
     int cells = 4;
+    Trailing trailing = Trailing::none;
   };
 
   static AlgorithmFacts facts() {
@@ -33,6 +35,7 @@ struct SendReceiveTreeReduce : AlgorithmDefaults {
     visitor.integer("degree", p.degree, 2, max_ranks, "factor between the distances of two phases");
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 256, "pieces that a rank may be ahead of its parent");
+    describe_trailing(visitor, p.trailing);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
@@ -44,9 +47,12 @@ struct SendReceiveTreeReduce : AlgorithmDefaults {
   static std::size_t buffers_at(const Parameters& p, int ranks) {
     return mailbox_footprint(ranks, p.cells, static_cast<std::size_t>(p.cell));
   }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+  static std::size_t barrier_at(const Parameters& p, const Shape& shape) {
     return buffers_at(p, shape.size()) +
            static_cast<std::size_t>(shape.size()) * 2 * arch::whole_strides(static_cast<std::size_t>(p.cell));
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return barrier_at(p, shape) + trailing_footprint(p.trailing, shape);
   }
 
   template <class Port>
@@ -55,6 +61,7 @@ struct SendReceiveTreeReduce : AlgorithmDefaults {
     Rank(const Parameters& p, const Setup& setup)
         : p_(p),
           mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+          barrier_(p.trailing, setup, barrier_at(p, setup.shape)),
           buffers_(setup.memory + buffers_at(p, setup.size()) +
                    static_cast<std::size_t>(setup.rank) * 2 *
                        arch::whole_strides(static_cast<std::size_t>(p.cell))),
@@ -83,6 +90,7 @@ struct SendReceiveTreeReduce : AlgorithmDefaults {
         piece(port, call, m, first * size, count);
       }
       mailbox_.next_call(m);
+      barrier_(port);
     }
 
    private:
@@ -128,6 +136,7 @@ struct SendReceiveTreeReduce : AlgorithmDefaults {
 
     Parameters p_;
     Mailbox<Port> mailbox_;
+    TrailingBarrier<Port> barrier_;
     unsigned char* buffers_;
     std::vector<int> children_;
     int rank_;

@@ -10,17 +10,23 @@ std::vector<std::string> paper_000() {
 }
 
 /// Section 3.4: the local store's tree in the degrees that the text of figure 4 names, AG with the minimum
-/// pieces that section 3.3 found best, the send/receive tree, and the choice by size.
+/// pieces that section 3.3 found best, the send/receive tree, and the choice by size; every call with a
+/// barrier at its end (section 4 ii).
 std::vector<std::string> paper_002() {
-  return {"local-store-tree:degree=1", "local-store-tree:degree=2",
-          "local-store-tree:degree=3", "local-store-tree:degree=4",
-          "piece-per-rank:least=2048", "piece-per-rank:least=4096",
-          "send-receive-tree",         "paper-002"};
+  std::vector<std::string> members;
+  for (const char* const spec :
+       {"local-store-tree:degree=1", "local-store-tree:degree=2", "local-store-tree:degree=3",
+        "local-store-tree:degree=4", "piece-per-rank:least=2048", "piece-per-rank:least=4096",
+        "send-receive-tree", "paper-002"})
+    members.push_back(std::string(spec) + ":trailing=barrier");
+  return members;
 }
 
-/// Section 4.3: one common location, and the tree, with section 4.1.1's two ways of notifying a parent.
+/// Section 4.3: one common location, and the tree, whose parents have their children's buffers, with section
+/// 4.1.1's two ways of notifying a parent.
 std::vector<std::string> paper_004() {
-  return {"model-tree:into=common", "model-tree:ack=counter", "model-tree:ack=line-per-child"};
+  return {"model-tree:into=common", "model-tree:ack=counter:buffers=parent",
+          "model-tree:ack=line-per-child:buffers=parent"};
 }
 
 }  // namespace
