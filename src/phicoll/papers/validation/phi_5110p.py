@@ -25,9 +25,11 @@ BARRIERS = "Barriers"
 ARITIES = (2, 3, 4, 8, 16, 32)
 STATIC_WAYS = (2, 3, 4, 5)
 DYNAMIC_WAYS = (2, 3, 4)
-SENSE = "sense-reversing"
-DISSEMINATION = "dissemination"
-HYBRID = "hybrid-dissemination"
+#: The paper's barriers all flip their flags (section 3).
+RESET = ":reset=sense"
+SENSE = f"sense-reversing{RESET}"
+DISSEMINATION = f"dissemination{RESET}"
+HYBRID = f"hybrid-dissemination{RESET}"
 SURROGATE = "libomp-hyper:gather_bits=3"
 #: The delay of Knights Corner's branch of the OpenMP runtime between looks: 300.
 SURROGATE_PAUSE = "core.pause=300"
@@ -35,14 +37,14 @@ SURROGATE_PAUSE = "core.pause=300"
 
 def trees(notify: str) -> list[str]:
     return (
-        [f"combining-tree:arity={k}:notify={notify}" for k in ARITIES]
-        + [f"static-tournament:ways={k}:notify={notify}" for k in STATIC_WAYS]
-        + [f"dynamic-tournament:ways={k}:notify={notify}" for k in DYNAMIC_WAYS]
+        [combining(k, notify) for k in ARITIES]
+        + [f"static-tournament:ways={k}:notify={notify}{RESET}" for k in STATIC_WAYS]
+        + [f"dynamic-tournament:ways={k}:notify={notify}{RESET}" for k in DYNAMIC_WAYS]
     )
 
 
 def combining(arity: int, notify: str) -> str:
-    return f"combining-tree:arity={arity}:notify={notify}"
+    return f"combining-tree:arity={arity}:notify={notify}{RESET}"
 
 
 PLAIN = [SENSE, DISSEMINATION, *trees("local"), *trees("global")]
@@ -53,7 +55,7 @@ ONE_OF_EACH = [
     HYBRID,
     combining(4, "local"),
     combining(4, "global"),
-    "static-tournament:ways=2:notify=local",
+    f"static-tournament:ways=2:notify=local{RESET}",
 ]
 
 
@@ -63,8 +65,11 @@ def counts(effort: Effort) -> range:
 
 def name(spec: str) -> str:
     """As rodchenko-2015 signs its barriers: ct4ls, stn2gs, sr, dsmn, dsmnH."""
+    if spec in (SENSE, DISSEMINATION, HYBRID):
+        return {SENSE: "sr", DISSEMINATION: "dsmn", HYBRID: "dsmnH"}[spec]
+    spec = spec.removesuffix(RESET)
     if "=" not in spec:
-        return {SENSE: "sr", DISSEMINATION: "dsmn", HYBRID: "dsmnH"}.get(spec, spec)
+        return spec
     first, number, notify = spec.split(":")[0], spec.split("=")[1].split(":")[0], spec.rsplit("=", 1)[1]
     short = {"combining-tree": "ct", "static-tournament": "stn", "dynamic-tournament": "dtn"}.get(
         first, first
