@@ -10,8 +10,12 @@ namespace phicoll {
 namespace sim {
 
 bool Simulation::is_alone(const void* word, std::size_t bytes) const {
-  const auto* const rest = static_cast<const unsigned char*>(word);
-  return std::all_of(rest + bytes, rest + arch::line_bytes, [](unsigned char byte) { return byte == 0; });
+  std::uint64_t line[arch::line_bytes / 8];
+  std::memcpy(line, word, sizeof line);
+  std::memset(line, 0, bytes);
+  std::uint64_t rest = 0;
+  for (const std::uint64_t eight : line) rest |= eight;
+  return rest == 0;
 }
 
 void Simulation::peek(int rank, const void* from, void* into, std::size_t bytes) {
