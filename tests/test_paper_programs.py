@@ -118,6 +118,7 @@ def test_programs_are_listed(capsys):
             "got 'xeon-phi-5110p' with sgd.S; allowed: programs of barriers",
         ),
         ("cg", {"machine": "xeon-phi-5110p", "start": "evicted"}, "'window' with cg.S; allowed: loop"),
+        ("cg", {"machine": "xeon-phi-5110p", "delay_ns": 5}, "delay_ns: got 5 with cg.S; allowed: 0"),
         (
             "cg",
             {"machine": "xeon-phi-se10p", "problem_class": "Y", "ranks": 241},
