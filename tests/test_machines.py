@@ -20,7 +20,9 @@ FILES = sorted((ROOT / "src/cpp/phicoll/sim/machines").glob("*.json"))
 SHAPES = {
     "cell-qs20": (16, 16, 3200),
     "epyc-7742": (128, 256, 3400),
+    "kunpeng-920": (64, 64, 2600),
     "sandy-bridge-e5-2670": (16, 32, 2600),
+    "xeon-8375c": (64, 128, 3500),
     "xeon-phi-3120a": (57, 228, 1100),
     "xeon-phi-5110p": (60, 240, 1053),
     "xeon-phi-se10p": (61, 244, 1100),

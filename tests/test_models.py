@@ -245,7 +245,8 @@ def test_a_machine_that_is_not_there_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["xeon-phi-5110p", "xeon-phi-se10p", "xeon-phi-3120a", "sandy-bridge-e5-2670", "epyc-7742"]
+    "name",
+    ["xeon-phi-5110p", "xeon-phi-se10p", "xeon-phi-3120a", "sandy-bridge-e5-2670", "epyc-7742", "xeon-8375c"],
 )
 def test_a_machines_model_is_the_section_of_its_file(tmp_path, name):
     text = _core.machine_file_text(name)
