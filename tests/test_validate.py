@@ -14,7 +14,7 @@ from conftest import page_written_twice
 from phicoll.cli import main
 from phicoll.models.constants import published_tables as published
 from phicoll.papers.claims import CALIBRATED as SET, CANNOT, FAILS, HOLDS, UNRESOLVED, report
-from phicoll.papers.validation import guesses, points
+from phicoll.papers.validation import guesses, points, today
 from phicoll.papers.validation.judges import JUDGES, Judge
 from phicoll.papers.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number
 from phicoll.papers.validation.ranked import verdict_over
@@ -186,6 +186,22 @@ def test_guesses_are_halved_doubled_and_switched(monkeypatch, tmp_path, capsys):
     moved = {(row["parameter"], row["value"]): row["changed"] - row["simulated"] for row in found["rows"]}
     assert moved["ring.inject", 2 * guessed["ring.inject"]] > 0 == moved["memory.fill", "join"]
     assert f"ring.inject = {2 * guessed['ring.inject']}" in page.read_text()
+
+
+@pytest.mark.parametrize("name", ["epyc-7742", "kunpeng-920", "xeon-8375c"])
+def test_a_machine_of_today_keeps_its_lines_and_what_was_predicted_of_it(name):
+    found = phicoll.validate(name, quick=True, progress=False)
+    assert found.good
+    assert {q.role for q in found.quantities} == {CALIBRATED, HELD_OUT}
+    predicted = today.frozen(name)
+    points = today.points_of(name)
+    assert {(f"{p.operation} {p.spec}", str(p.ranks), str(p.size)) for p in points} == {
+        (what, n, size) for what, of in predicted.items() for n, sizes in of.items() for size in sizes
+    }
+    (first,) = (p for p in points if (p.operation, p.spec, p.ranks) == ("barrier", "auto", 16))
+    assert first.run()[0] / 1000 == pytest.approx(predicted["barrier auto"]["16"]["0"], rel=1e-3), (
+        "the model has changed: the page says what it was when the prediction was frozen"
+    )
 
 
 def test_guesses_need_a_machine_of_which_something_is_held_out(capsys):

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 
 from phicoll.errors import ArgumentError
 from phicoll.papers.claims import CALIBRATED, CANNOT, FAILS, HOLDS, Finding, claim
-from phicoll.papers.validation import cell, collectives, one_sided, phi_5110p, phi_se10p, programs, transfers
+from phicoll.papers.validation import (
+    cell,
+    collectives,
+    one_sided,
+    phi_5110p,
+    phi_se10p,
+    programs,
+    today,
+    transfers,
+)
 from phicoll.papers.validation.points import Check, Effort, work_through
 from phicoll.papers.validation.quantity import CALIBRATED as SET_A_PARAMETER, NOT_CLAIMED, Quantity
 from phicoll.registry.machines import Machine, load_machine
@@ -17,8 +26,9 @@ from phicoll.registry.machines import Machine, load_machine
 __all__ = ["JUDGES", "MACHINES", "Judge", "by_numbers", "findings_of", "published_machine", "run_judges"]
 
 PHI, SE10P, SANDY, CELL = "xeon-phi-5110p", "xeon-phi-se10p", "sandy-bridge-e5-2670", "cell-qs20"
-#: The machines that papers measured.
-MACHINES = (PHI, SE10P, SANDY)
+EPYC, XEON, KUNPENG = "epyc-7742", "xeon-8375c", "kunpeng-920"
+#: The machines of which something is published to compare with.
+MACHINES = (PHI, SE10P, SANDY, EPYC, XEON, KUNPENG)
 
 
 def published_machine(machine: str | os.PathLike[str] | Machine) -> tuple[Machine, str]:
@@ -65,6 +75,9 @@ JUDGES = (
     Judge(SE10P, collectives.allreduces, ("003-08", "003-09", "003-10", "003-12", "003-14", "003-20", "003-21", "003-23")),
     Judge(SANDY, transfers.sandy_reads, ("004-43",)),
     Judge(SANDY, transfers.sandy_ping_pong, ("004-44",)),
+    *(Judge(machine, today.lines) for machine in (EPYC, XEON, KUNPENG)),
+    Judge(EPYC, today.message_passing),
+    Judge(KUNPENG, today.openmp),
     Judge(CELL, cell.commands, ("002-01", "002-02", "002-03", "002-11", "002-16")),
     Judge(CELL, cell.barriers, ("002-06", "002-07", "002-08", "002-09")),
     Judge(CELL, cell.broadcasts, ("002-14", "002-15", "002-17", "002-18", "002-19", "002-20", "002-21")),

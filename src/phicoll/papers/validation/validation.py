@@ -100,13 +100,13 @@ def validate(
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Validation:
-    """Compare a simulated machine with everything that its papers print and that can be simulated.
+    """Compare a simulated machine with everything that is published of it and that can be simulated.
 
     Parameters
     ----------
     machine:
-        ``"xeon-phi-5110p"``, ``"xeon-phi-se10p"`` or ``"sandy-bridge-e5-2670"``, perhaps with changes
-        (``"xeon-phi-5110p:memory.fill=join"``): what then is compared is the changed machine.
+        One of :data:`phicoll.papers.validation.MACHINES`, such as ``"xeon-phi-5110p"`` or ``"epyc-7742"``, perhaps with
+        changes (``"xeon-phi-5110p:memory.fill=join"``): what then is compared is the changed machine.
     quick:
         Few samples and seeds: some seconds, and hardly any statement is resolved.
     seeds:
@@ -119,7 +119,7 @@ def validate(
     Raises
     ------
     ArgumentError
-        A machine that no paper measured, or what :func:`phicoll.load_machine` refuses; fewer than one seed.
+        A machine of which nothing is published, or what :func:`phicoll.load_machine` refuses; fewer than one seed.
     """
     loaded, name = published_machine(machine)
     effort = QUICK if quick else FULL
