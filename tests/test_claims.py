@@ -299,6 +299,20 @@ def test_the_html_page_runs_and_styles_nothing_but_its_own_and_escapes_the_rest(
     assert not re.search(r"""\b(src|href|style|on\w+)=""", text)
 
 
+def test_a_row_says_whether_its_verdict_rests_on_a_guess_and_the_page_shows_its_curve():
+    found = Finding(claim("004-46"), HOLDS, "m", "simulated", "", {"ranks": [2, 4], "ns": [1000.0, 3000.0]})
+    turned = Report([found], 20, {}, {"004-46": ["ring.hop = 2 (1): does not hold"]})
+    assert turned["004-46"].changes.endswith(
+        "rests on a guess (as shipped): ring.hop = 2 (1): does not hold."
+    )
+    assert Report([found], 20, {}, {"004-46": []})["004-46"].guessed.startswith("No guess turns it")
+    assert Report([found], 20, {})["004-46"].guessed == ""
+    text = page(turned)
+    assert "does not hold." in text
+    assert '<polyline fill="none" stroke="#4477aa" points="14.0,68.7 246.0,14.0">' in text
+    assert not re.search(r"""\b(src|href|style|on\w+)=""", text)
+
+
 def test_the_command_shows_what_is_stored(capsys, tmp_path):
     assert main(["claims", "--number", "004-36"]) == 0
     seen = capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,10 @@ from conftest import page_written_twice
 from phicoll.cli import main
 from phicoll.models.constants import published_tables as published
 from phicoll.papers.claims import CALIBRATED as SET, CANNOT, FAILS, HOLDS, UNRESOLVED, report
-from phicoll.papers.validation import guesses, points, today
+from phicoll.papers.validation import guesses, points, programs, today
 from phicoll.papers.validation.judges import JUDGES, Judge
 from phicoll.papers.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number
-from phicoll.papers.validation.ranked import verdict_over
+from phicoll.papers.validation.ranked import judged, verdict_over
 from phicoll.papers.validation.transfers import fit
 
 
@@ -155,8 +156,6 @@ def test_points_that_two_checks_want_run_once():
         found = yield [Counted("m", "same", 1, "w", 1), Counted("m", name, 1, "w", 1)]
         return [len(found)]
 
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(2) as executor:
         assert points.work_through([check("a"), check("b")], executor) == [[2], [2]]
     assert sorted(ran) == ["a", "b", "same"]
@@ -202,6 +201,25 @@ def test_a_machine_of_today_keeps_its_lines_and_what_was_predicted_of_it(name):
     assert first.run()[0] / 1000 == pytest.approx(predicted["barrier auto"]["16"]["0"], rel=1e-3), (
         "the model has changed: the page says what it was when the prediction was frozen"
     )
+
+
+def test_a_guess_that_turns_a_verdict_is_named_with_what_it_makes(monkeypatch):
+    def check(at, _):
+        yield []
+        return [judged("001-01", "ring.inject=" not in at, "t"), judged("001-02", True, "t")]
+
+    judges = (Judge("xeon-phi-5110p", check, ("001-01", "001-02")), Judge("xeon-phi-5110p", programs.figure_5, ("001-21",)))  # fmt: skip
+    monkeypatch.setattr(guesses, "JUDGES", judges)
+    inject = phicoll.load_machine("xeon-phi-5110p").parameters["ring.inject"]
+    told = []
+    with ThreadPoolExecutor(1) as executor:
+        found = guesses.turning(["xeon-phi-5110p"], executor, lambda *of: told.append(of))
+    assert found["001-02"] == (HOLDS, ())
+    verdict, turned = found["001-01"]
+    assert verdict == HOLDS
+    assert turned == tuple(f"ring.inject = {v} ({inject}): {FAILS}" for v in (inject // 2, 2 * inject))
+    assert set(found) == {"001-01", "001-02"}, "slow checks are left out"
+    assert told[-1][0] == told[-1][1]
 
 
 def test_guesses_need_a_machine_of_which_something_is_held_out(capsys):

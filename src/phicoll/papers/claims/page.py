@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from phicoll.foundations.markup import STYLE, Html, code, digest, fill, join, page_head
+from phicoll.papers.claims.curves import figure
 
 if TYPE_CHECKING:
     from phicoll.papers.claims.rows import Report, StatementRow
@@ -71,7 +72,7 @@ def line(row: StatementRow) -> Html:
     return fill(
         '<tr id="claim-{number}"><td>{number}</td><td data-is="paper">{paper}<br>section {section}</td>'
         '<td>{statement}<br><small>{conditions}</small></td><td data-is="how">{how}</td><td data-is="verdict">{verdict}</td>'
-        "<td>{found}</td><td>{power}</td><td>{changes}</td><td>{command}</td></tr>",
+        "<td>{found}{figure}</td><td>{power}</td><td>{changes}</td><td>{command}</td></tr>",
         number=row.number,
         paper=of.claim.paper,
         section=of.claim.section,
@@ -80,6 +81,7 @@ def line(row: StatementRow) -> Html:
         how=of.how,
         verdict=of.verdict,
         found=found,
+        figure=figure(of.to_dict()["values"]),
         power=row.power,
         changes=row.changes,
         command=code(row.command) if row.command else "",

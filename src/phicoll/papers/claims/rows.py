@@ -28,9 +28,14 @@ FILE = "found.json"
 
 @dataclass(frozen=True)
 class StatementRow:
-    """A statement's row. ``finding`` has the statement, the verdict and the numbers that it rests on."""
+    """A statement's row. ``finding`` has the statement, the verdict and the numbers that it rests on.
+
+    ``guesses`` are those of the machine's guessed parameters that turn the verdict when they are halved, doubled or
+    switched, each with the verdict that it makes; None if that was not tried.
+    """
 
     finding: Finding
+    guesses: tuple[str, ...] | None = None
 
     @property
     def number(self) -> str:
@@ -60,7 +65,21 @@ class StatementRow:
 
     @property
     def changes(self) -> str:
-        """What would change the verdict."""
+        """What would change the verdict, and which guesses do."""
+        return f"{self.reason} {self.guessed}".strip()
+
+    @property
+    def guessed(self) -> str:
+        """Whether the verdict rests on a guess; empty if that was not tried."""
+        if self.guesses is None:
+            return ""
+        if not self.guesses:
+            return "No guess turns it, halved, doubled or switched."
+        return f"It rests on a guess (as shipped): {'; '.join(self.guesses)}."
+
+    @property
+    def reason(self) -> str:
+        """What would change the verdict, in general."""
         if self.number in CHANGES:
             return CHANGES[self.number]
         if self.finding.verdict == WAITS:
@@ -82,6 +101,7 @@ class StatementRow:
             **self.finding.to_dict(),
             "power": self.power,
             "changes": self.changes,
+            "guesses": None if self.guesses is None else list(self.guesses),
             "command": self.command,
         }
 
@@ -89,8 +109,18 @@ class StatementRow:
 class Report:
     """Rows by number, with the seeds and the machines (name and digest) of which they are."""
 
-    def __init__(self, findings: Iterable[Finding], seeds: int, machines: Mapping[str, str]) -> None:
-        self.rows = [StatementRow(f) for f in sorted(findings, key=lambda f: f.claim.number)]
+    def __init__(
+        self,
+        findings: Iterable[Finding],
+        seeds: int,
+        machines: Mapping[str, str],
+        guesses: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
+        self.guesses = {number: tuple(of) for number, of in (guesses or {}).items()}
+        self.rows = [
+            StatementRow(f, self.guesses.get(f.claim.number))
+            for f in sorted(findings, key=lambda f: f.claim.number)
+        ]
         self.seeds = seeds
         self.machines = dict(machines)
 
@@ -236,6 +266,7 @@ def stored() -> Report:
         ),
         kept["seeds"],
         kept["machines"],
+        kept["guesses"],
     )
 
 
@@ -258,7 +289,8 @@ def report(paper: str | None = None, number: str | None = None) -> Report:
     """
     whole = stored()
     wanted = set(numbers_of(paper, number))
-    return Report((r.finding for r in whole if r.number in wanted), whole.seeds, whole.machines)
+    findings = (r.finding for r in whole if r.number in wanted)
+    return Report(findings, whole.seeds, whole.machines, whole.guesses)
 
 
 def numbers_of(paper: str | None, number: str | None) -> list[str]:

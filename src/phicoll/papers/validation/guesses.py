@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ from phicoll.foundations.extras import data_frame
 from phicoll.foundations.files import write_text
 from phicoll.foundations.progress import display
 from phicoll.papers.claims import HOLDS
-from phicoll.papers.validation.judges import JUDGES, Judge, published_machine, run_judges
+from phicoll.papers.validation import collectives, one_sided, programs, transfers
+from phicoll.papers.validation.judges import JUDGES, Judge, findings_of, published_machine, run_judges
 from phicoll.papers.validation.outcome import MachineOutcome
 from phicoll.papers.validation.points import Effort, changed
 from phicoll.papers.validation.quantity import HELD_OUT, Quantity
@@ -25,10 +26,19 @@ from phicoll.registry.machines import Machine, MachineParameter, load_machine, m
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Guess", "Sensitivity", "sensitivity"]
+__all__ = ["Guess", "Sensitivity", "sensitivity", "turning"]
 
 EFFORT = Effort(samples=400, seeds=1, rank_step=40, calls=1, lines=2048)
 QUICKER = Effort(samples=100, seeds=1, rank_step=112, calls=1, lines=512)
+#: Six seeds are the fewest that decide an order.
+DECIDING = Effort(samples=400, seeds=6, rank_step=112, calls=1, lines=2048)
+#: Checks that take too long to be made again for each guess.
+SLOW = (
+    programs.figure_5,
+    one_sided.stream_by_put_and_get,
+    collectives.allreduces,
+    transfers.stream,
+)
 
 
 @dataclass(frozen=True)
@@ -148,6 +158,58 @@ def other_values(entry: MachineParameter, choices: str) -> list[int | str]:
     return [one for one in choices.split(", ") if one != entry.value]
 
 
+def tries_of(machine: Machine) -> tuple[list[tuple[MachineParameter, int | str]], list[str]]:
+    """What each guess of a machine is tried at, and what cannot be, with the reason."""
+    choices = {one["name"]: str(one["range"]) for one in machine_parameters()}
+    tries: list[tuple[MachineParameter, int | str]] = []
+    left_out = []
+    for entry in (one for one in machine.entries if one.kind == "guessed"):
+        values = other_values(entry, choices[entry.name])
+        if not values:
+            left_out.append(f"{entry.name} = {entry.value}: neither half nor double of it is another value")
+        for value in values:
+            try:
+                load_machine(changed(machine.name, f"{entry.name}={value}"))
+            except ArgumentError as error:
+                left_out.append(f"{entry.name} = {value}: {error}")
+            else:
+                tries.append((entry, value))
+    return tries, left_out
+
+
+def turning(
+    machines: Iterable[str], executor: Executor, progress: Callable[[int, int, str], None] | None = None
+) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """By statement: its verdict at this effort, and the guesses that turn it, each with the verdict that it makes.
+
+    Statements whose check is slow are left out.
+    """
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    plan = [(name, *tries_of(load_machine(name))) for name in machines]
+    total, done = sum(1 + len(tries) for _, tries, _ in plan), 0
+    for name, tries, _ in plan:
+        judges = [j for j in JUDGES if j.machine == name and j.numbers and j.check not in SLOW]
+        shipped = verdicts(judges, name, executor)
+        turned: dict[str, list[str]] = {number: [] for number in shipped}
+        done += 1
+        for entry, value in tries:
+            done += 1
+            words = f"{entry.name} = {value} ({entry.value})"
+            if progress is not None:
+                progress(done, total, f"{name}: {words}")
+            at = changed(name, f"{entry.name}={value}")
+            for number, verdict in verdicts(judges, at, executor).items():
+                if verdict != shipped[number]:
+                    turned[number].append(f"{words}: {verdict}")
+        found |= {number: (verdict, tuple(turned[number])) for number, verdict in shipped.items()}
+    return found
+
+
+def verdicts(judges: Sequence[Judge], machine: str, executor: Executor) -> dict[str, str]:
+    rows = run_judges(judges, DECIDING, executor, machine=machine)
+    return {f.claim.number: f.verdict for judge, of in rows.items() for f in findings_of(judge, of)}
+
+
 @argument_names
 def sensitivity(
     machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
@@ -174,22 +236,7 @@ def sensitivity(
     loaded, name = published_machine(machine)
     start = time.monotonic()
     effort = QUICKER if quick else EFFORT
-    choices = {one["name"]: str(one["range"]) for one in machine_parameters()}
-    tries: list[tuple[MachineParameter, int | str, str]] = []
-    left_out = []
-    for entry in (one for one in loaded.entries if one.kind == "guessed"):
-        values = other_values(entry, choices[entry.name])
-        if not values:
-            left_out.append(f"{entry.name} = {entry.value}: neither half nor double of it is another value")
-        for value in values:
-            changes = changed(loaded.name, f"{entry.name}={value}")
-            try:
-                load_machine(changes)
-            except ArgumentError as error:
-                left_out.append(f"{entry.name} = {value}: {error}")
-            else:
-                tries.append((entry, value, changes))
-
+    tries, left_out = tries_of(loaded)
     with ThreadPoolExecutor(os.cpu_count() or 1) as executor, display(progress) as bar:
 
         def held_out(of: list[Judge], at: str) -> dict[Judge, list[Quantity]]:
@@ -203,7 +250,8 @@ def sensitivity(
         if not judges:
             raise ArgumentError("machine", repr(loaded.name), "a machine of which quantities are held out")
         guesses = []
-        for done, (entry, value, at) in enumerate(tries, 1):
+        for done, (entry, value) in enumerate(tries, 1):
+            at = changed(loaded.name, f"{entry.name}={value}")
             guesses.append(Guess(entry.name, entry.value, value, flat(held_out(judges, at))))
             if bar is not None:
                 bar.update(done, len(tries), f"{entry.name} = {value}")
