@@ -13,7 +13,7 @@ import pytest
 
 import phicoll
 from phicoll.cli import main
-from phicoll.explaining.call_logs import CALL, HEADER, HEADER_BYTES, MAGIC, read_logs
+from phicoll.explaining.call_logs import HEADER, HEADER_BYTES, MAGIC, RECORD, read_logs
 from phicoll.explaining.profile import VARIABLE, profile_of
 from phicoll.explaining.timeline import timeline
 
@@ -23,7 +23,7 @@ def written(folder, rank, calls, *, size=2, operation="allreduce", more=(0, 0, 0
     head = HEADER.pack(
         MAGIC, 1.0, place, rank, size, 7, 1, 1 << 20, *more, b"0:5", operation.encode(), b"ring"
     )
-    table = np.zeros(len(calls) + 3, CALL)  # the file is longer than its calls
+    table = np.zeros(len(calls) + 3, RECORD)  # the file is longer than its calls
     for at, (entered, left, size_bytes) in enumerate(calls):
         table[at] = (entered, left, size_bytes)
     path = folder / f"{name or f'{100 + rank}-0'}.calls"
@@ -76,10 +76,41 @@ def test_ranks_that_are_missing_leave_the_waiting_unknown(tmp_path):
 
 def test_more_calls_than_are_kept_are_told(tmp_path):
     for rank in (0, 1):
-        written(tmp_path, rank, [(10, 20, 8)], more=(5, 1000, 40))
+        written(tmp_path, rank, [(10, 20, 8)], more=(5, 2, 400))
     found = profile_of(read_logs(tmp_path), 1.0)
     assert found.rows[0].waited_s is None
     assert "10 more calls, 0.000002 s" in found.notes[0]
+
+
+def test_timed_calls_stand_for_those_that_were_not(tmp_path):
+    # The first two of a size are timed, then one in three. A run of untimed calls is a record of its own.
+    calls = [(1000, 1400, 8), (2000, 2400, 8)]
+    for number in range(20):
+        calls += [(2, 0, 8), (3000 + 1000 * number, 3100 + 1000 * number + 10 * (number % 2), 8)]
+    for rank in (0, 1):
+        written(tmp_path, rank, [*calls, (90_000, 90_100, 64)])
+    found = profile_of(read_logs(tmp_path), 1.0)
+    small, large = found.rows
+    assert (small.bytes, small.calls, small.timed) == (8, 62, 22)
+    assert small.inside_s == pytest.approx(2 * (2 * 400 + 60 * 105) * 1e-9)
+    # 20 times, of which each stands for two more, 9.5 ns or so from the mean of all.
+    mean = (2 * 400 + 60 * 105) / 62
+    squares = sum(6 * (time - mean) ** 2 for time in (100, 110) for _ in range(10))
+    assert small.error_s == pytest.approx(2 * 1.96e-9 * squares**0.5)
+    assert (large.calls, large.timed, large.error_s) == (1, 1, 0.0)
+    assert f" ±{small.error_s / small.inside_s:.1%}" in str(found)
+
+
+def test_ranks_wait_in_the_calls_that_both_have_timed(tmp_path):
+    # Of an operation with counts the ranks' sizes differ, and so may the calls that they time.
+    written(tmp_path, 0, [(1000, 1400, 8), (2000, 2400, 8), (1, 0, 8)])
+    written(tmp_path, 1, [(1300, 1400, 8), (1, 0, 8), (3000, 3100, 8)])
+    (watched,) = read_logs(tmp_path)
+    common = watched.common()
+    assert common["number"].tolist() == [[0], [0]]
+    (row,) = profile_of([watched], 1.0).rows
+    assert row.calls == 3
+    assert row.late_rank == 1
 
 
 def test_a_timeline_has_each_call_and_what_it_waited(tmp_path, monkeypatch):
@@ -121,6 +152,30 @@ def test_a_block_watches_what_is_started_in_it(mode):
     assert {row.calls for row in halves} == {1}
     assert all(row.waited_s is not None and 0 <= row.waited_s <= row.inside_s for row in (*rows, *halves))
     assert "allreduce" in found._repr_html_()
+
+
+def many(comm):
+    value, total = np.ones(1), np.empty(1)
+    for _ in range(3_000 // comm.size):
+        comm.Allreduce(value, total)
+    comm.Allreduce(np.ones(1 << 12), np.empty(1 << 12))
+
+
+@pytest.mark.parametrize(("ranks", "every"), [(1, False), (1, True), (2, False)])
+def test_of_many_calls_some_are_timed_and_all_are_counted(ranks, every):
+    with phicoll.profile(every=every) as found:
+        phicoll.run(many, ranks=ranks, mode="threads")
+    calls = 3_000 // ranks
+    rows = [row for row in found.rows if row.operation == "allreduce" and row.ranks == ranks]
+    small = next(row for row in rows if (row.bytes, row.calls) == (8, calls))
+    large = next(row for row in rows if row.bytes == 1 << 15)
+    assert large.calls == large.timed == 1
+    # After 1,024 one in eight, and those after long calls.
+    assert small.timed == calls if every else small.timed >= 1024 + (calls - 1024) // 8
+    assert small.error_s < small.inside_s
+    common = [one.common() for one in found.watched if one.operation == "allreduce" and one.ranks == ranks]
+    most = max((one for one in common if one is not None), key=lambda one: one.shape[1])
+    assert most.shape[1] >= 1024 + (calls - 1024) // 8 - 1
 
 
 def test_a_profile_within_another_is_refused():

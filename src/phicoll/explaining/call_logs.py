@@ -1,13 +1,15 @@
 """The files that the core writes of each rank's calls (phicoll/group/profile.cpp).
 
 The calls of a communicator come in the same order on all its ranks, so the call number k of an algorithm is one and the
-same call everywhere.
+same call everywhere. Of many calls of about one size some are timed, the same ones on all ranks, and stand for others.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +18,28 @@ import numpy as np
 __all__ = ["Watched", "read_logs"]
 
 HEADER = struct.Struct("@16sdQ4i4Q64s32s448s")
-MAGIC = b"phicoll-calls-1\0"
+MAGIC = b"phicoll-calls-2\0"
 HEADER_BYTES = 4096
-CALL = np.dtype([("entered", "u8"), ("left", "u8"), ("bytes", "u8")])
+#: As they are written: calls, or how many in a row were not timed (``entered``), if ``left`` is 0.
+RECORD = np.dtype([("entered", "u8"), ("left", "u8"), ("bytes", "u8")])
+#: Timed calls: their number on the communicator, and how many calls each stands for.
+CALL = np.dtype([*RECORD.descr, ("number", "u8"), ("weight", "f8")])
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass
 class Log:
-    """One file: a rank's calls of one algorithm."""
+    """One file: a rank's ``calls`` of one algorithm that were timed, and of how many."""
 
     key: tuple[str, int, int, str, str]
     rank: int
+    mode: str
     made: tuple[int, int]
     ns_per_tick: float
-    calls: np.ndarray[Any, Any]
-    more: tuple[int, int, int]
+    calls: Array
+    count: int
+    more: tuple[int, int]
 
 
 @dataclass
@@ -45,18 +54,48 @@ class Watched:
     operation: str
     algorithm: str
     ns_per_tick: float
-    by_rank: dict[int, np.ndarray[Any, Any]]
+    by_rank: dict[int, Array]
     more: tuple[int, int]
+    mode: str = "processes"
 
-    def common(self) -> np.ndarray[Any, Any] | None:
-        """The calls that all ranks have made, by rank; None where a rank's are missing, or more than were kept.
-
-        Where ranks died or left, they are the calls up to the shortest list.
-        """
+    def common(self) -> Array | None:
+        """The calls that all ranks have timed, by rank; None where a rank's are missing, or more than were kept."""
         if len(self.by_rank) < self.ranks or self.more[0]:
             return None
-        least = min(map(len, self.by_rank.values()))
-        return np.stack([self.by_rank[rank][:least] for rank in range(self.ranks)])
+        numbers = reduce(np.intersect1d, (calls["number"] for calls in self.by_rank.values()))
+        found = []
+        for rank in range(self.ranks):
+            calls = self.by_rank[rank]
+            kept = np.isin(calls["number"], numbers)
+            found.append(calls[kept])
+            stand_for(found[-1], calls[~kept])
+        return np.stack(found)
+
+
+def stand_for(timed: Array, others: Array) -> None:
+    """Add the weights of ``others`` to those of ``timed`` calls: the next one of their size.
+
+    If there is none, to the one before; and if none of the size was timed, to those of the nearest size.
+    """
+    for size in np.unique(others["bytes"]) if len(timed) else ():
+        nearest = np.abs(timed["bytes"].astype(np.float64) - float(size)).argmin()
+        chosen = np.flatnonzero(timed["bytes"] == timed["bytes"][nearest])
+        these = others[others["bytes"] == size]
+        next_one = np.searchsorted(timed["number"][chosen], these["number"]).clip(max=len(chosen) - 1)
+        np.add.at(timed["weight"], chosen[next_one], these["weight"])
+
+
+def timed_calls(records: Array) -> Array:
+    """The calls that were timed. Their weights for each size come to the number of its calls."""
+    calls = np.empty(len(records), CALL)
+    for name in RECORD.names or ():
+        calls[name] = records[name]
+    skipped = records["left"] == 0
+    counts = np.where(skipped, records["entered"], 1).astype(np.int64)
+    calls["number"], calls["weight"] = np.cumsum(counts) - counts, counts
+    timed = calls[~skipped]
+    stand_for(timed, calls[skipped])
+    return timed
 
 
 def read_log(path: Path) -> Log | None:
@@ -65,26 +104,41 @@ def read_log(path: Path) -> Log | None:
         head = file.read(HEADER.size)
         if len(head) < HEADER.size or not head.startswith(MAGIC):
             return None
-        _, ns, place, rank, size, _, _, most, *more, group, operation, algorithm = HEADER.unpack(head)
+        _, ns, place, rank, size, _, shared, most, calls, timed, ticks, *names = HEADER.unpack(head)
         file.seek(HEADER_BYTES)
         pieces = []
-        while piece := file.read(CALL.itemsize << 14):
-            calls = np.frombuffer(piece[: len(piece) // CALL.itemsize * CALL.itemsize], CALL)
-            ends = np.flatnonzero(calls["entered"] == 0)
-            pieces.append(calls[: ends[0]] if len(ends) else calls)
+        while piece := file.read(RECORD.itemsize << 14):
+            records = np.frombuffer(piece[: len(piece) // RECORD.itemsize * RECORD.itemsize], RECORD)
+            ends = np.flatnonzero(records["entered"] == 0)
+            pieces.append(records[: ends[0]] if len(ends) else records)
             if len(ends):
                 break
-    texts = [text.split(b"\0")[0].decode(errors="replace") for text in (group, operation, algorithm)]
+    group, operation, algorithm = (text.split(b"\0")[0].decode(errors="replace") for text in names)
     process, number = path.stem.split("-")
-    found = np.concatenate(pieces) if pieces else np.empty(0, CALL)
+    found = (np.concatenate(pieces) if pieces else np.empty(0, RECORD))[:most]
+    count = int(np.where(found["left"] == 0, found["entered"], 1).sum())
     return Log(
-        (texts[0], place, size, texts[1], texts[2]),
+        (group, place, size, operation, algorithm),
         rank,
+        "processes" if shared else "threads",
         (int(process), int(number)),
         ns,
-        found[:most],
-        tuple(more),
+        timed_calls(found),
+        count,
+        (calls, ticks * calls // max(timed, 1)),
     )
+
+
+def joined(logs: Sequence[Log]) -> Array:
+    """The calls of an algorithm that was made several times, one after the other."""
+    before = 0
+    pieces = []
+    for log in logs:
+        calls = log.calls.copy()
+        calls["number"] += before
+        before += log.count
+        pieces.append(calls)
+    return np.concatenate(pieces)
 
 
 def read_logs(folder: Path) -> list[Watched]:
@@ -102,11 +156,8 @@ def read_logs(folder: Path) -> list[Watched]:
         by_rank: dict[int, list[Log]] = {}
         for log in sorted(files, key=lambda log: log.made):
             by_rank.setdefault(log.rank, []).append(log)
-        calls = {
-            rank: np.concatenate([log.calls for log in by_rank[rank]])
-            for rank in range(size)
-            if rank in by_rank
-        }
+        calls = {rank: joined(by_rank[rank]) for rank in range(size) if rank in by_rank}
         more = (sum(log.more[0] for log in files), sum(log.more[1] for log in files))
-        found.append(Watched(name, size, operation, algorithm, files[0].ns_per_tick, calls, more))
+        one = files[0]
+        found.append(Watched(name, size, operation, algorithm, one.ns_per_tick, calls, more, one.mode))
     return found

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from phicoll.errors import Error
-from phicoll.explaining.call_logs import Watched, read_logs
+from phicoll.explaining.call_logs import Array, Watched, read_logs
 from phicoll.explaining.timeline import timeline
 from phicoll.foundations.files import check_writable, temporary_folder, write_text
 from phicoll.foundations.html_table import html_table
@@ -27,6 +27,8 @@ __all__ = ["VARIABLE", "Profile", "ProfileRow", "profile"]
 
 #: The environment variable that names the folder of the files.
 VARIABLE = "PHICOLL_PROFILE"
+#: Set: each call is timed.
+EVERY = "PHICOLL_PROFILE_EVERY"
 #: Of a file system in memory, for the files.
 LEAST_BYTES = 1 << 30
 
@@ -37,7 +39,8 @@ class ProfileRow:
 
     ``calls`` are a rank's, ``bytes`` the count argument's of one call. Of ``inside_s``, ``waited_s`` was before the
     last rank had entered. ``late_rank`` entered last most often, in the share ``late_share`` of the calls. None where a
-    rank's calls are missing, or more than were kept.
+    rank's calls are missing, or more than were kept. Times are those of ``timed`` calls of a rank, which stand for all;
+    ``error_s`` is then half the 95 % interval of ``inside_s``.
     """
 
     communicator: str
@@ -50,6 +53,14 @@ class ProfileRow:
     waited_s: float | None
     late_rank: int | None
     late_share: float | None
+    mode: str = "processes"
+    timed: int = 0
+    error_s: float = 0.0
+
+    @property
+    def own_s(self) -> float:
+        """Of ``inside_s``, the time after the last rank had entered, which another algorithm may shorten."""
+        return self.inside_s - (self.waited_s or 0.0)
 
 
 @dataclass
@@ -96,7 +107,8 @@ class Profile:
                 short_spec(row.operation, row.algorithm),
                 f"{row.calls:,}",
                 f"{row.inside_s / max(all_calls, 1) * 1e6:,.3f}",
-                f"{row.inside_s / row.ranks:.6f}",
+                f"{row.inside_s / row.ranks:.6f}"
+                + (f" ±{row.error_s / row.inside_s:.1%}" if row.error_s else ""),
                 f"{self.share(row):.1%}",
                 waited,
                 late,
@@ -204,33 +216,58 @@ def rows_of(one: Watched) -> Iterator[ProfileRow]:
     """A row for each size of one algorithm's calls on one communicator."""
     ns = one.ns_per_tick
     common = one.common()
-    if common is not None:
+    if common is not None and common.size:
         entered, left = common["entered"].astype(np.int64), common["left"].astype(np.int64)
-        waited = np.clip(np.minimum(left, entered.max(axis=0)) - entered, 0, None)
+        waited = np.clip(np.minimum(left, entered.max(axis=0)) - entered, 0, None) * common["weight"]
+        all_of = (left - entered) * common["weight"]
         late = entered.argmax(axis=0)
     every = np.concatenate([calls["bytes"] for calls in one.by_rank.values()])
     for message in np.unique(every):
-        chosen = {rank: calls[calls["bytes"] == message] for rank, calls in one.by_rank.items()}
-        inside = sum(float((calls["left"] - calls["entered"]).sum()) for calls in chosen.values())
+        chosen = [calls[calls["bytes"] == message] for calls in one.by_rank.values()]
+        inside = sum(float((times(calls) * calls["weight"]).sum()) for calls in chosen)
         wait, late_rank, late_share = None, None, None
         if common is not None and common.size:
             of_size = common[0]["bytes"] == message
-            wait = float(waited[:, of_size].sum()) * ns / 1e9
+            wait = (
+                inside
+                * ns
+                / 1e9
+                * float(waited[:, of_size].sum())
+                / max(float(all_of[:, of_size].sum()), 1.0)
+            )
             if of_size.any() and one.ranks > 1:
-                times = np.bincount(late[of_size], minlength=one.ranks)
-                late_rank, late_share = int(times.argmax()), float(times.max() / times.sum())
+                weights = common[0]["weight"][of_size]
+                shares = np.bincount(late[of_size], weights, minlength=one.ranks)
+                late_rank, late_share = int(shares.argmax()), float(shares.max() / shares.sum())
         yield ProfileRow(
             one.communicator,
             one.ranks,
             one.operation,
             one.algorithm,
             int(message),
-            max(map(len, chosen.values())),
+            max(round(float(calls["weight"].sum())) for calls in chosen),
             inside * ns / 1e9,
             wait,
             late_rank,
             late_share,
+            one.mode,
+            max(map(len, chosen)),
+            sum(map(error, chosen)) * ns / 1e9,
         )
+
+
+def times(calls: Array) -> Array:
+    """Their ticks."""
+    return (calls["left"] - calls["entered"]).astype(np.float64)
+
+
+def error(calls: Array) -> float:
+    """Half the 95 % interval of the ticks of all calls that timed ones stand for."""
+    weights = calls["weight"]
+    if not (weights > 1).any():
+        return 0.0
+    from_mean = times(calls) - np.average(times(calls), weights=weights)
+    return float(1.96 * np.sqrt((weights * (weights - 1) * from_mean**2).sum()))
 
 
 def folder_in_memory() -> Path | None:
@@ -244,7 +281,7 @@ def folder_in_memory() -> Path | None:
 
 
 @contextmanager
-def profile(trace: str | os.PathLike[str] | None = None) -> Iterator[Profile]:
+def profile(trace: str | os.PathLike[str] | None = None, *, every: bool = False) -> Iterator[Profile]:
     """Watch the collectives of the groups that are started within the block.
 
     ``with phicoll.profile() as found: phicoll.run(work, ranks=4)``; then ``found`` is displayed as a table. The groups
@@ -254,6 +291,8 @@ def profile(trace: str | os.PathLike[str] | None = None) -> Iterator[Profile]:
     ----------
     trace:
         A file for a timeline that ui.perfetto.dev opens: each rank's calls, and what of them it waited.
+    every:
+        Time each call, as for a timeline. By default about one in eight of the calls of a size after the first 1,024.
 
     Raises
     ------
@@ -268,12 +307,15 @@ def profile(trace: str | os.PathLike[str] | None = None) -> Iterator[Profile]:
     found = Profile()
     with temporary_folder("a profile", folder_in_memory()) as folder:
         os.environ[VARIABLE] = str(folder)
+        if target is not None or every:
+            os.environ[EVERY] = "1"
         begun = time.perf_counter()
         try:
             yield found
         finally:
             seconds = time.perf_counter() - begun
             del os.environ[VARIABLE]
+            os.environ.pop(EVERY, None)
             found.watched = read_logs(folder)
             made = profile_of(found.watched, seconds)
             found.rows, found.seconds, found.notes = made.rows, made.seconds, made.notes

@@ -47,8 +47,10 @@ def named(what: str, name: str, process: int, thread: int = 0) -> dict[str, Any]
 def calls_of(one: Watched, process: int, begun: int, ended: int) -> Iterator[dict[str, Any]]:
     """The events of the calls that were entered from the tick ``begun`` on and before ``ended``."""
     common = one.common()
-    last = np.empty(0, np.uint64) if common is None else common["entered"].max(axis=0)
-    late = [] if common is None else common["entered"].argmax(axis=0).tolist()
+    ends: dict[int, tuple[int, int]] = {}  # by the call's number: when the last rank entered, and which
+    if common is not None:
+        last, late = common["entered"].max(axis=0).tolist(), common["entered"].argmax(axis=0).tolist()
+        ends = dict(zip(common[0]["number"].tolist(), zip(last, late, strict=True), strict=True))
 
     def event(name: str, rank: int, entered: int, left: int, **facts: Any) -> dict[str, Any]:
         us = one.ns_per_tick / 1e3
@@ -56,10 +58,10 @@ def calls_of(one: Watched, process: int, begun: int, ended: int) -> Iterator[dic
         return {"ph": "X", "name": name, "pid": process, "tid": rank, "ts": at, "dur": took, "args": facts}
 
     for rank, calls in one.by_rank.items():
-        ends = last.tolist()
-        for number, (entered, left, size) in enumerate(calls.tolist()):
+        for entered, left, size, number, _ in calls.tolist():
             if entered >= ended:
                 break
             yield event(one.operation, rank, entered, left, algorithm=one.algorithm, bytes=size, call=number)
-            if number < len(ends) and (waited := min(left, ends[number])) > entered:
-                yield event(f"waits for rank {late[number]}", rank, entered, waited)
+            end, who = ends.get(number, (0, 0))
+            if (waited := min(left, end)) > entered:
+                yield event(f"waits for rank {who}", rank, entered, waited)

@@ -15,30 +15,23 @@
 
 namespace phicoll {
 
-namespace {
-
-/// What Python reads (phicoll/explaining/call_logs.py), in this machine's byte order.
-struct WatchedCall {
-  std::uint64_t entered;  ///< ticks; 0: no call
-  std::uint64_t left;
-  std::uint64_t bytes;  ///< of the count argument
-};
-struct WatchedHeader {
+struct CallLog::Header {
   char magic[16];
   double ns_per_tick;
   std::uint64_t communicator;  ///< its place in the group's memory
   std::int32_t rank, size, process, shared;
-  std::uint64_t most;  ///< calls that fit; of more there are only sums
-  std::uint64_t more_calls, more_ticks, more_bytes;
+  std::uint64_t most;                                ///< records that fit; of more calls there are only sums
+  std::uint64_t more_calls, more_timed, more_ticks;  ///< ticks are those of the timed
   char group[64];
   char operation[32];
   char algorithm[448];
 };
-static_assert(sizeof(WatchedHeader) == 624 && sizeof(WatchedCall) == 24, "as Python reads it");
+
+namespace {
 
 constexpr std::size_t header_bytes = 4096;
-constexpr std::uint64_t most_calls = std::uint64_t{1} << 20;
-constexpr std::size_t file_bytes = header_bytes + most_calls * sizeof(WatchedCall);
+constexpr std::uint64_t most_records = std::uint64_t{1} << 20;
+constexpr std::size_t file_bytes = header_bytes + most_records * 24;
 
 /// What tells groups apart and is the same on all ranks: the file that backs the memory of processes, or the
 /// process and address of threads' memory.
@@ -66,92 +59,107 @@ void copy_text(char* to, std::size_t bytes, const std::string& text) {
   std::snprintf(to, bytes, "%s", text.c_str());
 }
 
-/// All ranks' clock. Without the gaps of NativePort::ticks(), which would cost as much as the stamp: a stamp
-/// may lie some tens of cycles off.
-inline std::uint64_t stamp(bool by_cycles) {
-  return __builtin_expect(by_cycles, 1) ? arch::cycles() : static_cast<std::uint64_t>(os::now_ns());
-}
+}  // namespace
 
-/// A rank's calls of one algorithm, in a mapped file, which stays however the process ends. Pages are taken
-/// as calls fill them.
-class CallLog {
- public:
-  static std::unique_ptr<CallLog> make(const char* folder) {
-    static std::atomic<unsigned> made{0};
-    const std::string path = std::string(folder) + "/" + std::to_string(getpid()) + "-" +
-                             std::to_string(made.fetch_add(1, std::memory_order_relaxed)) + ".calls";
-    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    void* memory = MAP_FAILED;
-    if (file >= 0 && ftruncate(file, static_cast<off_t>(file_bytes)) == 0)
-      memory = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    const int error = errno;
-    if (file >= 0) close(file);
-    if (memory != MAP_FAILED)
-      return std::unique_ptr<CallLog>(new CallLog(static_cast<unsigned char*>(memory)));
+std::unique_ptr<CallLog> CallLog::make(const LogTitle& title) {
+  static_assert(sizeof(Header) == 624 && sizeof(Record) == 24, "as Python reads it");
+  const char* const folder = std::getenv("PHICOLL_PROFILE");
+  if (folder == nullptr || folder[0] == 0) return nullptr;
+  static std::atomic<unsigned> made{0};
+  const std::string path = std::string(folder) + "/" + std::to_string(getpid()) + "-" +
+                           std::to_string(made.fetch_add(1, std::memory_order_relaxed)) + ".calls";
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  void* memory = MAP_FAILED;
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(file_bytes)) == 0)
+    memory = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  const int error = errno;
+  if (file >= 0) close(file);
+  if (memory == MAP_FAILED) {
     static std::atomic<bool> told{false};
     if (!told.exchange(true, std::memory_order_relaxed))
       std::fprintf(stderr, "phicoll: profile: %s: %s; calls are not watched\n", path.c_str(),
                    std::strerror(error));
     return nullptr;
   }
-  ~CallLog() { munmap(memory_, file_bytes); }
-  CallLog(const CallLog&) = delete;
-  CallLog& operator=(const CallLog&) = delete;
+  std::unique_ptr<CallLog> log(new CallLog(static_cast<unsigned char*>(memory)));
+  Header& header = *static_cast<Header*>(memory);
+  header.ns_per_tick = os::ns_per_tick();
+  header.communicator = title.communicator;
+  header.rank = title.rank;
+  header.size = title.size;
+  header.process = static_cast<std::int32_t>(getpid());
+  header.shared = title.shared ? 1 : 0;
+  header.most = most_records;
+  copy_text(header.group, sizeof header.group, title.group);
+  copy_text(header.operation, sizeof header.operation, title.operation);
+  copy_text(header.algorithm, sizeof header.algorithm, title.algorithm);
+  std::memcpy(header.magic, "phicoll-calls-2", sizeof header.magic);
+  return log;
+}
 
-  WatchedHeader& header() const { return *reinterpret_cast<WatchedHeader*>(memory_); }
-  void note(std::uint64_t entered, std::uint64_t left, std::uint64_t bytes) {
-    if (__builtin_expect(next_ != end_, 1) || has_room()) {
-      *next_++ = WatchedCall{entered, left, bytes};
-      return;
-    }
-    WatchedHeader& sums = header();
-    ++sums.more_calls;
-    sums.more_ticks += left - entered;
-    sums.more_bytes += bytes;
-  }
+CallLog::CallLog(unsigned char* memory)
+    : memory_(memory),
+      next_(reinterpret_cast<Record*>(memory + header_bytes)),
+      end_(next_),
+      last_(next_ + most_records),
+      long_call_(static_cast<std::uint64_t>(2000 / os::ns_per_tick())),
+      by_cycles_(os::cycle_counter_is_clock()),
+      every_(std::getenv("PHICOLL_PROFILE_EVERY") != nullptr) {
+  has_room();
+}
 
- private:
-  explicit CallLog(unsigned char* memory)
-      : memory_(memory), next_(reinterpret_cast<WatchedCall*>(memory + header_bytes)), end_(next_) {
-    has_room();
-  }
-  /// Takes pages for more calls, many at once: page by page they would cost as much as the clock.
-  [[gnu::noinline, gnu::cold]] bool has_room() {
-    constexpr std::ptrdiff_t piece = 8192;  // calls: whole pages
-    if (end_ == last_) return false;
+CallLog::~CallLog() {
+  munmap(memory_, file_bytes);
+}
+
+std::uint64_t CallLog::by_clock() {
+  return static_cast<std::uint64_t>(os::now_ns());
+}
+
+/// Takes pages for more records, many at once: page by page they would cost as much as the clock.
+[[gnu::noinline, gnu::cold]] bool CallLog::has_room() {
+  constexpr std::ptrdiff_t piece = 8192;  // records: whole pages
+  if (end_ == last_) return false;
 #if defined(MADV_POPULATE_WRITE)
-    // Before Linux 5.14 stores take the pages. Where there are none left they would end the program.
-    if (madvise(end_, piece * sizeof(WatchedCall), MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
-      last_ = end_;
-      return false;
-    }
-#endif
-    end_ += piece;
-    return true;
+  // Before Linux 5.14 stores take the pages. Where there are none left they would end the program.
+  if (madvise(end_, piece * sizeof(Record), MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
+    last_ = end_;
+    return false;
   }
-  unsigned char* memory_;
-  WatchedCall* next_;
-  WatchedCall* end_;   // of the pages taken
-  WatchedCall* last_;  // of the file, or of what there was room for
-};
+#endif
+  end_ += piece;
+  return true;
+}
 
-/// An algorithm with a clock around its calls. A call that throws is not noted, nor is one that is begun and
-/// completed in two parts.
+[[gnu::noinline, gnu::cold]] CallLog::Record* CallLog::sum(std::uint64_t entered, std::uint64_t left,
+                                                           std::uint64_t) {
+  Header& sums = *reinterpret_cast<Header*>(memory_);
+  ++sums.more_calls;
+  if (left != 0) {
+    ++sums.more_timed;
+    sums.more_ticks += left - entered;
+  }
+  return nullptr;
+}
+
+namespace {
+
+/// An algorithm with a clock around its calls. A call that is begun and completed in two parts is not noted.
 class Watched final : public AnyCollective<NativePort> {
  public:
   Watched(std::unique_ptr<AnyCollective<NativePort>> algorithm, std::unique_ptr<CallLog> log)
       : AnyCollective(
             [](AnyCollective& self, NativePort& port, const Call& call) {
               Watched& own = of(self);
-              const std::uint64_t entered = stamp(own.by_cycles_);
+              const std::uint64_t entered = own.log_->enter(call.bytes());
               (*own.algorithm_)(port, call);
-              own.log_->note(entered, stamp(own.by_cycles_), call.bytes());
+              own.log_->leave(entered, call.bytes());
             },
             algorithm->bare() == nullptr ? nullptr : Bare([](AnyCollective& self, NativePort& port) {
               Watched& own = of(self);
-              const std::uint64_t entered = stamp(own.by_cycles_);
+              const std::uint64_t entered = own.log_->enter(0);
               own.bare_(*own.algorithm_, port);
-              own.log_->note(entered, stamp(own.by_cycles_), 0);
+              own.log_->leave(entered, 0);
             }),
             [](AnyCollective& self, NativePort& port, const Call& call) {
               return of(self).algorithm_->start(port, call);
@@ -161,8 +169,7 @@ class Watched final : public AnyCollective<NativePort> {
             }),
         algorithm_(std::move(algorithm)),
         bare_(algorithm_->bare()),
-        log_(std::move(log)),
-        by_cycles_(os::cycle_counter_is_clock()) {
+        log_(std::move(log)) {
     name_first_line(algorithm_->first_line());
   }
 
@@ -172,7 +179,6 @@ class Watched final : public AnyCollective<NativePort> {
   std::unique_ptr<AnyCollective<NativePort>> algorithm_;
   Bare bare_;
   std::unique_ptr<CallLog> log_;
-  bool by_cycles_;
 };
 
 }  // namespace
@@ -180,22 +186,12 @@ class Watched final : public AnyCollective<NativePort> {
 std::unique_ptr<AnyCollective<NativePort>> watched(std::unique_ptr<AnyCollective<NativePort>> algorithm,
                                                    Operation operation, const AlgorithmSpec& spec,
                                                    const Control& control, int rank, int size) {
-  const char* const folder = std::getenv("PHICOLL_PROFILE");
-  if (folder == nullptr || folder[0] == 0) return algorithm;
-  std::unique_ptr<CallLog> log = CallLog::make(folder);
+  if (std::getenv("PHICOLL_PROFILE") == nullptr) return algorithm;
+  const bool shared = control.root().shared();
+  std::unique_ptr<CallLog> log =
+      CallLog::make({name_of_group(control.root(), shared).c_str(), control.offset_of(&control), rank, size,
+                     shared, to_string(operation), spec.text().c_str()});
   if (!log) return algorithm;
-  WatchedHeader& header = log->header();
-  std::memcpy(header.magic, "phicoll-calls-1", sizeof header.magic);
-  header.ns_per_tick = os::ns_per_tick();
-  header.communicator = control.offset_of(&control);
-  header.rank = rank;
-  header.size = size;
-  header.process = static_cast<std::int32_t>(getpid());
-  header.shared = control.root().shared() ? 1 : 0;
-  header.most = most_calls;
-  copy_text(header.group, sizeof header.group, name_of_group(control.root(), header.shared != 0));
-  copy_text(header.operation, sizeof header.operation, to_string(operation));
-  copy_text(header.algorithm, sizeof header.algorithm, spec.text());
   return std::unique_ptr<AnyCollective<NativePort>>(new Watched(std::move(algorithm), std::move(log)));
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
 // Watching a program's collectives (docs/profile.md): where PHICOLL_PROFILE names a folder, the algorithms of
-// each rank are made with a clock around them, and write down when each call was entered and left. Without
-// that variable nothing of this is on a call's path.
+// each rank are made with a clock around them, and write down when calls were entered and left. Without that
+// variable nothing of this is on a call's path. A preloaded library logs an MPI's own calls likewise.
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "phicoll/collectives/contract/any_collective.hpp"
@@ -13,8 +15,104 @@
 
 namespace phicoll {
 
-/// `algorithm` with a clock around it if calls are watched, else itself. `spec` is in effect. If the folder
-/// can't be written, a line on standard error says so, once, and nothing is watched.
+/// The calls that a log is of. All but `rank` is the same on all ranks.
+struct LogTitle {
+  const char* group;           ///< tells groups apart
+  std::uint64_t communicator;  ///< tells the group's communicators apart; 0: all of its ranks
+  int rank, size;
+  bool shared;  ///< ranks are processes
+  const char* operation;
+  const char* algorithm;
+};
+
+/// A rank's calls of one algorithm, in a mapped file, which stays however the process ends.
+///
+/// Of messages of about one size the first calls are timed, then one in each eight, and each call after one so
+/// long that the clock is nothing beside it. Which of the eight follows from their number alone: all ranks time
+/// the same ones, and in turn all that a program with a period makes.
+class CallLog {
+ public:
+  /// Null if calls are not watched. If the folder can't be written, a line on standard error says so, once.
+  static std::unique_ptr<CallLog> make(const LogTitle& title);
+  ~CallLog();
+  CallLog(const CallLog&) = delete;
+  CallLog& operator=(const CallLog&) = delete;
+
+  /// The time, or 0 if the call is not timed. For leave(), as `bytes` is.
+  std::uint64_t enter(std::uint64_t bytes) {
+    Sampled& of = sampled_[bytes == 0 ? 0 : 64 - __builtin_clzll(bytes)];
+    if (of.calls++ != of.next) return 0;
+    if (of.calls < all_timed || every_)
+      of.next = of.calls;
+    else
+      choose(of);
+    latest_ = &of;
+    return stamp();
+  }
+  /// After the call. One that throws is not noted.
+  void leave(std::uint64_t entered, std::uint64_t bytes) {
+    if (entered != 0) {
+      const std::uint64_t left = stamp();
+      if (left - entered >= long_call_) latest_->next = latest_->calls;
+      note(entered, left, bytes);
+      untimed_ = nullptr;
+    } else if (untimed_ != nullptr && untimed_->bytes == bytes) {
+      ++untimed_->entered;
+    } else {
+      untimed_ = note(1, 0, bytes);
+    }
+  }
+
+ private:
+  /// What Python reads (phicoll/explaining/call_logs.py), in this machine's byte order.
+  struct Record {
+    std::uint64_t entered;  ///< ticks; 0: no call. If `left` is 0: how many calls in a row were not timed
+    std::uint64_t left;
+    std::uint64_t bytes;  ///< of the count argument
+  };
+  struct Header;
+  struct Sampled {
+    std::uint64_t calls = 0;
+    std::uint64_t next = 0;  ///< the number of the next timed one
+  };
+  static constexpr std::uint64_t all_timed = 1024;
+  static constexpr std::uint64_t one_in = 8;
+
+  explicit CallLog(unsigned char* memory);
+  /// The next after `calls` of those that are timed: in each eight another one.
+  static void choose(Sampled& of) {
+    const auto timed_in = [](std::uint64_t eight) {
+      return eight * one_in + (eight * 0x9e3779b97f4a7c15u >> 61);
+    };
+    const std::uint64_t eight = of.calls / one_in;
+    of.next = timed_in(eight) >= of.calls ? timed_in(eight) : timed_in(eight + 1);
+  }
+  /// All ranks' clock. Without the gaps of NativePort::ticks(), which would cost as much as the stamp: a stamp
+  /// may lie some tens of cycles off.
+  std::uint64_t stamp() const { return __builtin_expect(by_cycles_, 1) ? arch::cycles() : by_clock(); }
+  static std::uint64_t by_clock();
+  /// Null if it was added to the sums.
+  Record* note(std::uint64_t entered, std::uint64_t left, std::uint64_t bytes) {
+    if (__builtin_expect(next_ == end_, 0) && !has_room()) return sum(entered, left, bytes);
+    *next_ = Record{entered, left, bytes};
+    return next_++;
+  }
+  bool has_room();
+  Record* sum(std::uint64_t entered, std::uint64_t left, std::uint64_t bytes);
+
+  unsigned char* memory_;
+  Record* next_;
+  Record* end_;                // of the pages taken
+  Record* last_;               // of the file, or of what there was room for
+  Record* untimed_ = nullptr;  // the last record, if it is of calls that were not timed
+  Sampled* latest_ = nullptr;  // of the last timed call
+  std::uint64_t long_call_;    // ticks
+  bool by_cycles_;
+  bool every_;
+  Sampled sampled_[65];  // by the power of two of the size
+};
+
+/// `algorithm` with a clock around it if calls are watched, else itself. `spec` is in effect.
 std::unique_ptr<AnyCollective<NativePort>> watched(std::unique_ptr<AnyCollective<NativePort>> algorithm,
                                                    Operation operation, const AlgorithmSpec& spec,
                                                    const Control& control, int rank, int size);
