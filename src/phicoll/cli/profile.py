@@ -11,12 +11,16 @@ from phicoll.errors import ArgumentError
 from phicoll.explaining.profile import profile
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.programs import given, started
+from phicoll.preload.mpi import only_watched
 
 __all__ = ["add"]
 
 EXAMPLES = """a program of phicoll's, or of an MPI or OpenMP with its collectives in phicoll:
   phicoll profile -- python program.py
-  phicoll profile -o page.html -- phicoll mpi -- mpiexec -n 2 ./program"""
+  phicoll profile -o page.html -- phicoll mpi -- mpiexec -n 2 ./program
+
+the same program with its collectives in its MPI:
+  phicoll profile --only -- mpiexec -n 2 ./program"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +28,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("-o", "--output", metavar="FILE", help="write the table as an HTML page, too")
     parser.add_argument("--trace", metavar="FILE", help="write a timeline of the calls, for ui.perfetto.dev")
+    parser.add_argument(
+        "--only", action="store_true", help="watch an MPI program's collectives, which stay with the MPI"
+    )
     add_json(parser)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- command", help="what to run")
     parser.set_defaults(function=run)
@@ -35,9 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise ArgumentError("command", "none", "a program and its arguments after --")
     page = None if arguments.output is None else check_writable(arguments.output, "output")
     trace = None if arguments.trace is None else check_writable(arguments.trace, "trace")
-    with profile() as found:
+    with profile(every=trace is not None) as found:
+        words, environment = only_watched(command) if arguments.only else (command, None)
         try:
-            process = started(command)
+            process = started(words, env=environment)
         except OSError as error:
             raise ArgumentError(
                 "command", repr(command[0]), f"a program that runs ({error.strerror})"

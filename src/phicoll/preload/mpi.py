@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from phicoll.errors import ResourceError
+from phicoll.errors import ArgumentError, ResourceError
 from phicoll.foundations.own_files import foreign_reason, make_own_folder
-from phicoll.foundations.programs import finished, on_path
+from phicoll.foundations.programs import environment_before_python, finished, on_path
 from phicoll.preload.building import BUILD_TIMEOUT_S, built, cache_folder, hashed
 from phicoll.preload.programs import (
     become,
@@ -23,7 +23,7 @@ from phicoll.preload.programs import (
     with_preload,
 )
 
-__all__ = ["Mpi", "build", "find_mpi", "preloaded", "run"]
+__all__ = ["Mpi", "build", "find_mpi", "only_watched", "preloaded", "run"]
 
 #: What a program for MPI-5's ABI is linked with, whichever MPI it runs under, and the end of its compiler's name.
 ABI_LIBRARY = r"libmpi_abi\.so"
@@ -271,3 +271,18 @@ def preloaded(
     if words := for_ranks(command, "LD_PRELOAD", with_library["LD_PRELOAD"]):
         return words, environment
     return command, with_library
+
+
+def only_watched(command: Sequence[str]) -> tuple[Sequence[str], dict[str, str]]:
+    """The same as :func:`preloaded`, with all collectives in the MPI: for a profile of them.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such program.
+    ResourceError
+        Nothing can be preloaded under it.
+    """
+    if on_path(command[0]) is None:
+        raise ArgumentError("command", repr(command[0]), "a program on the PATH, or its path")
+    return preloaded(command, {**environment_before_python(), "PHICOLL_MPI_ONLY": "1"})

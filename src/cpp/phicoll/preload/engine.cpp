@@ -20,6 +20,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/process_group.hpp"
+#include "phicoll/group/profile.hpp"
 #include "phicoll/os/kept_errno.hpp"
 #include "phicoll/os/liveness.hpp"
 #include "phicoll/os/membarrier.hpp"
@@ -276,6 +277,26 @@ PhicollResult phicoll_preload_note(PhicollComm* comm, uint64_t elsewhere) {
 
 PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* request) {
   return called(comm, [=](Communicator& c) { c.call(*reinterpret_cast<const phicoll::Request*>(request)); });
+}
+
+PhicollLog* phicoll_preload_log(const char* group, uint64_t communicator, int rank, int size,
+                                PhicollOperation operation, const char* served) {
+  const char* const name = to_string(static_cast<phicoll::Operation>(operation));
+  std::unique_ptr<phicoll::CallLog> made;
+  guarded([&] { made = phicoll::CallLog::make({group, communicator, rank, size, true, name, served}); });
+  return reinterpret_cast<PhicollLog*>(made.release());
+}
+
+uint64_t phicoll_preload_enter(PhicollLog* log, uint64_t bytes) {
+  return reinterpret_cast<phicoll::CallLog*>(log)->enter(bytes);
+}
+
+void phicoll_preload_left(PhicollLog* log, uint64_t entered, uint64_t bytes) {
+  reinterpret_cast<phicoll::CallLog*>(log)->leave(entered, bytes);
+}
+
+void phicoll_preload_end_log(PhicollLog* log) {
+  delete reinterpret_cast<phicoll::CallLog*>(log);
 }
 
 namespace {

@@ -115,6 +115,17 @@ typedef struct PhicollRequest {
 /// Makes the call that the request describes.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* request);
 
+/// A rank's calls that phicoll does not serve itself, in the profile that is being made: a phicoll::CallLog.
+typedef struct PhicollLog PhicollLog;
+/// Null if none is made. The group's name and the communicator's number are the same on all ranks and no
+/// others'; 0: all of the group's ranks. `served` says by what.
+PHICOLL_PRELOAD_API PhicollLog* phicoll_preload_log(const char* group, uint64_t communicator, int rank,
+                                                    int size, PhicollOperation operation, const char* served);
+/// Before a call, and after it with what the first returned.
+PHICOLL_PRELOAD_API uint64_t phicoll_preload_enter(PhicollLog* log, uint64_t bytes);
+PHICOLL_PRELOAD_API void phicoll_preload_left(PhicollLog* log, uint64_t entered, uint64_t bytes);
+PHICOLL_PRELOAD_API void phicoll_preload_end_log(PhicollLog* log);
+
 /// A phicoll::Transfer, to be dropped. Dropping it lets it go on.
 typedef struct PhicollTransfer PhicollTransfer;
 /// Begin a send, or a receive, of bytes. `let_go(kept)` is called once the transfer has ended and was

@@ -592,14 +592,24 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
 }  // namespace
 }  // namespace phicoll_mpi
 
-// Each call with MPI's counts, and with MPI-4's large ones: the same code.
+// Each call with MPI's counts, and with MPI-4's large ones: the same code. `of` is the communicator `c`.
+#define PHICOLL_MPI_PASS(row, type, count, call)      \
+  phicoll_mpi::passing(                               \
+      phicoll_mpi::Row::row, c, type,                 \
+      [=](const phicoll_mpi::Comm& of) -> long long { \
+        static_cast<void>(of);                        \
+        return static_cast<long long>(count);         \
+      },                                              \
+      [=] { return call; })
 #define PHICOLL_MPI_CALLS(suffix, Count, Displacement)                                                       \
   int MPI_Bcast##suffix(void* b, Count n, MPI_Datatype t, int root, MPI_Comm c) {                            \
-    return phicoll_mpi::bcast(b, n, t, root, c, [&] { return PMPI_Bcast##suffix(b, n, t, root, c); });       \
+    return phicoll_mpi::bcast(b, n, t, root, c,                                                              \
+                              PHICOLL_MPI_PASS(Bcast, t, n, PMPI_Bcast##suffix(b, n, t, root, c)));          \
   }                                                                                                          \
   int MPI_Reduce##suffix(const void* s, void* r, Count n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm c) { \
-    return phicoll_mpi::reduce(s, r, n, t, op, root, c,                                                      \
-                               [&] { return PMPI_Reduce##suffix(s, r, n, t, op, root, c); });                \
+    return phicoll_mpi::reduce(                                                                              \
+        s, r, n, t, op, root, c,                                                                             \
+        PHICOLL_MPI_PASS(Reduce, t, n, PMPI_Reduce##suffix(s, r, n, t, op, root, c)));                       \
   }                                                                                                          \
   PHICOLL_MPI_REDUCTION(Allreduce, suffix, Count, false)                                                     \
   PHICOLL_MPI_REDUCTION(Scan, suffix, Count, false)                                                          \
@@ -607,57 +617,72 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
   PHICOLL_MPI_REDUCTION(Reduce_scatter_block, suffix, Count, true)                                           \
   int MPI_Reduce_scatter##suffix(const void* s, void* r, const Count* n, MPI_Datatype t, MPI_Op op,          \
                                  MPI_Comm c) {                                                               \
-    return phicoll_mpi::reduce_scatter(s, r, n, t, op, c,                                                    \
-                                       [&] { return PMPI_Reduce_scatter##suffix(s, r, n, t, op, c); });      \
+    return phicoll_mpi::reduce_scatter(                                                                      \
+        s, r, n, t, op, c,                                                                                   \
+        PHICOLL_MPI_PASS(Reduce_scatter, t, phicoll_mpi::mean_block(n, of.size),                             \
+                         PMPI_Reduce_scatter##suffix(s, r, n, t, op, c)));                                   \
   }                                                                                                          \
   int MPI_Gather##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t, int root, \
                          MPI_Comm c) {                                                                       \
-    return phicoll_mpi::gather(s, m, u, r, n, t, root, c,                                                    \
-                               [&] { return PMPI_Gather##suffix(s, m, u, r, n, t, root, c); });              \
+    const bool all = s == MPI_IN_PLACE;                                                                      \
+    return phicoll_mpi::gather(                                                                              \
+        s, m, u, r, n, t, root, c,                                                                           \
+        PHICOLL_MPI_PASS(Gather, all ? t : u, all ? n : m, PMPI_Gather##suffix(s, m, u, r, n, t, root, c))); \
   }                                                                                                          \
   int MPI_Scatter##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t,          \
                           int root, MPI_Comm c) {                                                            \
+    const bool all = r == MPI_IN_PLACE;                                                                      \
     return phicoll_mpi::scatter(s, m, u, r, n, t, root, c,                                                   \
-                                [&] { return PMPI_Scatter##suffix(s, m, u, r, n, t, root, c); });            \
+                                PHICOLL_MPI_PASS(Scatter, all ? u : t, all ? m : n,                          \
+                                                 PMPI_Scatter##suffix(s, m, u, r, n, t, root, c)));          \
   }                                                                                                          \
   PHICOLL_MPI_EXCHANGE(Allgather, suffix, Count, false)                                                      \
   PHICOLL_MPI_EXCHANGE(Alltoall, suffix, Count, true)                                                        \
   int MPI_Gatherv##suffix(const void* s, Count m, MPI_Datatype u, void* r, const Count* n,                   \
                           const Displacement* d, MPI_Datatype t, int root, MPI_Comm c) {                     \
-    return phicoll_mpi::gatherv(s, m, u, r, n, d, t, root, c,                                                \
-                                [&] { return PMPI_Gatherv##suffix(s, m, u, r, n, d, t, root, c); });         \
+    const bool all = s == MPI_IN_PLACE;                                                                      \
+    return phicoll_mpi::gatherv(                                                                             \
+        s, m, u, r, n, d, t, root, c,                                                                        \
+        PHICOLL_MPI_PASS(Gatherv, all ? t : u, all ? phicoll_mpi::block_of(n, of.rank) : m,                  \
+                         PMPI_Gatherv##suffix(s, m, u, r, n, d, t, root, c)));                               \
   }                                                                                                          \
   int MPI_Scatterv##suffix(const void* s, const Count* m, const Displacement* d, MPI_Datatype u, void* r,    \
                            Count n, MPI_Datatype t, int root, MPI_Comm c) {                                  \
-    return phicoll_mpi::scatterv(s, m, d, u, r, n, t, root, c,                                               \
-                                 [&] { return PMPI_Scatterv##suffix(s, m, d, u, r, n, t, root, c); });       \
+    const bool all = r == MPI_IN_PLACE;                                                                      \
+    return phicoll_mpi::scatterv(                                                                            \
+        s, m, d, u, r, n, t, root, c,                                                                        \
+        PHICOLL_MPI_PASS(Scatterv, all ? u : t, all ? phicoll_mpi::block_of(m, of.rank) : n,                 \
+                         PMPI_Scatterv##suffix(s, m, d, u, r, n, t, root, c)));                              \
   }                                                                                                          \
   int MPI_Allgatherv##suffix(const void* s, Count m, MPI_Datatype u, void* r, const Count* n,                \
                              const Displacement* d, MPI_Datatype t, MPI_Comm c) {                            \
     return phicoll_mpi::allgatherv(s, m, u, r, n, d, t, c,                                                   \
-                                   [&] { return PMPI_Allgatherv##suffix(s, m, u, r, n, d, t, c); });         \
+                                   PHICOLL_MPI_PASS(Allgatherv, t, phicoll_mpi::block_of(n, of.rank),        \
+                                                    PMPI_Allgatherv##suffix(s, m, u, r, n, d, t, c)));       \
   }                                                                                                          \
   int MPI_Alltoallv##suffix(const void* s, const Count* m, const Displacement* e, MPI_Datatype u, void* r,   \
                             const Count* n, const Displacement* d, MPI_Datatype t, MPI_Comm c) {             \
     return phicoll_mpi::alltoallv(s, m, e, u, r, n, d, t, c,                                                 \
-                                  [&] { return PMPI_Alltoallv##suffix(s, m, e, u, r, n, d, t, c); });        \
+                                  PHICOLL_MPI_PASS(Alltoallv, t, phicoll_mpi::mean_block(n, of.size),        \
+                                                   PMPI_Alltoallv##suffix(s, m, e, u, r, n, d, t, c)));      \
   }
 #define PHICOLL_MPI_REDUCTION(name, suffix, Count, blocks)                                         \
   int MPI_##name##suffix(const void* s, void* r, Count n, MPI_Datatype t, MPI_Op op, MPI_Comm c) { \
-    return phicoll_mpi::reduce_everywhere(phicoll_mpi::Row::name, blocks, s, r, n, t, op, c,       \
-                                          [=] { return PMPI_##name##suffix(s, r, n, t, op, c); }); \
+    return phicoll_mpi::reduce_everywhere(                                                         \
+        phicoll_mpi::Row::name, blocks, s, r, n, t, op, c,                                         \
+        PHICOLL_MPI_PASS(name, t, n, PMPI_##name##suffix(s, r, n, t, op, c)));                     \
   }
-#define PHICOLL_MPI_EXCHANGE(name, suffix, Count, to_each)                                         \
-  int MPI_##name##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t, \
-                         MPI_Comm c) {                                                             \
-    return phicoll_mpi::exchange(phicoll_mpi::Row::name, to_each, s, m, u, r, n, t, c,             \
-                                 [&] { return PMPI_##name##suffix(s, m, u, r, n, t, c); });        \
+#define PHICOLL_MPI_EXCHANGE(name, suffix, Count, to_each)                                                \
+  int MPI_##name##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t,        \
+                         MPI_Comm c) {                                                                    \
+    return phicoll_mpi::exchange(phicoll_mpi::Row::name, to_each, s, m, u, r, n, t, c,                    \
+                                 PHICOLL_MPI_PASS(name, t, n, PMPI_##name##suffix(s, m, u, r, n, t, c))); \
   }
 
 extern "C" {
 
 int MPI_Barrier(MPI_Comm c) {
-  return phicoll_mpi::barrier(c, [&] { return PMPI_Barrier(c); });
+  return phicoll_mpi::barrier(c, PHICOLL_MPI_PASS(Barrier, MPI_DATATYPE_NULL, 0, PMPI_Barrier(c)));
 }
 
 PHICOLL_MPI_CALLS(, int, int)

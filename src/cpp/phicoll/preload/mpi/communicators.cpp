@@ -24,6 +24,7 @@ Comm** bucket_of(MPI_Comm handle) {
 }
 
 void release(Comm* comm) {
+  end_logs(comm);
   release_nodes(comm);
   if (comm->group != nullptr)
     phicoll_preload_leave(comm->group);
@@ -167,6 +168,30 @@ void count_call(Comm* comm) {
   if (!now) return;
   comm->why = decide(comm);
   __atomic_fetch_add(&groups, 1, __ATOMIC_RELAXED);
+}
+
+void number_communicator(Comm* comm) {
+  const size_t size = static_cast<size_t>(comm->size);
+  int* const in_order = static_cast<int*>(malloc(2 * size * sizeof(int)));
+  int* const in_world = in_order + size;
+  for (int r = 0; r < comm->size; ++r) in_order[r] = r;
+  MPI_Group ranks;
+  PMPI_Comm_group(comm->handle, &ranks);
+  PMPI_Group_translate_ranks(ranks, comm->size, in_order, world.ranks, in_world);
+  PMPI_Group_free(&ranks);
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (int r = 0; r < comm->size; ++r) hash = (hash ^ static_cast<uint32_t>(in_world[r])) * 0x100000001b3u;
+  free(in_order);
+  const Tables locked;
+  comm->members = hash << 16 | 1;
+  comm->twin = 0;
+  for (bool found = true; found;) {
+    found = false;
+    for (const Comm* first : table)
+      for (const Comm* other = first; other != nullptr; other = other->next)
+        found = found || (other != comm && other->members == comm->members && other->twin == comm->twin);
+    if (found) ++comm->twin;
+  }
 }
 
 void name_communicator(const Comm& comm, char* words, size_t bytes) {

@@ -111,6 +111,9 @@ struct Comm {
   unsigned calls;  ///< collective ones so far, while `why` is `early`
   MPI_Comm handle;
   Reducing reducing;  ///< of its last reduction by one of phicoll's operators; `with` is null before
+  PhicollLog** logs;  ///< of its calls that the MPI serves, by row; null while none is watched
+  uint64_t members;   ///< stands for its ranks, once it has logs
+  unsigned twin;      ///< tells it from communicators of the same ranks
   Comm* next;         ///< in its bucket
 };
 
@@ -166,6 +169,8 @@ inline Comm* find(MPI_Comm handle) {
 void count_call(Comm* comm);
 /// Which communicator it is, and by what phicoll's errors number its ranks.
 void name_communicator(const Comm& comm, char* words, size_t bytes);
+/// Gives it `members` and `twin`, which all its ranks find without a message.
+void number_communicator(Comm* comm);
 void start_communicators();
 void end_communicators();
 
@@ -292,6 +297,58 @@ class Timed {
   Row row_;
   bool passes_ = false;
 };
+
+// --- watching.cpp
+
+extern bool watching;
+/// Whether PHICOLL_MPI_ONLY has all calls stay with the MPI.
+bool asked_only();
+/// Has the calls that the MPI serves noted in the profile that is being made. `group` is 0 where none is.
+void start_watching(uint64_t group);
+/// Null if the communicator's calls are not watched.
+PhicollLog* log_of(Comm* comm, Row row);
+void end_logs(Comm* comm);
+
+/// A call as the MPI serves it. `count(comm)` is the number of elements of `type` in its count argument.
+template <class Count, class Call>
+struct Passing {
+  Row row;
+  MPI_Comm comm;
+  MPI_Datatype type;
+  Count count;
+  Call call;
+
+  int operator()() const { return __builtin_expect(watching, 0) ? watched() : call(); }
+
+ private:
+  [[gnu::noinline, gnu::cold]] int watched() const {
+    Comm* const known = find(comm);
+    PhicollLog* const log = known != nullptr ? log_of(known, row) : nullptr;
+    if (log == nullptr) return call();
+    TypeFacts facts = {true, 0, 0};
+    if (type != MPI_DATATYPE_NULL) facts_of(type, &facts);
+    const uint64_t bytes = static_cast<uint64_t>(count(*known)) * facts.size;
+    const uint64_t entered = phicoll_preload_enter(log, bytes);
+    const int result = call();
+    phicoll_preload_left(log, entered, bytes);
+    return result;
+  }
+};
+template <class Count, class Call>
+Passing<Count, Call> passing(Row row, MPI_Comm comm, MPI_Datatype type, Count count, Call call) {
+  return {row, comm, type, count, call};
+}
+/// The elements of a rank's block in a call with counts; and of the mean block.
+template <class Count>
+long long block_of(const Count* counts, int rank) {
+  return counts != nullptr ? static_cast<long long>(counts[rank]) : 0;
+}
+template <class Count>
+long long mean_block(const Count* counts, int ranks) {
+  long long all = 0;
+  for (int r = 0; r < ranks; ++r) all += block_of(counts, r);
+  return all / ranks;
+}
 
 }  // namespace phicoll_mpi
 

@@ -113,6 +113,7 @@ struct Announced {
   int32_t ready;
   int32_t first_calls;  ///< PHICOLL_MPI_FIRST_CALLS, where rank 0's counts; -1: not set
   int32_t report;       ///< PHICOLL_MPI_REPORT, where rank 0's counts: the report is collective
+  uint64_t profile;     ///< names the group in the profile, where rank 0's counts; 0: none is made
 };
 
 // Making a part of a group takes some 50 microseconds, a group of its own some milliseconds.
@@ -151,8 +152,10 @@ void attach(bool ready) {
   const size_t size = static_cast<size_t>(world.size);
   int provided = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&provided);
-  const Announced mine = {node_identity(), provided == MPI_THREAD_MULTIPLE ? 1 : 0, ready ? 1 : 0,
-                          asked_first_calls(), asked_report() ? 1 : 0};
+  const Announced mine = {
+      node_identity(),        provided == MPI_THREAD_MULTIPLE ? 1 : 0,
+      ready ? 1 : 0,          asked_first_calls(),
+      asked_report() ? 1 : 0, getenv("PHICOLL_PROFILE") != nullptr ? random_number() | 1 : 0};
   Announced* const all = static_cast<Announced*>(malloc(size * sizeof(Announced)));
   world.node_of = static_cast<int*>(malloc(2 * size * sizeof(int)));
   world.place = world.node_of + size;
@@ -167,9 +170,10 @@ void attach(bool ready) {
   world.first_calls = all[0].first_calls >= 0 ? static_cast<unsigned>(all[0].first_calls)
                       : threads               ? usual_first_calls_with_threads
                                               : usual_first_calls;
-  world.counts_down = threads && all[0].first_calls < 0;
+  world.counts_down = threads && all_ready && all[0].first_calls < 0;
   world.one_node = here == world.size;
   reporting = all[0].report != 0;
+  start_watching(all[0].profile);
   free(all);
   world.why = Why::inactive;
   if (!all_ready) return;
@@ -343,9 +347,9 @@ void join() {
   PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   PMPI_Comm_group(MPI_COMM_WORLD, &world.ranks);
   forget_preload(own_path());
-  const bool ready = phicoll_preload_check_environment() == PHICOLL_DONE;
-  if (!ready && world.rank == 0) say("all calls stay with the MPI: %s", phicoll_preload_error());
-  attach(ready);
+  const bool right = phicoll_preload_check_environment() == PHICOLL_DONE;
+  if (!right && world.rank == 0) say("all calls stay with the MPI: %s", phicoll_preload_error());
+  attach(right && !asked_only());
   start_types();
   start_communicators();
   world.joined = true;

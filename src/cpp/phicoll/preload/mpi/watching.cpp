@@ -1,0 +1,50 @@
+// The calls that the MPI serves, in the profile that is being made (PHICOLL_PROFILE): those that pass through,
+// and all of a program that is only watched (PHICOLL_MPI_ONLY=1).
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+namespace phicoll_mpi {
+
+bool watching = false;
+
+namespace {
+char group_name[32];
+}
+
+bool asked_only() {
+  const char* const wanted = getenv("PHICOLL_MPI_ONLY");
+  return wanted != nullptr && strcmp(wanted, "1") == 0;
+}
+
+void start_watching(uint64_t group) {
+  watching = group != 0;
+  snprintf(group_name, sizeof group_name, "mpi:%016llx", static_cast<unsigned long long>(group));
+}
+
+// A communicator's collectives are made by one thread at a time.
+PhicollLog* log_of(Comm* comm, Row row) {
+  if (comm->why == Why::inter) return nullptr;
+  if (comm->logs == nullptr) {
+    comm->logs = static_cast<PhicollLog**>(calloc(static_cast<size_t>(rows), sizeof(PhicollLog*)));
+    if (comm->logs == nullptr) return nullptr;
+    number_communicator(comm);
+  }
+  PhicollLog*& log = comm->logs[static_cast<int>(row)];
+  if (log == nullptr)
+    log = phicoll_preload_log(group_name, comm->handle == MPI_COMM_WORLD ? 0 : comm->members + comm->twin,
+                              comm->rank, comm->size, kinds[static_cast<int>(row)].operation, "MPI");
+  return log;
+}
+
+void end_logs(Comm* comm) {
+  if (comm->logs == nullptr) return;
+  for (int row = 0; row < rows; ++row) phicoll_preload_end_log(comm->logs[row]);
+  free(comm->logs);
+  comm->logs = nullptr;
+}
+
+}  // namespace phicoll_mpi
