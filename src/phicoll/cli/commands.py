@@ -26,6 +26,7 @@ COMMANDS = {
     "count": "count rounds, chains, notifications, edges and lines exactly",
     "explain": "why a collective takes its time on a simulated machine: counters, critical path, trace",
     "profile": "run a program, and say what its collectives take and which rank the others wait for",
+    "advise": "say what other algorithms would bring to a program's collectives, measured again in the program",
     "latency": "measure the cost of a cache line between every two cores",
     "characterize": "measure this machine, fit its model, write a machine file",
     "tune": "choose algorithms by measurement or model, and write a table that auto uses",

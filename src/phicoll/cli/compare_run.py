@@ -11,16 +11,11 @@ from phicoll.measuring.compared_runs import compare_run
 from phicoll.preload.kinds import LINKED_WITH
 from phicoll.results.compare.regression import check_threshold
 
-__all__ = ["add"]
+__all__ = ["add", "add_turns"]
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--with",
-        dest="kind",
-        choices=tuple(LINKED_WITH),
-        help="what serves the program (default: what it shows)",
-    )
+def add_turns(parser: argparse.ArgumentParser) -> None:
+    """Add what is said of a program's runs by turns."""
     parser.add_argument(
         "--rounds", type=int, default=10, metavar="N", help="how often each is run (default: 10)"
     )
@@ -33,6 +28,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         help="a regular expression whose group is the time that the program prints (default: the whole run's)",
     )
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--with",
+        dest="kind",
+        choices=tuple(LINKED_WITH),
+        help="what serves the program (default: what it shows)",
+    )
+    add_turns(parser)
     parser.add_argument(
         "--threshold",
         type=float,

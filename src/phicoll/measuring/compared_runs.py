@@ -1,4 +1,4 @@
-"""``phicoll compare-run``: a user's program with phicoll and without, by turns."""
+"""``phicoll compare-run``: a user's program with phicoll and without, or otherwise in two ways, by turns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NoReturn
 
@@ -20,11 +20,13 @@ from phicoll.preload.kinds import LINKED_WITH, with_library
 from phicoll.results.compare.text import interval
 from phicoll.results.compare.units import Estimate, estimate
 
-__all__ = ["LEAST_ROUNDS", "ComparedRuns", "compare_run"]
+__all__ = ["LEAST_ROUNDS", "ComparedRuns", "Ended", "Way", "by_turns", "compare_run", "run"]
 
 #: The fewest for a 95 % interval.
 LEAST_ROUNDS = 6
 NAMES = ("without", "with")
+#: A command and its environment.
+Way = tuple[Sequence[str], dict[str, str]]
 
 
 class OnlyWithError(Exception):
@@ -40,10 +42,16 @@ class Ended:
     output: str
     errors: str
 
+    @property
+    def last_word(self) -> str:
+        """The last line of its standard error."""
+        lines = [line for line in self.errors.splitlines() if line.strip()]
+        return lines[-1] if lines else "nothing"
+
 
 @dataclass
 class ComparedRuns:
-    """The rounds' ``times`` without phicoll and with it, and what differed in what the program printed.
+    """The rounds' ``times`` without phicoll and with it, or in other ``ways``, and what differed in the outputs.
 
     Times are seconds of the whole run, or in the program's own ``unit``, which is then empty.
     """
@@ -58,6 +66,7 @@ class ComparedRuns:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     unit: str = " s"
+    ways: tuple[str, str] = ("without phicoll", "with phicoll")
 
     @property
     def ratio(self) -> Estimate | None:
@@ -81,9 +90,10 @@ class ComparedRuns:
         lines = []
         if self.ratio is not None:
             plain, ours = (interval(estimate(np.array(times))) for times in self.times)
+            second = f"{self.ways[1]} {self.kind}"
             lines = [
-                f"without phicoll    {plain}{self.unit}",
-                f"with phicoll {self.kind:<6}{ours}{self.unit}",
+                f"{self.ways[0]:<19}{plain}{self.unit}",
+                f"{second:<19}{ours}{self.unit}",
                 f"ratio              {interval(self.ratio)}, within {len(self.times[1])} rounds",
             ]
             if not self.ratio.enough:
@@ -127,23 +137,39 @@ def compare_run(
     """
     if not command:
         raise ArgumentError("command", "none", "a program and its arguments after --")
-    if rounds < 1:
-        raise ArgumentError("rounds", str(rounds), "at least 1")
-    own = None if own_time is None else compiled("time", own_time, groups=1)
-    left_out = [pattern for pattern in (own, ignore and compiled("ignore", ignore)) if pattern]
     if kind is not None and kind not in LINKED_WITH:
         raise ArgumentError("with", repr(kind), ", ".join(LINKED_WITH))
+    patterns = check_turns(rounds, ignore, own_time)
     kind, words, environment = with_library(command, kind)
     # A shell becomes the program, in both: it knows the process's number, which the library is told.
     before = environment_before_python()
     preload = environment.pop("LD_PRELOAD", "")
     process = "" if kind == "mpi" else f"PHICOLL_{kind.upper()}_PROCESS=$$ "
     ours = ["/bin/sh", "-c", f'{process}LD_PRELOAD=$0 exec "$@"', preload, *words]
-    ways: list[Callable[[], Ended]] = [
-        lambda: run(["/bin/sh", "-c", 'exec "$@"', "sh", *command], before),
-        lambda: run(ours, environment),
-    ]
-    found = ComparedRuns(kind, unit=" s" if own is None else "")
+    plain = ["/bin/sh", "-c", 'exec "$@"', "sh", *command]
+    found = ComparedRuns(kind)
+    by_turns(found, command[0], ((plain, before), (ours, environment)), rounds, patterns)
+    return found
+
+
+Patterns = tuple[re.Pattern[str] | None, re.Pattern[str] | None]
+
+
+def check_turns(rounds: int, ignore: str | None, own_time: str | None) -> Patterns:
+    """The patterns of the program's own time, and of what may differ."""
+    if rounds < 1:
+        raise ArgumentError("rounds", str(rounds), "at least 1")
+    own = None if own_time is None else compiled("time", own_time, groups=1)
+    return own, compiled("ignore", ignore) if ignore else None
+
+
+def by_turns(
+    found: ComparedRuns, program: str, ways: tuple[Way, Way], rounds: int, patterns: Patterns
+) -> None:
+    """Run both ``ways`` by turns, as :func:`compare_run` says, and note in ``found`` what came of it."""
+    own, _ = patterns
+    left_out = [pattern for pattern in patterns if pattern]
+    found.unit = " s" if own is None else ""
     first = ""  # what the first run printed
 
     def take(way: int) -> float:
@@ -153,25 +179,24 @@ def compare_run(
         def fails(what: str) -> NoReturn:
             raise OnlyWithError(what) if way else Error(what)
 
-        ended = ways[way]()
+        ended = run(*ways[way])
         if ended.code != 0:
-            last = next((line for line in reversed(ended.errors.splitlines()) if line.strip()), "nothing")
-            fails(f"{command[0]} ends with {ended.code} {NAMES[way]} phicoll; it says last: {last}")
+            fails(f"{program} ends with {ended.code} {found.ways[way]}; it says last: {ended.last_word}")
         times = own.findall(ended.output) if own else [ended.seconds]
         seconds = positive(times[-1]) if times else None
-        if seconds is None:
-            fails(f"{command[0]} prints no time that {own_time!r} matches {NAMES[way]} phicoll")
+        if own and seconds is None:
+            fails(f"{program} prints no time that {own.pattern!r} matches {found.ways[way]}")
         shown = ended.output
         for pattern in left_out:
             shown = pattern.sub("", shown)
         first = first or shown
         found.compared = found.compared or way == 1
         if not found.difference and (other := different(first, shown)):
-            found.difference = f"the outputs differ {NAMES[way]} phicoll{'' if way else ', too'}: {other}"
+            found.difference = f"the outputs differ {found.ways[way]}{'' if way else ', too'}: {other}"
         if way and not found.times[way]:
             told = [line for line in ended.errors.splitlines() if line.startswith("phicoll: ")]
             found.notes += [line for line in told if line not in found.notes]
-        return seconds
+        return seconds or ended.seconds
 
     try:
         take(0)
@@ -188,7 +213,6 @@ def compare_run(
         found.difference = str(failed)
         for times in found.times:
             times.clear()
-    return found
 
 
 def compiled(argument: str, text: str, groups: int = 0) -> re.Pattern[str]:
