@@ -6,6 +6,7 @@ What needs an MPI runs under each that ``make mpis`` has put into build/mpi.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import shutil
@@ -1115,3 +1116,53 @@ def test_the_library_registers_its_process_once_it_is_loaded() -> None:
         pytest.skip("this kernel has no private expedited membarrier")
     assert barrier() == "-1\n"
     assert barrier(f"{mpi.native_folder()}/libphicoll-preload.so") == "0\n"
+
+
+WATCHED = """
+#include <mpi.h>
+
+int main(int argc, char** argv) {
+  double mine[4] = {1}, all[4];
+  MPI_Comm twins[2];
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < 2; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &twins[i]);
+  for (int i = 0; i < 5; ++i) MPI_Allreduce(mine, all, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < 2; ++i) MPI_Barrier(twins[0]);
+  for (int i = 0; i < 3; ++i) MPI_Barrier(twins[1]);
+  MPI_Gather(rank ? mine : MPI_IN_PLACE, 2, MPI_DOUBLE, all, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def test_a_profile_only_watches_what_stays_with_the_mpi(any_mpi: Installed) -> None:
+    source = any_mpi.folder / "watched.c"
+    source.write_text(WATCHED)
+    program = any_mpi.folder / "watched"
+    done = subprocess.run(
+        [any_mpi.tool("mpicc"), source, "-o", program],
+        capture_output=True,
+        text=True,
+        env=any_mpi.environment,
+    )
+    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "phicoll", "profile", "--only", "--json", "--"]
+    done = subprocess.run(
+        [*command, *any_mpi.launcher(2), program],
+        capture_output=True, text=True, env=any_mpi.environment, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "phicoll: " not in done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    found = sorted((row["communicator"], row["operation"], row["bytes"], row["calls"]) for row in rows)
+    barriers = [row for row in found if row[1] == "barrier"]
+    assert [row for row in found if row[1] != "barrier"] == [
+        ("0", "allreduce", 32, 5), ("0", "gather", 16, 1)
+    ]  # fmt: skip
+    assert sorted(row[3] for row in barriers) == [2, 3]  # each communicator of the same ranks has its own
+    assert {row[0] for row in barriers} == {"0.1", "0.2"}
+    assert {row["algorithm"] for row in rows} == {"MPI"}
+    assert all(0 <= row["waited_s"] <= row["inside_s"] and row["ranks"] == 2 for row in rows)

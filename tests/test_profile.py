@@ -250,6 +250,7 @@ def test_a_profile_of_a_profile_is_the_outer_one_s(tmp_path, capfd):
         ([], "command: got none"),
         (["--", "/nothing/here"], "command: got '/nothing/here'"),
         (["--trace", "/nothing/here", "--", "true"], "trace: got '/nothing/here'"),
+        (["--only", "--", "/nothing/here"], "command: got '/nothing/here'"),
     ],
 )
 def test_bad_input(words, message, capsys):

@@ -27,9 +27,9 @@ struct LogTitle {
 
 /// A rank's calls of one algorithm, in a mapped file, which stays however the process ends.
 ///
-/// Of messages of about one size the first calls are timed, then one in each eight, and each call after one so
-/// long that the clock is nothing beside it. Which of the eight follows from their number alone: all ranks time
-/// the same ones, and in turn all that a program with a period makes.
+/// Of messages of about one size the first calls are timed, then one in each eight, and each call after one
+/// so long that the clock is nothing beside it. Which of the eight follows from their number alone: all ranks
+/// time the same ones, and in turn all that a program with a period makes.
 class CallLog {
  public:
   /// Null if calls are not watched. If the folder can't be written, a line on standard error says so, once.
@@ -87,8 +87,8 @@ class CallLog {
     const std::uint64_t eight = of.calls / one_in;
     of.next = timed_in(eight) >= of.calls ? timed_in(eight) : timed_in(eight + 1);
   }
-  /// All ranks' clock. Without the gaps of NativePort::ticks(), which would cost as much as the stamp: a stamp
-  /// may lie some tens of cycles off.
+  /// All ranks' clock. Without the gaps of NativePort::ticks(), which would cost as much as the stamp: a
+  /// stamp may lie some tens of cycles off.
   std::uint64_t stamp() const { return __builtin_expect(by_cycles_, 1) ? arch::cycles() : by_clock(); }
   static std::uint64_t by_clock();
   /// Null if it was added to the sums.

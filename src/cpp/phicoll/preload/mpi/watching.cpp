@@ -1,5 +1,5 @@
-// The calls that the MPI serves, in the profile that is being made (PHICOLL_PROFILE): those that pass through,
-// and all of a program that is only watched (PHICOLL_MPI_ONLY=1).
+// The calls that the MPI serves, in the profile that is being made (PHICOLL_PROFILE): those that pass
+// through, and all of a program that is only watched (PHICOLL_MPI_ONLY=1).
 
 #include <stdio.h>
 #include <stdlib.h>
