@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pytest
 
+import phicoll
 from phicoll._core import host_fingerprint
 from phicoll.cli import main
 from phicoll.explaining.profile import Profile, ProfileRow
@@ -15,6 +17,7 @@ from phicoll.models.tuning.advise import calls_of
 from phicoll.models.tuning.decision import NO_GAIN, Decision, Gain, Point
 from phicoll.models.tuning.result import Tuned, rows_of
 from phicoll.models.tuning.table import text_of
+from phicoll.preload.alternatives import alternatives
 
 
 def row(operation, size, inside_s, waited_s, *, ranks=2, algorithm="ring", communicator="0"):
@@ -117,6 +120,56 @@ def test_where_nothing_gains_the_program_runs_once(command, monkeypatch, capfd):
     assert "allreduce of 8 B among 2 processes: 20 calls" in said
     assert "none of 3 resolved faster than ring" in said
     assert "rounds" not in said
+
+
+def test_an_mpi_s_algorithms_are_tried_in_the_program(monkeypatch, capfd):
+    # In the runs one after the other, the calls take so long of a rank.
+    own = {"": 4.0, "slow": 6.0, "fast": 1.0}
+    tried = []
+
+    def run_of(_, environment):
+        tried.append(environment.get("WAY", ""))
+        if tried[-1] == "broken":
+            raise phicoll.Error("sh ends with 7")
+
+    monkeypatch.setattr(advising, "launcher_kind", lambda _: "hydra")
+    monkeypatch.setattr(advising, "only_watched", lambda command: (command, {}))
+    monkeypatch.setattr(
+        advising, "alternatives", lambda *_: {way: {"WAY": way} for way in ("slow", "broken", "fast")}
+    )
+    monkeypatch.setattr(advising, "finished_run", run_of)
+    monkeypatch.setattr(
+        advising,
+        "calls_of",
+        lambda _: [advising.Call("barrier", "processes", 2, 0, 9, own[tried[-1]], 0.5, "MPI")],
+    )
+    assert main(["advise", "--rounds", "1", "--json", "--", "sh", "-c", "echo way=$WAY"]) == 3
+    found = json.loads(capfd.readouterr().out)
+    assert tried == ["", "slow", "broken", "fast"]
+    assert found["tried"] == {"barrier": {"the MPI's choice": 4.0, "slow": 6.0, "fast": 1.0}}
+    assert found["variables"] == {"WAY": "fast"}
+    assert found["notes"] == ["barrier by broken: sh ends with 7"]
+    assert "'way=' and 'way=fast'" in found["runs"]["difference"]
+    assert main(["advise", "-o", "here", "--", "sh"]) == 2
+    assert "output: got 'here'; allowed: without an MPI's launcher" in capfd.readouterr().err
+    assert main(["advise", "--rounds", "1", "--", "sh", "-c", "echo $0 > /dev/null"]) == 0
+    said = capfd.readouterr().out
+    assert "barrier, a rank's seconds: fast 1, the MPI's choice 4, slow 6" in said
+    assert "no advice: the program is not faster with WAY=fast" in said  # one round resolves nothing
+
+
+def test_an_mpi_s_algorithms_are_those_that_it_names():
+    found = alternatives("hydra", "mpiexec", "broadcast")
+    assert found["binomial"] == {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial"}
+    assert found["release_gather"] == {"MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM": "release_gather"}
+    assert alternatives("hydra", "mpiexec", "scan") == {}
+    if shutil.which("ompi_info") is None:
+        pytest.skip("no Open MPI")
+    found = alternatives("openmpi", shutil.which("ompi_info"), "allreduce")
+    assert found["recursive_doubling"] == {
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "OMPI_MCA_coll_tuned_allreduce_algorithm": "3"
+    }  # fmt: skip
+    assert "ignore" not in found
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from phicoll.preload.programs import (
     with_preload,
 )
 
-__all__ = ["Mpi", "build", "find_mpi", "only_watched", "preloaded", "run"]
+__all__ = ["Mpi", "build", "find_mpi", "launcher_kind", "only_watched", "preloaded", "run"]
 
 #: What a program for MPI-5's ABI is linked with, whichever MPI it runs under, and the end of its compiler's name.
 ABI_LIBRARY = r"libmpi_abi\.so"
@@ -210,6 +210,17 @@ def loads(program: str) -> bool:
     return any(name in content for name in LOADING)
 
 
+def launcher_kind(launcher: str) -> str | None:
+    """Which of the launchers that are known it is, or None."""
+    path = Path(on_path(launcher) or launcher).resolve()
+    kinds = [
+        kind
+        for kind, (names, beside) in LAUNCHERS.items()
+        if path.name in names or (path.name in COMMON_NAMES and (path.parent / beside).exists())
+    ]
+    return kinds[0] if len(kinds) == 1 else None
+
+
 def for_ranks(command: Sequence[str], variable: str, value: str) -> list[str] | None:
     """The launcher's command that gives a variable to the ranks alone, or None where that is not known.
 
@@ -219,15 +230,10 @@ def for_ranks(command: Sequence[str], variable: str, value: str) -> list[str] | 
     given = (variable, VARIABLES_OF_OPEN_MPI)
     if any(word in SCOPES or any(name in word for name in given) for word in words[1:]):
         return None
-    path = Path(on_path(words[0]) or words[0]).resolve()
-    kinds = [
-        kind
-        for kind, (names, beside) in LAUNCHERS.items()
-        if path.name in names or (path.name in COMMON_NAMES and (path.parent / beside).exists())
-    ]
-    if kinds == ["hydra"]:
+    kind = launcher_kind(words[0])
+    if kind == "hydra":
         return [words[0], "-genv", variable, value, *words[1:]]
-    if kinds == ["openmpi"] and f"OMPI_MCA_{VARIABLES_OF_OPEN_MPI}" not in os.environ:
+    if kind == "openmpi" and f"OMPI_MCA_{VARIABLES_OF_OPEN_MPI}" not in os.environ:
         return [words[0], "-x", f"{variable}={value}", *words[1:]]
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,9 +15,11 @@ from phicoll.explaining.profile import Profile, profile
 from phicoll.foundations.checks import check_number
 from phicoll.foundations.files import check_writable, temporary_folder
 from phicoll.foundations.programs import environment_before_python, on_path
-from phicoll.measuring.compared_runs import ComparedRuns, by_turns, check_turns, run
+from phicoll.measuring.compared_runs import ComparedRuns, Patterns, by_turns, check_turns, run
 from phicoll.models.tuning.decision import Decision
 from phicoll.models.tuning.tune import LEAST_POINT_S, tune
+from phicoll.preload.alternatives import alternatives
+from phicoll.preload.mpi import launcher_kind, only_watched
 from phicoll.registry import OPERATIONS, moves_data, short_spec
 from phicoll.results.reading.subject import size_text
 
@@ -81,6 +84,10 @@ class Advised:
     runs: ComparedRuns | None = None
     interrupted: bool = False
     notes: list[str] = field(default_factory=list)
+    #: Of an MPI's algorithms: by operation and algorithm, a rank's seconds in the calls after the last had entered.
+    tried: dict[str, dict[str, float]] = field(default_factory=dict)
+    #: The variables that have the MPI take the best.
+    variables: dict[str, str] = field(default_factory=dict)
 
     @property
     def better(self) -> dict[Call, Decision]:
@@ -97,6 +104,8 @@ class Advised:
             ],
             "table": None if self.table is None else str(self.table),
             "runs": None if self.runs is None else self.runs.to_dict(),
+            "tried": self.tried,
+            "variables": self.variables,
             "interrupted": self.interrupted,
             "notes": self.notes,
         }
@@ -113,14 +122,26 @@ class Advised:
                 taken = short_spec(call.operation, one.spec)
                 yield f"{head}; {taken} is {one.gain} times faster than {now}, which saves {saved:.3g} s"
 
+    def lines_of_mpi(self) -> Iterator[str]:
+        """The operations whose algorithms are an MPI's, a line each, the fastest algorithm first."""
+        for operation, taken in self.tried.items():
+            order = sorted(taken.items(), key=lambda one: one[1])
+            yield f"{operation}, a rank's seconds: " + ", ".join(f"{name} {s:.3g}" for name, s in order)
+
     def __str__(self) -> str:
-        lines = [*self.lines(), *self.notes]
+        lines = [*self.lines(), *self.lines_of_mpi(), *self.notes]
         if not self.calls:
             lines.insert(0, f"no collective calls of several ranks in {self.seconds:.3f} s")
-        elif not self.decisions:
+        elif not self.decisions and not self.tried:
             lines.insert(0, "no calls that take enough of the run")
         if self.runs is not None:
             lines.append(str(self.runs))
+            if self.variables:
+                words = " ".join(f"{name}={value}" for name, value in self.variables.items())
+                better = self.runs.ratio is not None and self.runs.ratio.enough and self.runs.ratio.high < 1
+                lines.append(
+                    f"set {words}" if better else f"no advice: the program is not faster with {words}"
+                )
         if self.table is not None and self.better:
             lines.append(f"wrote {self.table}; PHICOLL_TUNING={self.table} uses it")
         return "\n".join(lines)
@@ -138,7 +159,8 @@ def advise(
 ) -> Advised:
     """Profile a program of phicoll's, measure what other algorithms do with its calls, and run it with the best.
 
-    The program's input is empty, and what it prints is not shown.
+    If the command is an MPI's launcher, the algorithms are the MPI's, each tried in a run of the program. The program's
+    input is empty, and what it prints is not shown.
 
     Parameters
     ----------
@@ -167,13 +189,17 @@ def advise(
     seconds = check_number("budget_s", BUDGET_S if budget_s is None else budget_s, above=0)
     patterns = check_turns(rounds, ignore, own_time)
     kept = None if save is None else check_writable(save, "save")
+    if kind := launcher_kind(command[0]):
+        if kept is not None:
+            raise ArgumentError(
+                "save", repr(str(kept)), "without an MPI's launcher: its algorithms have variables"
+            )
+        return advise_mpi(command, kind, seconds, rounds, patterns)
     with profile() as found:
-        ended = run(command, environment_before_python())
-    if ended.code != 0:
-        raise Error(f"{command[0]} ends with {ended.code}; it says last: {ended.last_word}")
+        finished_run(command, environment_before_python())
     calls = calls_of(found)
     advised = Advised(calls, found.seconds)
-    looked_at = [call for call in calls if call.share >= LEAST_SHARE][:MOST_CALLS]
+    looked_at = worth_it(calls)
     advised.notes += [
         f"{call.title} is served by what PHICOLL_{call.operation.upper()} names, before any table"
         for call in looked_at
@@ -189,6 +215,68 @@ def advise(
             by_turns(advised.runs, command[0], ways, rounds, patterns)
             advised.interrupted = advised.runs.interrupted
     return advised
+
+
+def worth_it(calls: Sequence[Call]) -> list[Call]:
+    return [call for call in calls if call.share >= LEAST_SHARE][:MOST_CALLS]
+
+
+def finished_run(command: Sequence[str], environment: dict[str, str]) -> None:
+    ended = run(command, environment)
+    if ended.code != 0:
+        raise Error(f"{command[0]} ends with {ended.code}; it says last: {ended.last_word}")
+
+
+def advise_mpi(command: Sequence[str], kind: str, seconds: float, rounds: int, patterns: Patterns) -> Advised:
+    """The same for a program of an MPI's, whose collectives stay there: by the MPI's own algorithms.
+
+    Each is tried in a run of the program, until these have taken ``seconds``.
+    """
+    end = time.monotonic() + seconds
+
+    def own_times(variables: dict[str, str]) -> Profile:
+        with profile() as found:
+            words, environment = only_watched(command)
+            finished_run(words, {**environment, **variables})
+        return found
+
+    found = own_times({})
+    advised = Advised(calls_of(found), found.seconds)
+    usual = by_operation(advised.calls)
+    try:
+        for operation in dict.fromkeys(call.operation for call in worth_it(advised.calls)):
+            taken = {"the MPI's choice": usual[operation]}
+            best: dict[str, str] = {}
+            for name, variables in alternatives(kind, command[0], operation).items():
+                if time.monotonic() > end:
+                    advised.notes.append(f"{operation}: no time was left for {name}: give more seconds")
+                    continue
+                try:
+                    taken[name] = by_operation(calls_of(own_times(variables))).get(operation, 0.0)
+                except Error as error:
+                    advised.notes.append(f"{operation} by {name}: {error}")
+                    continue
+                if taken[name] == min(taken.values()):
+                    best = variables
+            advised.tried[operation] = taken
+            advised.variables |= best
+    except KeyboardInterrupt:
+        advised.interrupted = True
+    if advised.variables and not advised.interrupted:
+        before = environment_before_python()
+        ways = ((command, before), (command, {**before, **advised.variables}))
+        advised.runs = ComparedRuns("", ways=("as it is", "as advised"))
+        by_turns(advised.runs, command[0], ways, rounds, patterns)
+        advised.interrupted = advised.runs.interrupted
+    return advised
+
+
+def by_operation(calls: Sequence[Call]) -> dict[str, float]:
+    """Each operation's seconds of a rank."""
+    found: dict[str, float] = {}
+    for call in calls:
+        found[call.operation] = found.get(call.operation, 0.0) + call.own_s
+    return found
 
 
 def decide_all(
