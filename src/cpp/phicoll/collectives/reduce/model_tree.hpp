@@ -176,7 +176,7 @@ struct ModelTreeReduce : AlgorithmDefaults {
       std::size_t next = 0;
       this->combine_children(
           port, call, at, count, result,
-          [&](int child) {
+          [&, bytes](int child) {
             if (p_.ack == Ack::line_per_child)
               port.wait(lines(child).notified.value.word, at_least(step_ + 1), child);
             return port.shared(p_.buffers == Buffers::parent ? place(rank_, next++, bytes) : buffer(child));
