@@ -15,7 +15,7 @@ from phicoll.foundations.checks import argument_names
 from phicoll.foundations.extras import data_frame
 from phicoll.foundations.files import write_text
 from phicoll.foundations.progress import display
-from phicoll.papers.claims import HOLDS
+from phicoll.papers.claims import HOLDS, UNRESOLVED
 from phicoll.papers.validation import collectives, one_sided, programs, transfers
 from phicoll.papers.validation.judges import JUDGES, Judge, findings_of, published_machine, run_judges
 from phicoll.papers.validation.outcome import MachineOutcome
@@ -182,7 +182,7 @@ def turning(
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
     """By statement: its verdict at this effort, and the guesses that turn it, each with the verdict that it makes.
 
-    Statements whose check is slow are left out.
+    Statements whose check is slow are left out, and so is a guess with which six seeds leave the verdict open.
     """
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     plan = [(name, *tries_of(load_machine(name))) for name in machines]
@@ -199,7 +199,7 @@ def turning(
                 progress(done, total, f"{name}: {words}")
             at = changed(name, f"{entry.name}={value}")
             for number, verdict in verdicts(judges, at, executor).items():
-                if verdict != shipped[number]:
+                if verdict not in (shipped[number], UNRESOLVED):
                     turned[number].append(f"{words}: {verdict}")
         found |= {number: (verdict, tuple(turned[number])) for number, verdict in shipped.items()}
     return found

@@ -105,7 +105,7 @@ def validate(
     Parameters
     ----------
     machine:
-        One of :data:`phicoll.papers.validation.MACHINES`, such as ``"xeon-phi-5110p"`` or ``"epyc-7742"``, perhaps with
+        One of ``phicoll.papers.validation.MACHINES``, such as ``"xeon-phi-5110p"`` or ``"epyc-7742"``, perhaps with
         changes (``"xeon-phi-5110p:memory.fill=join"``): what then is compared is the changed machine.
     quick:
         Few samples and seeds: some seconds, and hardly any statement is resolved.
