@@ -65,6 +65,14 @@ def test_sizes_and_communicators_are_rows_of_their_own(tmp_path):
     assert set(rows) == {("0", "allreduce", 8), ("0", "allreduce", 64), ("0.1", "barrier", 0)}
 
 
+def test_the_text_leaves_out_the_rows_that_take_least(tmp_path):
+    for rank in (0, 1):
+        written(tmp_path, rank, [(10_000 * n, 10_000 * n + 100 * n, n) for n in range(1, 31)])
+    found = profile_of(read_logs(tmp_path), 1.0)
+    assert "and 6 more rows of 0.000002 s in all" in str(found)  # those of 100 to 600 ns
+    assert len(found.to_dict()["rows"]) == 30
+
+
 def test_ranks_that_are_missing_leave_the_waiting_unknown(tmp_path):
     written(tmp_path, 0, [(1000, 1400, 8)])
     (tmp_path / "9-9.calls").write_bytes(b"")  # a rank that died while it made its file

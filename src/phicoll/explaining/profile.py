@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ __all__ = ["VARIABLE", "Profile", "ProfileRow", "profile"]
 VARIABLE = "PHICOLL_PROFILE"
 #: Set: each call is timed.
 EVERY = "PHICOLL_PROFILE_EVERY"
+#: In the text's table.
+MOST_ROWS = 24
 #: Of a file system in memory, for the files.
 LEAST_BYTES = 1 << 30
 
@@ -117,7 +120,7 @@ class Profile:
     def __str__(self) -> str:
         if not self.rows:
             return "\n".join([f"no collective calls in {self.seconds:.3f} s", *self.notes])
-        lines = [HEADS, *self.cells()]
+        lines = [HEADS, *islice(self.cells(), MOST_ROWS)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(HEADS))]
         table = [
             "  ".join(
@@ -126,6 +129,9 @@ class Profile:
             ).rstrip()
             for line in lines
         ]
+        if rest := self.rows[MOST_ROWS:]:
+            seconds = sum(row.inside_s / row.ranks for row in rest)
+            table.append(f"and {len(rest)} more rows of {seconds:.6f} s in all, which --json has")
         return "\n".join([*table, f"a run of {self.seconds:.3f} s; means over ranks", *self.notes])
 
     def _repr_html_(self) -> str:
