@@ -3,10 +3,13 @@
 A round runs every subject at every point once, in random order: 0, 1, 2 or 4 busy neighbours, ranks that fit and that
 do not, back to back and with computing between calls. Ratios to the best peer of the subject's kind are taken within
 rounds. All of it together is pinned to two CPUs, nothing by itself. Also shown: the neighbours' share of the CPU that
-they have alone, and the CPU that a rank takes while it waits for a late one.
+they have alone; and, from the first round, the CPU that a rank takes while it waits for a late one, from 10 ms to 1 s
+of waiting and from then on.
 
     python benchmarks/neighbours.py [--rounds 7] [--neighbours 0,1,2,4] [--ranks 2,4] [--computing 0,20000]
-        [--late-ms 1000] [--only mpi,omp,pthread,shmem,own]
+        [--late-ms 3000] [--only mpi,omp,pthread,shmem,own] [--mpi4py PYTHON]
+
+The peer of `phicoll.run` is mpi4py, where PYTHON has it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -54,8 +58,8 @@ def compiled(compiler: str, program: Path, *flags: str, env: dict[str, str] | No
     return str(program) if done.returncode == 0 else None
 
 
-def mpi_subjects(folder: Path) -> list[Subject]:
-    """Each MPI in build/mpi, and Debian's, as it is and under `phicoll mpi`."""
+def mpi_subjects(folder: Path, python: str | None = None) -> list[Subject]:
+    """Each MPI in build/mpi, and Debian's, as it is and under `phicoll mpi`; from ``python``, which has mpi4py."""
     places = [(path.name, path / "bin", "") for path in sorted(BUILD.glob("*"))]
     places += [(f"debian-{end}", Path("/usr/bin"), f".{end}") for end in ("mpich", "openmpi")]
     found = []
@@ -71,16 +75,24 @@ def mpi_subjects(folder: Path) -> list[Subject]:
         program = compiled(str(compiler), folder / f"loop-{name}", "-DMPI", env=environment)
         if program is None:
             continue
+        program_words, kind = [program], "mpi"
+        if python:
+            listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+            library = re.findall(r"libmpi\S* => (\S+)", listed)[0]
+            (folder / name).mkdir()
+            (folder / name / "libmpi.so.12").symlink_to(library)  # Debian's MPICH has another name
+            environment |= {"MPI4PY_LIBMPI": library, "LD_LIBRARY_PATH": str(folder / name)}
+            program_words, kind, name = [python, str(SOURCES / "loop.py"), "mpi4py"], "own", f"mpi4py, {name}"
         free = ["--bind-to", "none", "--oversubscribe"] if "openmpi" in name else []
-        launch = (str(launcher), *free, "-n", "{ranks}", program)
+        launch = (str(launcher), *free, "-n", "{ranks}", *program_words)
         variables = tuple(environment.items())
-        found.append(Subject(name, "mpi", False, launch, environment=variables))
+        found.append(Subject(name, kind, False, launch, environment=variables))
         before = (str(OURS / "phicoll"), "mpi", "--mpicc", str(compiler), "--")
-        found.append(Subject(f"phicoll mpi, {name}", "mpi", True, (*before, *launch), environment=variables))
+        found.append(Subject(f"phicoll mpi, {name}", kind, True, (*before, *launch), environment=variables))
     return found
 
 
-def subjects(folder: Path, kinds: list[str]) -> list[Subject]:
+def subjects(folder: Path, kinds: list[str], mpi4py: str | None) -> list[Subject]:
     found = mpi_subjects(folder) if "mpi" in kinds else []
     threads = {("omp", "libgomp"): ["-fopenmp"], ("pthread", "glibc"): []}
     libraries = sorted(Path("/usr/lib").glob("llvm-*/lib/libomp.so"))
@@ -104,6 +116,7 @@ def subjects(folder: Path, kinds: list[str]) -> list[Subject]:
         found += [
             Subject(f"phicoll.run, {mode}", "own", True, (*python, mode)) for mode in ("threads", "processes")
         ]
+        found += mpi_subjects(folder, mpi4py) if mpi4py else []
     return found
 
 
@@ -128,8 +141,8 @@ class Neighbours:
         self.rate = sum(int(one.communicate()[0]) for one in self.all) / took
 
 
-def measured(subject: Subject, ranks: int, rest: list[str]) -> tuple[float, float, float] | None:
-    """ns a call, CPU ns a call, percent of a CPU in the late barrier."""
+def measured(subject: Subject, ranks: int, rest: list[str]) -> list[float] | None:
+    """ns a call, CPU ns a call, percent of a CPU in the late barrier, before a second and after it."""
     environment = {**os.environ, **dict(subject.environment)}
     try:
         done = subprocess.run(
@@ -139,11 +152,11 @@ def measured(subject: Subject, ranks: int, rest: list[str]) -> tuple[float, floa
         print(f"neighbours: {subject.name}: more than {TIMEOUT_S} s", file=sys.stderr)
         return None
     try:
-        took, cpu, waiting = map(float, done.stdout.split()[-3:])
+        _, _, _, _ = row = [float(word) for word in done.stdout.split()[-4:]]
     except ValueError:
         print(f"neighbours: {subject.name}: {done.stderr[-300:]}", file=sys.stderr)
         return None
-    return took, cpu, waiting
+    return row
 
 
 def main() -> None:
@@ -155,15 +168,16 @@ def main() -> None:
     parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--computing", default="0,20000", help="ns before each call")
     parser.add_argument("--calls", type=int, default=20000, help="of ranks that fit; of more a tenth")
-    parser.add_argument("--late-ms", type=int, default=1000)
+    parser.add_argument("--late-ms", type=int, default=3000, help="0, or more than 1000")
     parser.add_argument("--only", default="mpi,omp,pthread,shmem,own")
+    parser.add_argument("--mpi4py", help="a Python that has it")
     given = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     with tempfile.TemporaryDirectory(prefix="phicoll-") as name:
         folder = Path(name)
         busy = str(folder / "busy")
         subprocess.run(["gcc", "-O2", str(SOURCES / "busy.c"), "-o", busy], check=True)
-        everyone = subjects(folder, given.only.split(","))
+        everyone = subjects(folder, given.only.split(","), given.mpi4py)
         numbers = {
             key: [int(n) for n in getattr(given, key).split(",")]
             for key in ("neighbours", "ranks", "computing")
@@ -176,20 +190,21 @@ def main() -> None:
             with Neighbours(busy, count) as nobody_beside:
                 time.sleep(1)
             alone[count] = nobody_beside.rate
-        found: dict[tuple[tuple[int, int, int], str], list[tuple[float, float, float, float] | None]] = {}
+        found: dict[tuple[tuple[int, int, int], str], list[list[float] | None]] = {}
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             for turn in range(given.rounds):
+                late_ms = str(0 if turn else given.late_ms)
                 for done, point in enumerate(random.sample(points, len(points))):
                     print(f"neighbours: round {turn + 1}, point {done + 1} of {len(points)}", file=sys.stderr)
                     for subject in random.sample(everyone, len(everyone)):
                         count, ranks, computing = point
                         calls = given.calls if ranks <= 2 and not computing else given.calls // 10
                         with Neighbours(busy, count) as beside:
-                            row = measured(subject, ranks, [str(calls), str(computing), str(given.late_ms)])
+                            row = measured(subject, ranks, [str(calls), str(computing), late_ms])
                         share = beside.rate / alone[count] if count else 1.0
                         rows = found.setdefault((point, subject.name), [None] * given.rounds)
-                        rows[turn] = row and (*row, share)
+                        rows[turn] = row and [*row, share]
         except KeyboardInterrupt:
             print("neighbours: interrupted; what was measured follows", file=sys.stderr)
         report(points, everyone, found)
@@ -200,20 +215,22 @@ def report(points, everyone, found) -> None:  # type: ignore[no-untyped-def]
     for point in points:
         print("\n{} busy neighbours, {} ranks, {} ns of computing".format(*point))
         print(
-            f"{'':34}{'ns':>10}{'cpu ns':>10}{'waiting %':>10}{'they get':>9}{'to peer':>9}   lowest, highest, peer"
+            f"{'':34}{'ns':>10}{'cpu ns':>10}{'waits %':>9}{'then %':>7}{'they get':>9}{'to peer':>9}"
+            "   lowest, highest, peer"
         )
         for subject in everyone:
             rows = found.get((point, subject.name), [])
             good = [row for row in rows if row]
             if not good:
                 continue
-            took, cpu, waiting, share = (median([row[i] for row in good]) for i in range(4))
-            line = f"{subject.name:34}{took:>10.0f}{cpu:>10.0f}{waiting:>10.2f}{share:>9.2f}"
+            took, cpu, share = (median([row[i] for row in good]) for i in (0, 1, 4))
+            line = (
+                f"{subject.name:34}{took:>10.0f}{cpu:>10.0f}{good[0][2]:>9.2f}{good[0][3]:>7.2f}{share:>9.2f}"
+            )
             peers = {
                 peer.name: [row[0] for row in found.get((point, peer.name), [])[::2] if row]
                 for peer in everyone
-                if not peer.ours
-                and peer.kind == ("mpi" if subject.kind in ("shmem", "own") else subject.kind)
+                if not peer.ours and peer.kind == ("mpi" if subject.kind == "shmem" else subject.kind)
             }
             peers = {peer: times for peer, times in peers.items() if times}
             if subject.ours and peers:

@@ -1,12 +1,12 @@
 // A loop of barriers: of MPI (-DMPI), OpenSHMEM (-DSHMEM), OpenMP (-fopenmp) or pthreads. Prints ns a call,
-// the CPU time of all ranks in ns a call, and the share of a CPU, in percent, that the last rank takes while
-// it waits for a rank that comes late. argv: ranks (threads alone), calls, ns of computing before each call,
-// ms that rank 0 comes late to a last barrier.
+// the CPU time of the last rank in ns a call, and the share of a CPU, in percent, that it takes while it waits
+// for rank 0, from 10 ms to 1 s of waiting and from then on. argv: ranks (threads alone), calls, ns of
+// computing before each call, ms (0, or more than 1000) that rank 0 comes late to a last barrier.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(MPI)
 #include <mpi.h>
@@ -47,6 +47,42 @@ static void barrier(void) {
 #endif
 }
 
+static void sleep_ms(long ms) {
+  const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+  nanosleep(&time, NULL);
+}
+
+/// Comes late to a barrier, and meanwhile reads how far the clock of the last rank gets.
+static void come_late(clockid_t awaiting, double* waiting) {
+  const long ends[] = {10, 1000, late_ms};
+  double at[3], cpu[3];
+  for (int i = 0; i < 3; ++i) {
+    sleep_ms(ends[i] - (i == 0 ? 0 : ends[i - 1]));
+    at[i] = clock_ns(CLOCK_MONOTONIC), cpu[i] = clock_ns(awaiting);
+  }
+  for (int i = 0; i < 2; ++i) waiting[i] = 100 * (cpu[i + 1] - cpu[i]) / (at[i + 1] - at[i]);
+}
+
+/// The clock of the last rank: of its process, with the threads that phicoll has there, or of the thread.
+static clockid_t clock_of_last(int rank, int ranks) {
+  static clockid_t found;
+#if defined(MPI) || defined(SHMEM)
+  static long process;
+  if (rank == ranks - 1) process = (long)getpid();
+#if defined(MPI)
+  MPI_Bcast(&process, 1, MPI_LONG, ranks - 1, MPI_COMM_WORLD);
+#else
+  if (rank == ranks - 1) shmem_long_p(&process, process, 0);
+#endif
+  barrier();
+  clock_getcpuclockid((pid_t)process, &found);
+#else
+  if (rank == ranks - 1) pthread_getcpuclockid(pthread_self(), &found);
+#endif
+  barrier();
+  return found;
+}
+
 /// What one rank does; rank 0 and the last one fill in their results.
 static void run(int rank, int ranks, double* took, double* cpu, double* waiting) {
   for (int i = 0; i < 100; ++i) barrier();
@@ -57,21 +93,17 @@ static void run(int rank, int ranks, double* took, double* cpu, double* waiting)
   }
   if (rank == 0) *took = (clock_ns(CLOCK_MONOTONIC) - start) / (double)calls;
   if (rank == ranks - 1) *cpu = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start) / (double)calls;
+  const clockid_t last = clock_of_last(rank, ranks);
+  if (late_ms != 0 && rank == 0) come_late(last, waiting);
   barrier();
-  if (late_ms == 0) return;
-  const struct timespec late = {late_ms / 1000, late_ms % 1000 * 1000000};
-  if (rank == 0) nanosleep(&late, NULL);
-  const double before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  barrier();
-  if (rank == ranks - 1) *waiting = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - before) / (double)late_ms / 1e4;
 }
 
-static double took, cpu, waiting;
+static double took, cpu, waiting[2];
 
 #if !defined(MPI) && !defined(SHMEM) && !defined(_OPENMP)
 static int threads;
 static void* thread(void* number) {
-  run((int)(long)number, threads, &took, &cpu, &waiting);
+  run((int)(long)number, threads, &took, &cpu, waiting);
   return NULL;
 }
 #endif
@@ -84,23 +116,20 @@ int main(int count, char** words) {
   MPI_Init(&count, &words);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  run(rank, ranks, &took, &cpu, &waiting);
-  double all[3] = {took, cpu, waiting}, most[3];
-  MPI_Reduce(all, most, 3, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  took = most[0], cpu = most[1], waiting = most[2];
+  run(rank, ranks, &took, &cpu, waiting);
+  double most;
+  MPI_Reduce(&cpu, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  cpu = most;
   MPI_Finalize();
 #elif defined(SHMEM)
-  static double found[2];
   shmem_init();
   rank = shmem_my_pe(), ranks = shmem_n_pes();
-  run(rank, ranks, &took, &cpu, &waiting);
-  const double mine[2] = {cpu, waiting};
-  if (rank == ranks - 1) shmem_double_put(found, mine, 2, 0);
+  run(rank, ranks, &took, &cpu, waiting);
+  if (rank == ranks - 1) shmem_double_p(&cpu, cpu, 0);
   shmem_barrier_all();
-  cpu = found[0], waiting = found[1];
 #elif defined(_OPENMP)
 #pragma omp parallel num_threads(ranks)
-  run(omp_get_thread_num(), ranks, &took, &cpu, &waiting);
+  run(omp_get_thread_num(), ranks, &took, &cpu, waiting);
 #else
   threads = ranks;
   pthread_barrier_init(&meeting, NULL, (unsigned)ranks);
@@ -109,7 +138,7 @@ int main(int count, char** words) {
   for (int i = 0; i < ranks; ++i) pthread_join(all[i], NULL);
   free(all);
 #endif
-  if (rank == 0) printf("%.1f %.1f %.2f\n", took, cpu, waiting);
+  if (rank == 0) printf("%.1f %.1f %.2f %.2f\n", took, cpu, waiting[0], waiting[1]);
 #if defined(SHMEM)
   shmem_finalize();
 #endif

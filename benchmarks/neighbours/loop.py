@@ -1,12 +1,24 @@
-"""The same loop of barriers as loop.c by phicoll's own ranks. argv: threads or processes, then loop.c's arguments."""
+"""The same loop of barriers as loop.c from Python. argv: threads, processes or mpi4py, then loop.c's arguments."""
 
+import os
 import sys
+import threading
 import time
+from typing import Any
 
-import phicoll
+
+def come_late(awaiting: int, late_ms: int) -> list[float]:
+    """Percent of a CPU that the last rank takes in its wait, from 10 ms to 1 s and from then on."""
+    seen = []
+    for begin, end in zip((0, 10, 1000), (10, 1000, late_ms), strict=True):
+        time.sleep((end - begin) / 1000)
+        seen.append((time.monotonic_ns(), time.clock_gettime_ns(awaiting)))
+    return [100 * (b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(seen, seen[1:], strict=False)]
 
 
-def work(comm: phicoll.Comm, calls: int, computing_ns: int, late_ms: int) -> tuple[float, float, float]:
+def work(
+    comm: Any, mode: str, calls: int, computing_ns: int, late_ms: int
+) -> tuple[float, float, list[float]]:
     for _ in range(100):
         comm.barrier()
     start, cpu_start = time.monotonic_ns(), time.thread_time_ns()
@@ -18,15 +30,25 @@ def work(comm: phicoll.Comm, calls: int, computing_ns: int, late_ms: int) -> tup
         comm.barrier()
     took = (time.monotonic_ns() - start) / calls
     cpu = (time.thread_time_ns() - cpu_start) / calls
+    mine = time.pthread_getcpuclockid(threading.get_ident())
+    if mode != "threads":
+        mine = ~os.getpid() << 3 | 2  # as clock_getcpuclockid makes it
+    last = comm.bcast(mine, comm.size - 1)
     comm.barrier()
-    if late_ms and comm.rank == 0:
-        time.sleep(late_ms / 1000)
-    before = time.thread_time_ns()
+    waiting = come_late(last, late_ms) if late_ms and comm.rank == 0 else [0.0, 0.0]
     comm.barrier()
-    return took, cpu, (time.thread_time_ns() - before) / late_ms / 1e4 if late_ms else 0.0
+    return took, cpu, waiting
 
 
 if __name__ == "__main__":
-    mode, (ranks, calls, computing_ns, late_ms) = sys.argv[1], map(int, sys.argv[2:])
-    results = phicoll.run(work, ranks, mode, (calls, computing_ns, late_ms))
-    print(f"{results[0][0]:.1f} {results[-1][1]:.1f} {results[-1][2]:.2f}")
+    mode, (ranks, *numbers) = sys.argv[1], map(int, sys.argv[2:])
+    if mode == "mpi4py":
+        from mpi4py import MPI
+
+        results = MPI.COMM_WORLD.gather(work(MPI.COMM_WORLD, mode, *numbers))
+    else:
+        import phicoll
+
+        results = phicoll.run(work, ranks, mode, (mode, *numbers))
+    if results:
+        print(f"{results[0][0]:.1f} {results[-1][1]:.1f} {results[0][2][0]:.2f} {results[0][2][1]:.2f}")
