@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -170,7 +171,7 @@ TEST(Parking, NoWakeIsLostWithAMembarrier) {
         std::uint64_t seen = 0;
         return parking::sleep(shared.control,
                               Awaited::word(shared.flag.value, at_least(round), any_rank, Meanwhile::little),
-                              roaming, &seen);
+                              roaming, 0, &seen);
       });
   report("as built", outcome);
   EXPECT_GT(outcome.rounds, 0);
@@ -384,7 +385,7 @@ TEST(LongWaits, TakeFewTurnsWhereTheyCannotSleep) {
   control.configure(2, false, 2, 0);
   const NativePort port(control, 0, WaitPolicy{});
   NativePort::Patience patience;
-  for (int turn = 0; turn < 10000; ++turn)
+  for (int turn = 0; turn < 8224; ++turn)
     port.take_turn(patience);  // the looks, and the first reading of the clock
   const std::int64_t began = os::now_ns();
   int late_turns = 0;  // each after a nap of at least 50 us, and of a 64th of the wait
@@ -393,6 +394,78 @@ TEST(LongWaits, TakeFewTurnsWhereTheyCannotSleep) {
     late_turns += waited > 20 * 1000 * 1000 ? 1 : 0;
   }
   EXPECT_LT(late_turns, 640) << "naps of 300 us and more";
+}
+
+/// Other work of a rank: some, which never ends and is said not to move, or none.
+class OtherWork final : public Background {
+ public:
+  explicit OtherWork(bool some) : some_(some) {}
+  bool pending() const override { return some_; }
+  bool go_on() override {
+    ++turns;
+    const std::int64_t end = os::thread_cpu_ns() + takes_ns;
+    while (os::thread_cpu_ns() < end) {
+    }
+    return false;
+  }
+  /// Called at each end of a sleep.
+  bool take_in() override {
+    ++turns;
+    return false;
+  }
+  std::atomic<int> turns{0};
+  std::int64_t takes_ns = 0;
+
+ private:
+  bool some_;
+};
+
+// A nap or a sleep costs up to 60 us of CPU time on a busy host, so there may be 160 in a second.
+TEST(LongWaits, TakeFewTurnsAfterASecond) {
+  static Control control;
+  static Strided<Word<std::uint64_t>> flag;
+  control.configure(3, false, 0, 0);
+  OtherWork some(true), none(false);
+  std::vector<std::thread> waiters;
+  for (OtherWork* const work : {&some, &none})
+    waiters.emplace_back([work] {
+      NativePort port(control, work->pending() ? 0 : 1, WaitPolicy{});
+      port.set_background(work);
+      port.wait(flag.value, equal(std::uint64_t{1}));
+    });
+  std::this_thread::sleep_for(std::chrono::milliseconds(1050));
+  const int napped = some.turns, slept = none.turns;
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const int napped_then = some.turns - napped, slept_then = none.turns - slept;
+  NativePort(control, 2, WaitPolicy{}).signal(flag.value, std::uint64_t{1});
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_GT(slept, 0);
+  EXPECT_LT(napped_then, 80) << "naps of 15 ms and more, and a few short ones";
+  EXPECT_LT(slept_then, 40) << "sleeps of 15 ms and more";
+}
+
+// Another library may move a large message in pieces, the next of which may come soon.
+TEST(LongWaits, NapShortlyWhileOtherWorkMovesOn) {
+  static Control control;
+  control.configure(2, false, 0, 0);
+  NativePort port(control, 0, WaitPolicy{});
+  OtherWork work(true);
+  port.set_background(&work);
+  NativePort::Patience patience;
+  const auto least_turn_ns = [&](int turns) {
+    std::int64_t least = second_ns;
+    for (int turn = 0; turn < turns; ++turn) {
+      const std::int64_t began = os::now_ns();
+      port.take_turn(patience);
+      least = std::min(least, os::now_ns() - began);
+    }
+    return least;
+  };
+  const std::int64_t began = os::now_ns();
+  while (os::now_ns() - began < second_ns / 2) port.take_turn(patience);
+  work.takes_ns = 200 * 1000;
+  const std::int64_t while_moving = least_turn_ns(10);
+  EXPECT_LT(while_moving, 7 * 1000 * 1000) << "other naps last a 64th of half a second";
 }
 
 TEST(NotedCpus, RanksMeetWhereAnotherWasLastNoted) {

@@ -3,19 +3,21 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/membarrier.hpp"
+#include "phicoll/os/nap.hpp"
 
 namespace phicoll {
 namespace parking {
 
 namespace {
 
-// The longest sleep: the fallback where membarrier is missing, and the latest moment at which a sleeper sees
-// a broken group.
-constexpr std::int64_t longest_sleep_ns = 10 * 1000 * 1000;
+// The longest sleep of a wait's first part: the fallback where membarrier is missing, and the latest moment at
+// which a sleeper sees a broken group.
+constexpr std::int64_t first_sleeps_ns = 10 * 1000 * 1000;
 
 }  // namespace
 
-bool sleep(Control& control, const Awaited& awaited, Roaming& roaming, std::uint64_t* seen) {
+bool sleep(Control& control, const Awaited& awaited, Roaming& roaming, std::int64_t waited_ns,
+           std::uint64_t* seen) {
   const std::uint64_t line = control.line_of(awaited.place);
   ParkingSlot& slot = control.slot_of(line);
   control.parked().atomic().fetch_add(
@@ -26,7 +28,8 @@ bool sleep(Control& control, const Awaited& awaited, Roaming& roaming, std::uint
   bool holds = awaited.look(1, 0, seen);                          // 3.
   if (!holds && !control.broken()) {
     roaming.note_asleep();
-    os::futex_wait(&slot.sequence.atomic(), sequence, longest_sleep_ns, control.shared());  // 4.
+    os::futex_wait(&slot.sequence.atomic(), sequence, os::nap_of_wait(waited_ns, first_sleeps_ns),
+                   control.shared());  // 4.
     roaming.note_awake();
     holds = awaited.look(1, 0, seen);
   }

@@ -27,9 +27,11 @@ namespace parking {
 // sees the marks, bumps `sequence` and wakes. So no wake is lost. Without membarrier one can be lost, and the
 // bound on a sleep ends it. A fence on every signal instead of (2) would slow down every signal.
 
-/// Sleeps for at most 10 ms: until a signal in the awaited line, or the group breaks. Returns whether the
-/// wait is over, and the word in `*seen`. `roaming` tells the others of a rank that sleeps.
-bool sleep(Control& control, const Awaited& awaited, Roaming& roaming, std::uint64_t* seen);
+/// Sleeps until a signal in the awaited line, or the group breaks: for at most 10 ms, or a 64th of what the
+/// wait has lasted. Returns whether the wait is over, and the word in `*seen`. `roaming` tells the others of
+/// a rank that sleeps.
+bool sleep(Control& control, const Awaited& awaited, Roaming& roaming, std::int64_t waited_ns,
+           std::uint64_t* seen);
 
 [[gnu::noinline, gnu::cold]] void wake_sleepers(Control& control, const void* place);
 /// To be called after a store to `place`: B above.

@@ -33,6 +33,11 @@ constexpr unsigned yields_a_check = 16;
 // A wait for any of several words cannot sleep on one. After this time it naps at every turn
 // (os::nap_of_wait).
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
+// While other work of the rank moves on, naps are short, as more of it may come.
+constexpr unsigned naps_after_a_move = 16;
+// Another library, which the rank lets go on, does not say whether anything moved. A look in vain after a nap
+// takes it up to 25 us of CPU time, and one that copies many pieces some hundred.
+constexpr std::int64_t moving_ns = 100 * 1000;
 // A rank that has waited this long takes in what others have sent to it.
 constexpr std::int64_t taking_in_ns = 5 * 1000 * 1000;
 // A rank that has waited this long checks whether the others make the same calls, and again after each such
@@ -79,7 +84,13 @@ void WaitingRoom::yield_if_needed() {
 }
 
 void WaitingRoom::take_turn(Patience& patience) {
-  if (background_ != nullptr && background_->pending() && background_->go_on()) return patience.end_mark();
+  if (background_ != nullptr && background_->pending()) {
+    const std::int64_t before = patience.naps_ ? os::thread_cpu_ns() : 0;
+    const bool moved = background_->go_on();
+    if (moved || (patience.naps_ && os::thread_cpu_ns() - before > moving_ns))
+      patience.short_naps_ = naps_after_a_move;
+    if (moved) return patience.end_mark();
+  }
   const std::uint64_t turn = ++patience.turns_;
   const bool alone = !roaming_.shares_cpu() && !control_->crowded();
   if (!roaming_.shares_cpu() && !roaming_.roams_now()) {
@@ -92,11 +103,13 @@ void WaitingRoom::take_turn(Patience& patience) {
     tell_of_a_wait();
   }
   if (patience.naps_ || turn % yields_a_check == 0) {
-    check_alive(patience, true);
-    const std::int64_t waited = os::now_ns() - patience.started_ns_;
+    if (check_alive(patience, true)) patience.short_naps_ = naps_after_a_move;
+    const std::int64_t waited = patience.now_ns_ - patience.started_ns_;
     if (waited > yielding_turns_ns) {
       patience.naps_ = true;
-      return os::nap(os::nap_of_wait(waited));
+      const bool in_short = patience.short_naps_ != 0;
+      patience.short_naps_ -= in_short ? 1 : 0;
+      return os::nap(os::nap_of_wait(in_short ? 0 : waited));
     }
   }
   sched_yield();
@@ -193,7 +206,7 @@ void WaitingRoom::mark_wait(Patience& patience, std::int64_t waited) {
 /// Throws if the group is broken, which it is if this wait cannot end. Returns whether it took in what others
 /// have sent.
 bool WaitingRoom::check_alive(Patience& patience, bool in_call) {
-  const std::int64_t now = os::now_ns();
+  const std::int64_t now = patience.now_ns_ = os::now_ns();
   if (patience.started_ns_ == 0) patience.started_ns_ = patience.compared_ns_ = now;
   if (calls_ != nullptr) check_peers(patience, in_call, now);
   const std::int64_t waited = now - patience.started_ns_;
@@ -282,8 +295,8 @@ std::uint64_t WaitingRoom::wait(const Awaited& a) {
         break;
       case WaitPolicy::Kind::adaptive:
         // Whoever found room sends more.
-        holds =
-            took ? look_yielding(a, &seen, yields_a_check) : parking::sleep(*control_, a, roaming_, &seen);
+        holds = took ? look_yielding(a, &seen, yields_a_check)
+                     : parking::sleep(*control_, a, roaming_, patience.now_ns_ - patience.started_ns_, &seen);
         break;
     }
     if (holds) return seen;

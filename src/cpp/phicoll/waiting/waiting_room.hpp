@@ -30,12 +30,14 @@ class Patience {
  private:
   friend class WaitingRoom;
   std::int64_t started_ns_ = 0;
+  std::int64_t now_ns_ = 0;       // at the last look
   std::int64_t compared_ns_ = 0;  // when calls were compared last
   std::uint64_t turns_ = 0;
   WaitMark* mark_ = nullptr;
   bool alone_ = false;  // all others had left at the last check
   bool meets_ = false;  // another rank was on this CPU after the first looks
   bool naps_ = false;
+  unsigned short_naps_ = 0;  // to come, as other work of the rank may have more to move
 };
 
 class WaitingRoom {
