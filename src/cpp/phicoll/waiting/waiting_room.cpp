@@ -35,9 +35,9 @@ constexpr unsigned yields_a_check = 16;
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
 // While other work of the rank moves on, naps are short, as more of it may come.
 constexpr unsigned naps_after_a_move = 16;
-// Another library, which the rank lets go on, does not say whether anything moved. A look in vain after a nap
-// takes it up to 25 us of CPU time, and one that copies many pieces some hundred.
-constexpr std::int64_t moving_ns = 100 * 1000;
+// Another library, which the rank lets go on, does not say whether anything moved. Most looks in vain after a
+// nap take it up to 25 us of CPU time, and many of those that copy pieces more.
+constexpr std::int64_t moving_ns = 30 * 1000;
 // A rank that has waited this long takes in what others have sent to it.
 constexpr std::int64_t taking_in_ns = 5 * 1000 * 1000;
 // A rank that has waited this long checks whether the others make the same calls, and again after each such
