@@ -47,10 +47,25 @@ def test_a_program_is_right_at_every_number_of_ranks(program):
     assert all(point["verified"] for point in results.points)
 
 
-@pytest.mark.parametrize("program", ["jacobi", "is"])
+@pytest.mark.parametrize("program", ["jacobi", "is", "is-shmem"])
 def test_larger_classes_are_right_too(program):
     results = phicoll.sweep(program, problem_class="W", algorithm="auto", ranks=3, oversubscribe=True, **ONCE)
     assert all(point["verified"] for point in results.points)
+
+
+#: The four of namashivayam-2014.
+REDUCTIONS = "flat-tree,recursive-doubling,bruck:bit_identical=no,rabenseifner"
+
+
+@pytest.mark.parametrize("program", ["is-shmem", "stream-shmem"])
+def test_every_way_is_right_with_every_reduction_of_the_paper(program):
+    ways = list(PROGRAMS[program].ways)
+    results = phicoll.sweep(program, way=ways, algorithm=REDUCTIONS, mode="processes", ranks=2, **ONCE)
+    assert {p["operation"] for p in results.points} == {f"{program}.S.{way}" for way in ways}
+    assert len(results.points) == 4 * len(ways)
+    assert all(point["verified"] for point in results.points)
+    named = phicoll.sweep(f"{program}.S.{ways[1]}", algorithm="auto", **ONCE)
+    assert named.points[0]["operation"] == f"{program}.S.{ways[1]}"
 
 
 def test_n_body_is_right_with_every_barrier():
@@ -86,6 +101,42 @@ def test_a_simulated_program_makes_the_calls_of_a_native_one(program, letter):
         assert sample["value_ns"] > sum(told["ns"]) + steady - 10
 
 
+@pytest.mark.parametrize(
+    ("program", "algorithms"),
+    [
+        ("transport", "tree-reconstructed,send-receive-tree"),
+        ("balancing", "auto,one-shot"),
+        ("is-shmem", f"{REDUCTIONS},all-reads-all"),
+        ("is-shmem.S.get", "recursive-doubling:transfer=put-get"),
+        ("is-shmem.S.loads", "rabenseifner"),
+        ("stream-shmem", "flat-tree:transfer=load-store"),
+    ],
+)
+def test_a_simulated_program_of_data_makes_the_calls_of_a_native_one(program, algorithms):
+    native = phicoll.sweep(program, algorithm="auto", ranks=2, **ONCE)
+    simulated = phicoll.sweep(
+        program, algorithm=algorithms, machine="xeon-phi-se10p", ranks=[2, 5], progress=False
+    )
+    assert len(simulated.points) == 2 * len(algorithms.split(","))
+    for point in simulated.points:
+        assert point["verified"]
+        if point["ranks"] == 2:
+            assert point["verification"]["calls"] == native.points[0]["verification"]["calls"]
+
+
+def test_a_library_s_calls_take_their_time_in_puts_and_gets_only():
+    def time_of(way, put):
+        machine = f"xeon-phi-se10p:software.put={put}"
+        return phicoll.sweep(
+            "is-shmem", way=way, algorithm="rabenseifner", ranks=4, machine=machine, progress=False
+        ).samples[0]["value_ns"]
+
+    cycles, clock = 5000, phicoll.load_machine("xeon-phi-se10p").parameters["topology.clock_mhz"]
+    # Two gets from each of four ranks in each of ten iterations, which waits may hide in part.
+    assert time_of("get", cycles) - time_of("get", 0) == pytest.approx(80 * cycles / clock * 1000, rel=0.2)
+    assert time_of("loads", cycles) == time_of("loads", 0)
+
+
 def test_the_iterations_left_out_take_as_long_as_those_simulated():
     options = {"machine": "xeon-phi-5110p", "algorithm": "hybrid-dissemination", "ranks": 16}
     with ThreadPoolExecutor(1) as executor:  # points go to it as text
@@ -112,10 +163,14 @@ def test_programs_are_listed(capsys):
     [
         ("cg", {"problem_class": "Q"}, r"problem_class: got 'Q' of cg; allowed: S \(1,400 rows"),
         ("cg.Q", {}, "got 'Q' of cg"),
+        ("is-shmem", {"way": "push"}, r"way: got 'push' of is-shmem; allowed: put \(keys are put"),
+        ("is-shmem.S.push", {}, "way: got 'push' of is-shmem"),
+        ("cg", {"way": "put"}, "way: got 'put' of cg; allowed: none"),
+        ("barrier", {"way": "put"}, "way: got 'put'; allowed: only with programs"),
         (
             "sgd",
             {"machine": "xeon-phi-5110p"},
-            "got 'xeon-phi-5110p' with sgd.S; allowed: programs of barriers",
+            "got 'xeon-phi-5110p' with sgd.S; allowed: programs that are simulated: nbody, cg",
         ),
         ("cg", {"machine": "xeon-phi-5110p", "start": "evicted"}, "'window' with cg.S; allowed: loop"),
         ("cg", {"machine": "xeon-phi-5110p", "delay_ns": 5}, "delay_ns: got 5 with cg.S; allowed: 0"),

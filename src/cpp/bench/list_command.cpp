@@ -53,12 +53,18 @@ void list_programs(bool json) {
       classes.add(std::string(1, one.letter), one.size);
       told += std::string(told.empty() ? "    " : "; ") + one.letter + ": " + one.size;
     }
+    JsonObject ways;
+    for (const programs::ProgramWay& one : info.facts.ways) {
+      ways.add(one.name, one.meaning);
+      told += std::string("\n    --way ") + one.name + ": " + one.meaning;
+    }
     rows.push_back(JsonObject()
                        .add("name", info.facts.name)
                        .add("operation", to_string(info.facts.operation))
                        .add("source", info.facts.source)
                        .add("summary", info.facts.summary)
                        .raw("classes", classes.text())
+                       .raw("ways", ways.text())
                        .text());
     if (!json)
       std::printf("%-12s %s\n    (%s)\n%s\n", info.facts.name, info.facts.summary, info.facts.source,

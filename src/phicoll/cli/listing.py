@@ -87,6 +87,8 @@ def list_programs(arguments: argparse.Namespace) -> int:
     for program in PROGRAMS.values():
         put(f"{program.name}  ({program.operation}; {program.source})\n    {program.summary}")
         put("\n".join(f"    {letter}  {size}" for letter, size in program.classes.items()))
+        for way, meaning in program.ways.items():
+            put(f"    --way {way}  {meaning}")
     return 0
 
 

@@ -272,6 +272,7 @@ def sweep(
     type: Any = None,
     op: str | Op | None = None,
     problem_class: str | Iterable[str] | None = None,
+    way: str | Iterable[str] | None = None,
     mode: str | Sequence[str] | None = None,
     definition: str | Sequence[str] | None = None,
     launches: int | None = None,

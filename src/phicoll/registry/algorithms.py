@@ -46,16 +46,20 @@ _WITHOUT_DATA = frozenset(_core.operations_without_data())
 
 @dataclass(frozen=True)
 class Program:
-    """A program whose run is measured with each algorithm of ``operation``; ``classes`` say how large an input is."""
+    """A program whose run is measured with each algorithm of ``operation``; ``classes`` say how large an input is.
+
+    ``ways``, if there are any, say how it moves its data.
+    """
 
     name: str
     operation: str
     source: str
     summary: str
     classes: Mapping[str, str]
+    ways: Mapping[str, str]
 
 
-#: The programs, by name. One of a class is named as NPB names its executables: ``cg.S``.
+#: The programs, by name. One of a class is named as NPB names its executables: ``cg.S``, ``is-shmem.S.get``.
 PROGRAMS: dict[str, Program] = {row["name"]: Program(**row) for row in _core.programs()}
 
 

@@ -88,12 +88,15 @@ py::list all_programs() {
     py::dict classes;
     for (const programs::ProblemClass& one : info.classes)
       classes[py::str(std::string(1, one.letter))] = one.size;
+    py::dict ways;
+    for (const programs::ProgramWay& one : info.facts.ways) ways[one.name] = one.meaning;
     py::dict row;
     row["name"] = info.facts.name;
     row["operation"] = to_string(info.facts.operation);
     row["source"] = info.facts.source;
     row["summary"] = info.facts.summary;
     row["classes"] = classes;
+    row["ways"] = ways;
     found.append(row);
   }
   return found;

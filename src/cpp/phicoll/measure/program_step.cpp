@@ -1,5 +1,7 @@
 #include "phicoll/measure/program_step.hpp"
 
+#include <cstring>
+
 #include "phicoll/programs/registry.hpp"
 
 namespace phicoll {
@@ -19,7 +21,7 @@ template <class List, class Context>
 void run_on(List list, int number, const Seat& seat, const Step& step, Context context, RankReport& report) {
   programs::use_program(list, number, [&](auto type) {
     using Rank = typename decltype(type)::Type::template Rank<Context>;
-    Rank rank(context, step.work.program.problem);
+    Rank rank = programs::make_rank<Rank>(context, step.work.program);
     if (step.kind == StepKind::verify) {
       const StampClock& clock = seat.board.clock();
       context.barrier();
@@ -47,13 +49,15 @@ struct CommunicatorBarrier {
   void operator()() const { communicator->barrier(); }
 };
 
-/// A rank with a communicator's collectives, of doubles.
+/// A rank with a communicator's collectives, and OpenSHMEM's put and get, which are copies here as phicoll's
+/// are: all ranks reach the shared memory.
 class DataContext : public programs::BarrierContext<CommunicatorBarrier> {
  public:
   DataContext(const Seat& seat, Communicator& communicator)
       : BarrierContext(seat.rank, seat.ranks, seat.shared, {&communicator}),
         communicator_(communicator),
-        sum_(find_operator(Type::float64, Op::sum)) {}
+        sum_(find_operator(Type::float64, Op::sum)),
+        integer_sum_(find_operator(Type::int32, Op::sum)) {}
 
   void reduce(const double* send, double* receive, std::size_t count, int root) {
     note_call();
@@ -62,6 +66,10 @@ class DataContext : public programs::BarrierContext<CommunicatorBarrier> {
   void allreduce(const double* send, double* receive, std::size_t count) {
     note_call();
     communicator_.allreduce(send, receive, count, sum_);
+  }
+  void allreduce(const std::int32_t* send, std::int32_t* receive, std::size_t count) {
+    note_call();
+    communicator_.allreduce(send, receive, count, integer_sum_);
   }
   void allgather(const void* send, void* receive, std::size_t bytes) {
     note_call();
@@ -81,10 +89,18 @@ class DataContext : public programs::BarrierContext<CommunicatorBarrier> {
     const auto rank_or_none = [](int rank) { return rank < 0 ? no_rank : rank; };
     communicator_.send_receive(send, bytes, rank_or_none(to), 0, receive, bytes, rank_or_none(from), 0);
   }
+  template <class T>
+  void put(T* to, const T* from, std::size_t count) {
+    std::memcpy(to, from, count * sizeof(T));
+  }
+  template <class T>
+  void get(T* to, const T* from, std::size_t count) {
+    std::memcpy(to, from, count * sizeof(T));
+  }
 
  private:
   Communicator& communicator_;
-  Operator sum_;
+  Operator sum_, integer_sum_;
 };
 
 }  // namespace
@@ -95,8 +111,11 @@ void run_program_step(const Seat& seat, const Step& step, Communicator& communic
   if (number < programs::barrier_programs)
     run_on(programs::BarrierPrograms(), number, seat, step,
            Context(seat.rank, seat.ranks, seat.shared, {&communicator}), report);
-  else
+  else if (number < programs::simulated_programs)
     run_on(programs::DataPrograms(), number - programs::barrier_programs, seat, step,
+           DataContext(seat, communicator), report);
+  else
+    run_on(programs::NativePrograms(), number - programs::simulated_programs, seat, step,
            DataContext(seat, communicator), report);
 }
 

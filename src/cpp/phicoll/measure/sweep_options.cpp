@@ -69,6 +69,8 @@ const std::vector<SweepOption>& sweep_options() {
        "operator of reductions"},
       {"class", "", "problem_class", Kind::list, "S,W", Scope::programs, otherwise("the program's first"),
        otherwise("the program's first"), "of a program: classes, which say how large its input is"},
+      {"way", "", "way", Kind::list, "put,get", Scope::programs, otherwise("the program's first"),
+       otherwise("the program's first"), "of a program that moves data in several ways: which of them"},
       {"mode", "", "mode", Kind::choices, "LIST", every, one_of("threads", {"threads", "processes"}),
        refused(), "what a rank is: threads, processes or both"},
       {"definition", "", "definition", Kind::choices, "LIST", every,
@@ -274,9 +276,13 @@ std::vector<std::string> SweepValues::definitions() const {
 std::vector<Work> SweepValues::works() const {
   Work work = work_;
   std::vector<Work> works;
-  if (work.program.any() && has("class")) {
+  if (work.program.any() && (has("class") || has("way"))) {
+    const programs::ProgramChoice& given = work.program;
+    const std::vector<programs::ProgramWay>& ways = given.info().facts.ways;
+    const std::string way = ways.empty() ? "" : ways[static_cast<std::size_t>(given.way)].name;
     for (const programs::ProgramChoice& choice :
-         programs::parse_classes(work.program.program, text("class"))) {
+         programs::parse_choices(given.program, has("class") ? text("class") : std::string(1, given.problem),
+                                 has("way") ? text("way") : way)) {
       work.set_program(choice);
       works.push_back(work);
     }

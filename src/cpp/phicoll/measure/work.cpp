@@ -132,11 +132,12 @@ Work parse_measured(const std::string& name) {
       throw ArgumentError("operation", error.got(), error.allowed() + "; programs: " + names.substr(2));
     }
   }
-  const programs::ProgramInfo& info = programs::program_infos()[static_cast<std::size_t>(program)];
-  const std::string letter =
-      dot == std::string::npos ? std::string(1, info.classes.front().letter) : name.substr(dot + 1);
+  const std::string chosen = dot == std::string::npos ? "" : name.substr(dot + 1);
+  const std::size_t way = chosen.find('.');
   Work work;
-  work.set_program(programs::parse_classes(program, letter).front());
+  work.set_program(programs::parse_choices(program, chosen.substr(0, way),
+                                           way == std::string::npos ? "" : chosen.substr(way + 1))
+                       .front());
   return work;
 }
 

@@ -90,15 +90,19 @@ struct Balancing {
       std::vector<std::uint64_t> mine;
       for (long i = part.first; i < part.end; ++i) mine.push_back(mix_seed(3, static_cast<std::uint64_t>(i)));
       std::vector<std::int64_t> loads(static_cast<std::size_t>(context_.size()));
-      for (int step = 0; step < steps; ++step) {
+      for (int step = 0; context_.begins_iteration(step, steps); ++step) {
         std::uint64_t* const* const lists = &held_[step % 2 == 0 ? 0 : loads.size()];
         const std::int64_t load = branch(mine, lists[own], static_cast<std::uint64_t>(step));
+        context_.writes(lists[own], static_cast<std::size_t>(load));
+        context_.computes(branch_operations * static_cast<long>(mine.size()));
         context_.allgather(&load, loads.data(), sizeof load);
         const std::vector<Move> moves = plan(loads);
+        context_.computes(plan_operations * static_cast<long>(loads.size()));
         mine.assign(lists[own], lists[own] + loads[own]);
         for (const Move& move : moves)
           if (move.to == context_.rank()) {
             const std::uint64_t* const from = lists[move.from] + move.first;
+            context_.reads(from, static_cast<std::size_t>(move.count));
             mine.insert(mine.end(), from, from + move.count);
           }
       }
@@ -127,6 +131,8 @@ struct Balancing {
 
    private:
     static constexpr int steps = 200;
+    static constexpr long branch_operations = 40;  // of a walker: random numbers, mostly
+    static constexpr long plan_operations = 10;    // of a rank
 
     /// Writes what becomes of the walkers in a step: a tenth die, a tenth double. Returns their number.
     std::int64_t branch(const std::vector<std::uint64_t>& mine, std::uint64_t* to, std::uint64_t step) const {

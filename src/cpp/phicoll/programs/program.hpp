@@ -11,24 +11,32 @@
 //       static std::size_t shared_bytes(char problem, int ranks);   // of memory that all ranks reach
 //       template <class Context> class Rank {
 //        public:
-//         Rank(Context& context, char problem);  // what no run changes: not timed
+//         Rank(Context& context, char problem);  // what no run changes: not timed. With ways: and int way
 //         void run();                            // a whole run from its beginning
 //         ProgramCheck check();                  // of the last run; collective
 //       };
 //     };
 
 #include <string>
+#include <vector>
 
 #include "phicoll/collectives/contract/operation.hpp"
 
 namespace phicoll {
 namespace programs {
 
+/// A way in which a program can do what it does, such as to move data.
+struct ProgramWay {
+  const char* name;
+  const char* meaning;
+};
+
 struct ProgramFacts {
   const char* name;
   Operation operation;  ///< the collective whose algorithms are compared
   const char* source;
-  const char* summary;  ///< one sentence
+  const char* summary;                ///< one sentence
+  std::vector<ProgramWay> ways = {};  ///< the first is the default; none: there is but one
 };
 
 /// A size of a program's input.

@@ -16,12 +16,37 @@ std::vector<ProgramInfo> infos_of(AlgorithmList<Programs...>) {
   return {ProgramInfo{Programs::facts(), Programs::classes()}...};
 }
 
+struct Named {
+  std::string name;
+  const char* meaning;
+};
+/// The numbers of what a list of names selects, each once; of an empty list the first.
+std::vector<int> numbers_of(const char* argument, const std::string& list, const ProgramInfo& info,
+                            const std::vector<Named>& all) {
+  if (list.empty()) return {0};
+  std::vector<int> numbers;
+  for (const std::string& part : split_list(list)) {
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.name == part; });
+    if (found == all.end()) {
+      std::string allowed;
+      for (const Named& one : all)
+        allowed += (allowed.empty() ? "" : ", ") + one.name + " (" + one.meaning + ")";
+      throw ArgumentError(argument, "'" + part + "' of " + info.facts.name, all.empty() ? "none" : allowed);
+    }
+    const auto number = static_cast<int>(found - all.begin());
+    if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 }  // namespace
 
 const std::vector<ProgramInfo>& program_infos() {
   static const std::vector<ProgramInfo> infos = [] {
     std::vector<ProgramInfo> all = infos_of(BarrierPrograms());
     for (ProgramInfo& info : infos_of(DataPrograms())) all.push_back(std::move(info));
+    for (ProgramInfo& info : infos_of(NativePrograms())) all.push_back(std::move(info));
     return all;
   }();
   return infos;
@@ -35,7 +60,10 @@ int find_program(const std::string& name) {
 }
 
 std::string ProgramChoice::text() const {
-  return std::string(info().facts.name) + "." + problem;
+  std::string text = std::string(info().facts.name) + "." + problem;
+  if (!info().facts.ways.empty())
+    text += std::string(".") + info().facts.ways[static_cast<std::size_t>(way)].name;
+  return text;
 }
 
 std::size_t ProgramChoice::shared_bytes(int ranks) const {
@@ -50,31 +78,31 @@ std::size_t ProgramChoice::message_bytes() const {
   return bytes;
 }
 
+bool ProgramChoice::simulated() const {
+  return program < simulated_programs;
+}
+
 const char* ProgramChoice::why_not(int ranks) const {
   const char* why = nullptr;
   use_any_program(program, [&](auto type) { why = decltype(type)::Type::ranks_allowed(problem, ranks); });
   return why;
 }
 
-std::vector<ProgramChoice> parse_classes(int program, const std::string& classes) {
+std::vector<ProgramChoice> parse_choices(int program, const std::string& classes, const std::string& ways) {
+  const ProgramInfo& info = program_infos()[static_cast<std::size_t>(program)];
+  std::vector<Named> letters, names;
+  for (const ProblemClass& one : info.classes) letters.push_back({std::string(1, one.letter), one.size});
+  for (const ProgramWay& one : info.facts.ways) names.push_back({one.name, one.meaning});
   std::vector<ProgramChoice> choices;
-  for (const std::string& part : split_list(classes)) {
-    const ProgramInfo& info = program_infos()[static_cast<std::size_t>(program)];
-    std::string allowed;
-    bool known = false;
-    for (const ProblemClass& one : info.classes) {
-      known = known || part == std::string(1, one.letter);
-      allowed += std::string(allowed.empty() ? "" : ", ") + one.letter + " (" + one.size + ")";
+  for (const int letter : numbers_of("class", classes, info, letters))
+    for (const int way :
+         names.empty() && ways.empty() ? std::vector<int>{0} : numbers_of("way", ways, info, names)) {
+      ProgramChoice choice;
+      choice.program = program;
+      choice.problem = info.classes[static_cast<std::size_t>(letter)].letter;
+      choice.way = way;
+      choices.push_back(choice);
     }
-    if (!known) throw ArgumentError("class", "'" + part + "' of " + info.facts.name, allowed);
-    const bool again = std::any_of(choices.begin(), choices.end(),
-                                   [&](const ProgramChoice& one) { return one.problem == part[0]; });
-    if (again) continue;
-    ProgramChoice choice;
-    choice.program = program;
-    choice.problem = part[0];
-    choices.push_back(choice);
-  }
   return choices;
 }
 

@@ -2,14 +2,19 @@
 
 // Every program there is, a line each: measuring, the command line and the tests expand this list.
 
+#include <type_traits>
+
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/programs/balancing.hpp"
 #include "phicoll/programs/cg.hpp"
 #include "phicoll/programs/is.hpp"
+#include "phicoll/programs/is_shmem.hpp"
 #include "phicoll/programs/jacobi.hpp"
 #include "phicoll/programs/mg.hpp"
 #include "phicoll/programs/nbody.hpp"
+#include "phicoll/programs/programs.hpp"
 #include "phicoll/programs/sgd.hpp"
+#include "phicoll/programs/stream_shmem.hpp"
 #include "phicoll/programs/transport.hpp"
 
 namespace phicoll {
@@ -19,14 +24,18 @@ namespace programs {
 using BarrierPrograms = AlgorithmList<NBody,  //
                                       Cg,     //
                                       Mg>;
-/// Programs of a collective that moves data, which run on a communicator.
+/// Programs of a collective that moves data, which run on a communicator and are simulated.
 using DataPrograms = AlgorithmList<Transport,  //
                                    Balancing,  //
-                                   Sgd,        //
-                                   Jacobi,     //
-                                   Is>;
+                                   IsShmem,    //
+                                   StreamShmem>;
+/// Those that are not simulated: they send messages, or say nothing of what they compute.
+using NativePrograms = AlgorithmList<Sgd,     //
+                                     Jacobi,  //
+                                     Is>;
 
 constexpr int barrier_programs = 3;  ///< they have the first numbers
+constexpr int simulated_programs = barrier_programs + 4;
 
 /// What `use_program` hands on.
 template <class Program>
@@ -47,6 +56,21 @@ template <class Use>
 void use_any_program(int number, Use&& use) {
   use_program(BarrierPrograms(), number, use);
   use_program(DataPrograms(), number - barrier_programs, use);
+  use_program(NativePrograms(), number - simulated_programs, use);
+}
+
+template <class Rank, class Context>
+Rank rank_of(Context& context, const ProgramChoice& chosen, std::true_type) {
+  return Rank(context, chosen.problem, chosen.way);
+}
+template <class Rank, class Context>
+Rank rank_of(Context& context, const ProgramChoice& chosen, std::false_type) {
+  return Rank(context, chosen.problem);
+}
+/// A rank of the program, with its way if it has several.
+template <class Rank, class Context>
+Rank make_rank(Context& context, const ProgramChoice& chosen) {
+  return rank_of<Rank>(context, chosen, std::is_constructible<Rank, Context&, char, int>());
 }
 
 }  // namespace programs

@@ -38,7 +38,7 @@ struct Transport {
       std::vector<double> tally(tallies), all(tallies);
       checksum_ = 0;
       const Share own = share_of(walkers_, context_.rank(), context_.size());
-      for (long batch = 0; batch < batches; ++batch) {
+      for (int batch = 0; context_.begins_iteration(batch, batches); ++batch) {
         std::fill(tally.begin(), tally.end(), 0.0);
         for (long i = own.first; i < own.end; ++i) tally[walk(batch * walkers_ + i)] += 1;
         context_.reduce(tally.data(), all.data(), tallies, 0);
@@ -55,14 +55,16 @@ struct Transport {
     }
 
    private:
-    static constexpr long batches = 200;
-    static constexpr long width = 1024;  // of a cell
+    static constexpr int batches = 200;
+    static constexpr long step_operations = 30;  // of two random numbers and the rest of a step
+    static constexpr long width = 1024;          // of a cell
 
     /// The tally in which a walker ends.
-    static std::size_t walk(long number) {
+    std::size_t walk(long number) const {
       Random random(mix_seed(2, static_cast<std::uint64_t>(number)));
       long at = static_cast<long>(cells) * width / 2;
       for (;;) {
+        context_.computes(step_operations);
         at += static_cast<long>(random.below(8 * width)) - 4 * width;
         if (at < 0) return cells;
         if (at >= static_cast<long>(cells) * width) return cells + 1;

@@ -93,7 +93,7 @@ struct MachineParameters {
     return static_cast<std::size_t>(dma_buffer * (dma_buffers > 1 ? dma_buffers : 2));
   }
   // software
-  int software_call = 0, software_send = 0, software_copy = 0;
+  int software_call = 0, software_send = 0, software_copy = 0, software_put = 0;
   FlagStride flags = FlagStride::pairs;
   // noise
   int jitter = 0, os_core = -1, os_interval = 0, os_duration = 0;
@@ -249,6 +249,8 @@ void describe_software(Visitor& v, MachineParameters& m) {
            "instructions around a send: the loop, whom to tell next");
   v.number("software.copy", m.software_copy, 0, 10000, "",
            "instructions around the copy in the contention kernel");
+  v.number("software.put", m.software_put, 0, 100000, "cycles",
+           "what a program's put or get takes beside its copy: its call of the library");
   v.choice("software.flags", m.flags, {"pairs", "lines"},
            "how far apart the flags of barriers and of broadcasts lie: two lines, or on neighbouring lines");
 

@@ -40,7 +40,7 @@ class Lister {
     info.name = name;
     info.meaning = meaning;
     info.optional = begins(name, "noise.") || begins(name, "core.copy_") || name == "memory.retry" ||
-                    name == "software.flags";
+                    name == "software.put" || name == "software.flags";
     info.in_directory = !begins(name, "table.");
     for (const char* more :
          {"topology.l3_per_package", "table.other_", "table.owner_service", "table.l3_", "table.package_out"})

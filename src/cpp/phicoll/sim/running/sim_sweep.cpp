@@ -82,9 +82,14 @@ JsonValue parse_json(const std::string& text) {
 
 /// A program's calls are iterations of one run, from its beginning.
 void check_program(const measure::SweepValues& values, SimulatedSettings* settings) {
-  if (values.work().operation != Operation::barrier)
+  if (!values.work().program.simulated()) {
+    std::string allowed;
+    for (const programs::ProgramInfo& info : programs::program_infos())
+      if (programs::parse_choices(programs::find_program(info.facts.name), "", "").front().simulated())
+        allowed += std::string(allowed.empty() ? "" : ", ") + info.facts.name;
     throw ArgumentError("machine", "'" + values.text("machine") + "' with " + values.work().name(),
-                        "programs of barriers: no other collective of a program is simulated");
+                        "programs that are simulated: " + allowed);
+  }
   for (const std::string& definition : settings->definitions)
     if (definition != "loop")
       throw ArgumentError("definition", "'" + definition + "' with " + values.work().name(),
