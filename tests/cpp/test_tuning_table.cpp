@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "attaching.hpp"
@@ -532,6 +533,41 @@ TEST(Automatic, LeavesItToTheRulesWhereTheRowCannotServe) {
   EXPECT_EQ(narrow.spec.text(), choose(shape, CallFacts()).spec.text());
   EXPECT_NE(narrow.why.find("tree of t.tuning, line 4 has no room in 64 bytes"), std::string::npos)
       << narrow.why;
+}
+
+TEST(Automatic, TakesOneOrderOfOperandsWhereAskedTo) {
+  const std::set<std::string> in_order = {"mailbox", "sliced", "one-shot", "linear", "pairwise"};
+  for (int o = 0; o < operations; ++o)
+    for (const int ranks : {2, 3, 5, 8, 9, 33, 240})
+      for (const Shape& shape : {Shape::unknown(ranks), Shape::unknown(ranks, true),
+                                 place_ranks(ranks, uniform_machine(2, 1), Placement::balanced),
+                                 place_ranks(ranks, uniform_machine(60, 4), Placement::balanced)})
+        for (const std::size_t bytes : {8, 300, 4096, 100000, 4 << 20}) {
+          CallFacts facts;
+          facts.operation = static_cast<Operation>(o);
+          if (!reduces(facts.operation)) continue;
+          facts.bytes = bytes;
+          facts.associative = false;
+          const CallFacts asked = asked_of(family(facts.operation).parse("auto:reproducible=yes"), facts);
+          EXPECT_TRUE(asked.in_rank_order);
+          const AlgorithmChoice choice = automatic_choice(shape, asked);
+          EXPECT_EQ(in_order.count(choice.spec.name), 1u) << choice.spec.text() << " of " << ranks;
+          EXPECT_TRUE(family(facts.operation).fits(choice.spec, shape, asked)) << choice.spec.text();
+          facts.associative = true;
+          EXPECT_EQ(
+              automatic_choice(shape, asked_of(family(facts.operation).parse("auto:reproducible=yes"), facts))
+                  .spec,
+              automatic_choice(shape, facts).spec)
+              << "the order does not matter";
+        }
+  CallFacts facts = allreduce(8);
+  facts.associative = false;
+  facts.in_rank_order = true;
+  const AlgorithmChoice choice =
+      automatic_choice(tuned(Shape::unknown(4), head + "allreduce threads 4/8 0 rabenseifner\n"), facts);
+  EXPECT_NE(choice.why.find("cannot serve this: an algorithm that combines the operands one by one"),
+            std::string::npos)
+      << choice.why;
 }
 
 TEST(Tuning, OfAnotherMachineIsRefusedOrUsedAsAsked) {

@@ -223,6 +223,10 @@ void CommunicatorHandle::select(const std::string& operation, const std::string&
   call([&](Communicator& communicator) { communicator.select(named, algorithm); });
 }
 
+void CommunicatorHandle::reproducible(bool on) {
+  call([&](Communicator& communicator) { communicator.reproducible(on); });
+}
+
 py::tuple CommunicatorHandle::why(const std::string& operation, std::size_t bytes) {
   const CallFacts facts = parse_call_name(operation, bytes);
   Request request;

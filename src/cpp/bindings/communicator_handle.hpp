@@ -124,6 +124,7 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// The algorithm of an operation that a caller names.
   std::shared_ptr<const AlgorithmSpec> named(Operation operation, const std::string& algorithm);
   void select(const std::string& operation, const std::string& algorithm);
+  void reproducible(bool on);
   /// (algorithm, why) of a call on `bytes` bytes.
   py::tuple why(const std::string& operation, std::size_t bytes);
 

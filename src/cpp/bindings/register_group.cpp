@@ -230,6 +230,7 @@ void register_communicator(py::module_& module) {
           [](Handle& self, const py::object& objects) { return Objects(self).alltoall(objects); },
           py::arg("objects"))
       .def("select", &Handle::select, py::arg("operation"), py::arg("algorithm"))
+      .def("reproducible", &Handle::reproducible, py::arg("on"))
       .def("why", &Handle::why, py::arg("operation"), py::arg("nbytes"))
       .def("split", &Handle::split, py::arg("color"), py::arg("key"), py::arg("memory_limit") = 0)
       .def("dup", &Handle::dup, py::arg("memory_limit") = 0)

@@ -25,6 +25,7 @@ from phicoll.comm.not_offered import refuse
 from phicoll.comm.numbers import root_of, whole_count
 from phicoll.comm.operators import OPERATORS, called
 from phicoll.errors import ArgumentError, Error, ResourceError
+from phicoll.foundations.checks import check_flag
 
 __all__ = ["COMM_NULL", "Comm", "Intercomm"]
 
@@ -333,6 +334,16 @@ class Comm(Collectives, PointToPoint, MatchedProbes, Derived):
         ``algorithm`` is ``"auto"`` or a name with parameters, such as ``"one-shot:cells=8"``.
         """
         self._whole.select(operation, algorithm)
+
+    def reproducible(self, on: bool = True) -> None:
+        """Make the bits of later reductions depend on their operands alone, the same on all ranks.
+
+        Operands are combined one by one from rank 0 on, ``((x0 op x1) op x2) ...``, whatever the root, the count, the
+        machine and the algorithm that it takes: selects ``auto:reproducible=yes`` for all reductions and scans, which
+        also serves a single call by ``algorithm=``. ``on=False`` selects ``auto``. Communicators that are split from
+        this one begin without it.
+        """
+        self._whole.reproducible(check_flag("on", on))
 
     def why(self, operation: str, nbytes: int = 0) -> str:
         """Return the algorithm that a call would use, and why. Not collective.

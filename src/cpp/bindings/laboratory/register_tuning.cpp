@@ -150,7 +150,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
     choice.spec = given.spec;
     choice.why = given.why();
   } else {
-    choice = automatic_choice(shape, facts, most);
+    choice = automatic_choice(shape, asked_of(given.spec, facts), most);
     if (!work.moves_data()) choice.spec.wait_as(given.spec);
   }
   found["choice"] = choice_dict(choice, shape, facts, !machine.empty());

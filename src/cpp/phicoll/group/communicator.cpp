@@ -137,6 +137,12 @@ void Communicator::select(Operation operation, const std::string& spec) {
   select_for_begun(operation, parsed);
 }
 
+void Communicator::reproducible(bool on) {
+  for (int o = 0; o < operations; ++o)
+    if (operation_rows[o].reduces)
+      select(static_cast<Operation>(o), on ? std::string("auto:") + reproducible_parameter + "=yes" : "auto");
+}
+
 void Communicator::select_at(Operation operation, const AlgorithmSpec& spec, std::size_t place) {
   select(operation, spec, &place);
 }

@@ -127,6 +127,10 @@ class alignas(arch::stride_bytes) Communicator : public PointToPoint {
   /// is `auto`, unless the environment has PHICOLL_BROADCAST or the like. Calls already begun keep theirs.
   /// Collective. Throws what Family::parse throws, and ResourceError for a barrier above the memory limit.
   void select(Operation operation, const std::string& spec);
+  /// From now on the reductions' bits depend on their operands alone, ((x0 op x1) op x2) ..., whatever the
+  /// root, the count and the machine: selects auto:reproducible=yes for all of them; false: `auto`.
+  /// Collective. Not for the communicators that are split from this one.
+  void reproducible(bool on);
   /// Selects as above, with the algorithm's shared memory at byte `place` of the region (a multiple of 64),
   /// which measurements vary. If the algorithm moves data, all others in use end.
   void select_at(Operation operation, const AlgorithmSpec& spec, std::size_t place);

@@ -132,7 +132,7 @@ AlgorithmChoice Communicator::why(const Request& request) {
   const CallFacts facts = facts_of(request, size_);
   AlgorithmChoice choice;
   if (request.algorithm == nullptr || request.algorithm->name == "auto") {
-    choice = collectives().why(facts);
+    choice = collectives().why(request.algorithm == nullptr ? facts : asked_of(*request.algorithm, facts));
   } else {
     choice.spec = *request.algorithm;
     choice.why = "named in the call";

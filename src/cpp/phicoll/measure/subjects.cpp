@@ -169,7 +169,7 @@ Shape tuned(Shape shape, const std::string& mode) {
 }
 
 AlgorithmChoice choice_of(const Subject& subject, const Shape& shape) {
-  return automatic_choice(shape, subject.work.facts());
+  return automatic_choice(shape, asked_of(subject.spec, subject.work.facts()));
 }
 
 AlgorithmSpec effective_subject(const Subject& subject, const Shape& shape) {

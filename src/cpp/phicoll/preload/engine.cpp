@@ -218,6 +218,10 @@ PhicollResult phicoll_preload_choose_auto(PhicollComm* comm, const char* operati
   });
 }
 
+PhicollResult phicoll_preload_reproducible(PhicollComm* comm) {
+  return guarded([=] { of(comm).reproducible(true); });
+}
+
 PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason) {
   const std::runtime_error error(reason);  // a copy: `reason` may be the last error, which the next replaces
   if (comm != nullptr) guarded([&] { of(comm).fail(error); });

@@ -60,6 +60,8 @@ PHICOLL_PRELOAD_API void phicoll_preload_free(PhicollComm* comm);
 /// Lets `auto` serve an operation ("broadcast") of the communicator from now on, whatever a variable names.
 /// All members call it between the same calls.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_choose_auto(PhicollComm* comm, const char* operation);
+/// Communicator::reproducible(true). Collective.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_reproducible(PhicollComm* comm);
 /// Breaks the communicator's group for a reason that the caller gives, which phicoll_preload_error() then
 /// returns: the others' calls end with an error. `comm` may be null. Returns PHICOLL_BROKEN.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason);

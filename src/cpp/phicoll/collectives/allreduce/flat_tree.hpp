@@ -30,6 +30,7 @@ struct FlatAllreduce : AlgorithmDefaults {
   static void limit(Parameters& p, const Shape& shape) {
     limit_buffer(p.buffer, shape.size(), p.transfer == TransferWay::put_get ? 2 * boxes : 2);
   }
+  static bool in_rank_order(const Parameters&) { return true; }
   static TransferMemory memory(const Parameters& p) {
     return {p.transfer, std::vector<std::size_t>(boxes, static_cast<std::size_t>(p.buffer)),
             static_cast<std::size_t>(p.buffer), 1};

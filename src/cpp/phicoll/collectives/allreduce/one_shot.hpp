@@ -31,6 +31,7 @@ struct OneShotAllreduce : OneShotAlgorithm<8192> {
   static void limit(Parameters& p, const Shape& shape) {
     limit_cells(shape.size(), p.cells, p.cell, max_element_bytes);
   }
+  static bool in_rank_order(const Parameters&) { return true; }
 
   template <class Port>
   class Rank : private OneShotRank<Port> {

@@ -36,6 +36,7 @@ struct ReduceBroadcast : AlgorithmDefaults {
     return facts.commutative || p.reduce == Up::mailbox ? nullptr
                                                         : "a commutative operator, or reduce=mailbox";
   }
+  static bool in_rank_order(const Parameters& p) { return p.reduce == Up::mailbox; }
 
   static LocalStoreTreeReduce::Parameters tree(const Parameters& p, const Shape& shape) {
     LocalStoreTreeReduce::Parameters t;

@@ -39,6 +39,11 @@ int cpus_of(const Shape& shape) {
 
 }  // namespace
 
+CallFacts asked_of(const AlgorithmSpec& spec, CallFacts facts) {
+  if (spec.name == "auto" && !spec.values.empty()) facts.in_rank_order = true;
+  return facts;
+}
+
 AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
                           const std::string& text) {
   if (gives(text, std::string(direct_parameter) + "=") || size_in(spec, direct_parameter) != 0) return spec;
@@ -149,7 +154,7 @@ AlgorithmSpec in_effect(const AlgorithmSpec& spec, const Shape& shape, const Cal
   const Family& known = family(facts.operation);
   AlgorithmSpec chosen = spec;
   if (spec.name == "auto") {
-    chosen = automatic_choice(shape, facts, most).spec;
+    chosen = automatic_choice(shape, asked_of(spec, facts), most).spec;
     chosen.wait_as(spec);
   }
   known.check_fit(chosen, shape, facts);

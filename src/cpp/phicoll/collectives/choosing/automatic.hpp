@@ -12,6 +12,13 @@
 
 namespace phicoll {
 
+/// A parameter of a reduction's `auto`. With `yes` it takes only algorithms that combine the operands one by
+/// one from rank 0 on, unless the operator gives the same bits in any order.
+constexpr const char* reproducible_parameter = "reproducible";
+
+/// The facts of a call that `spec` serves, with what the parameters of `auto` ask for.
+CallFacts asked_of(const AlgorithmSpec& spec, CallFacts facts);
+
 /// The choice for a call of any operation. For a barrier (default facts) it depends on the shape alone. The
 /// algorithm's buffers take at most `most` bytes, if its parameters allow that. If the table's algorithm
 /// cannot serve the call, the rules decide, and `why` says so.

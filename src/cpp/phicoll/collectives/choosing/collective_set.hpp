@@ -78,7 +78,7 @@ class CollectiveSet {
       found.choice = std::move(choice);
       return found;
     }
-    if (spec->name == "auto") return made(facts.operation, automatic(facts).spec);
+    if (spec->name == "auto") return made(facts.operation, automatic(*spec, facts).spec);
     // A spec that was given before is found by comparison, in a tenth of the time of computing the values in
     // effect.
     for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
@@ -161,11 +161,13 @@ class CollectiveSet {
   AlgorithmChoice chosen(const CallFacts& facts) const {
     const auto o = static_cast<std::size_t>(facts.operation);
     if (!selected_[o].name.empty() && selected_[o].name != "auto") return {selected_[o], selected_why_[o]};
-    return automatic(facts);
+    return automatic(selected_[o], facts);
   }
 
  private:
-  AlgorithmChoice automatic(const CallFacts& facts) const { return automatic_choice(*shape_, facts, most_); }
+  AlgorithmChoice automatic(const AlgorithmSpec& asked, const CallFacts& facts) const {
+    return automatic_choice(*shape_, asked_of(asked, facts), most_);
+  }
 
   // What a choice may depend on, apart from the size.
   static unsigned kind_of(const CallFacts& f) {

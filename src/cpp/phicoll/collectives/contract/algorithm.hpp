@@ -105,9 +105,9 @@ class StridedLines {
 //     Started start(Port&, const Call&);    // all before the first wait; never waits
 //     void complete(Port&, const Call&);    // the rest, after start has returned Started::half
 //
-// An algorithm may redefine four functions of AlgorithmDefaults: limit, refuse, unfit and first_line. All
-// ranks construct with equal parameters and shapes. A peer may have begun the first operation while this rank
-// still constructs, so a constructor never stores to shared memory.
+// An algorithm may redefine the functions of AlgorithmDefaults. All ranks construct with equal parameters and
+// shapes. A peer may have begun the first operation while this rank still constructs, so a constructor never
+// stores to shared memory.
 
 /// Defaults for what an algorithm may leave out.
 struct AlgorithmDefaults {
@@ -123,6 +123,12 @@ struct AlgorithmDefaults {
   template <class Parameters>
   static const char* unfit(const Parameters&, const Shape&, const CallFacts&) {
     return nullptr;
+  }
+  /// Whether a reduction combines all operands one by one from rank 0 on, each element alike: so its bits
+  /// depend on nothing but the operands.
+  template <class Parameters>
+  static bool in_rank_order(const Parameters&) {
+    return false;
   }
   /// The line that every rank writes first in calls of up to 8 bytes, or null. It is asked for before a call
   /// is noted and its algorithm entered, so that it arrives meanwhile.

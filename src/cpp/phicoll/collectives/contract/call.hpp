@@ -86,6 +86,8 @@ struct CallFacts {
   bool known = true;        ///< all ranks know all counts; false for gatherv, scatterv and alltoallv
   bool commutative = true;  ///< whether the operator is; true if there is none
   bool associative = true;  ///< whether the operator is; true if there is none
+  /// Where it is not: whether the caller asks for one order, operands one by one from rank 0 on.
+  bool in_rank_order = false;
 };
 static_assert(sizeof(void*) != 8 || sizeof(CallFacts) <= 16, "see above");
 

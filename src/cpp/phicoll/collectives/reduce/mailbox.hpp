@@ -41,6 +41,7 @@ struct MailboxReduce : AlgorithmDefaults {
   static void limit(Parameters& p, const Shape& shape) {
     limit_mailbox(shape.size(), p.cells, p.cell, 2, rings_most);
   }
+  static bool in_rank_order(const Parameters&) { return true; }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return rooms_at(p, shape.size()) + (puts(p, shape.size()) ? exposures_footprint(shape.size()) : 0);

@@ -78,6 +78,7 @@ struct ModelTreeReduce : AlgorithmDefaults {
                ? nullptr
                : "a commutative operator, or into=common: subtrees are not in rank order";
   }
+  static bool in_rank_order(const Parameters& p) { return p.into == Into::common; }
 
   static std::vector<int> levels_of(const Parameters& p, const Shape& shape) {
     std::vector<int> k;

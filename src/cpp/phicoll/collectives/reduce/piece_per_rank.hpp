@@ -54,6 +54,7 @@ struct PiecePerRankReduce : AlgorithmDefaults {
                ? nullptr
                : "a commutative operator, or order=ranks: each rank begins with its own operand";
   }
+  static bool in_rank_order(const Parameters& p) { return p.order == Order::ranks; }
 
   /// What a rank tells in a call. All zero: not to be reached.
   struct Header {

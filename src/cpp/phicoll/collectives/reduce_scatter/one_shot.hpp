@@ -40,6 +40,7 @@ struct OneShotReduceScatter : AlgorithmDefaults {
     while (p.part > max_element_bytes && footprint(p, shape) > std::size_t{16} << 20) p.part /= 2;
     p.part = std::max(p.part, max_element_bytes + 0);
   }
+  static bool in_rank_order(const Parameters&) { return true; }
 
   static std::size_t cell(const Parameters& p, int ranks) {
     return static_cast<std::size_t>(p.part) * static_cast<std::size_t>(std::min(ranks, 64));

@@ -33,6 +33,7 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
     visitor.integer("buffer", p.buffer, max_element_bytes, 1 << 24, "bytes of a rank's shared buffer");
   }
   static void limit(Parameters& p, const Shape& shape) { limit_buffer(p.buffer, shape.size(), 2); }
+  static bool in_rank_order(const Parameters&) { return true; }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return ScratchBuffers::footprint(shape.size(), static_cast<std::size_t>(p.buffer)) +
            shown_footprint(shape.size(), 1);

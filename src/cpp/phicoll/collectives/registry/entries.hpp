@@ -66,6 +66,8 @@ template <class Algorithm>
 const char* unfit_as(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) {
   auto p = parameters_of<Algorithm>(spec);
   Algorithm::limit(p, shape);
+  if (facts.in_rank_order && !facts.associative && !Algorithm::in_rank_order(p))
+    return "an algorithm that combines the operands one by one from rank 0 on";
   return Algorithm::unfit(p, shape, facts);
 }
 

@@ -34,6 +34,7 @@ struct LinearScan : AlgorithmDefaults {
     while (p.buffer > max_element_bytes && footprint(p, shape) > std::size_t{32} << 20)
       p.buffer = std::max(p.buffer / 2, max_element_bytes + 0);
   }
+  static bool in_rank_order(const Parameters&) { return true; }
   static std::vector<std::size_t> capacities(const Parameters& p) {
     return std::vector<std::size_t>(1, static_cast<std::size_t>(p.buffer));
   }

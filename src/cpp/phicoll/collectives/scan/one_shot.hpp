@@ -34,6 +34,7 @@ struct OneShotScan : AlgorithmDefaults {
   static void limit(Parameters& p, const Shape& shape) {
     limit_cells(shape.size(), p.cells, p.cell, max_element_bytes);
   }
+  static bool in_rank_order(const Parameters&) { return true; }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));

@@ -42,6 +42,7 @@ struct SlicedAlgorithm : AlgorithmDefaults {
         4, cells_within(shape.size(), shape.size(), p.cells / 2 * 2, static_cast<std::size_t>(p.chunk)));
     while (p.chunk > 1024 && footprint(p, shape) > rings_most) p.chunk /= 2;
   }
+  static bool in_rank_order(const Parameters&) { return true; }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.chunk));
   }

@@ -68,7 +68,7 @@ AlgorithmSpec simulated_in_effect(const AlgorithmSpec& spec, const Shape& shape,
   const Family& known = family(facts.operation);
   AlgorithmSpec chosen = spec;
   if (spec.name == "auto") {
-    chosen = simulated_choice(facts.operation, automatic_choice(shape, facts));
+    chosen = simulated_choice(facts.operation, automatic_choice(shape, asked_of(spec, facts)));
     chosen.wait_as(spec);
   }
   known.check_fit(chosen, shape, facts);

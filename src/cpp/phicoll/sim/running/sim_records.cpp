@@ -129,7 +129,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
     if (one.name == point.spec.name) info = &one;
   std::string chosen = "null";
   if (point.spec.name == "auto") {
-    const AlgorithmChoice choice = automatic_choice(shape, work.facts());
+    const AlgorithmChoice choice = automatic_choice(shape, asked_of(point.spec, work.facts()));
     chosen = JsonObject().add("spec", effective.text()).add("why", choice.why).text();
   }
   std::vector<int> contexts;
