@@ -131,7 +131,7 @@ AlgorithmChoice Communicator::why(const Request& request) {
   }
   const CallFacts facts = facts_of(request, size_);
   AlgorithmChoice choice;
-  if (request.algorithm == nullptr || request.algorithm->name == "auto") {
+  if (request.algorithm == nullptr || request.algorithm->is_auto()) {
     choice = collectives().why(request.algorithm == nullptr ? facts : asked_of(*request.algorithm, facts));
   } else {
     choice.spec = *request.algorithm;

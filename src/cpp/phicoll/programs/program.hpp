@@ -1,7 +1,6 @@
 #pragma once
 
-// What a parallel program provides, which all ranks run together:
-// a template over a rank's context (context.hpp).
+// What a parallel program provides: a template over a rank's context (context.hpp).
 //
 //     struct NBody {
 //       static ProgramFacts facts();

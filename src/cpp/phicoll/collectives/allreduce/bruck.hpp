@@ -29,8 +29,8 @@ struct BruckAllreduce : DoublingAllreduce {
   static void describe(Visitor& visitor, Parameters& p) {
     describe_transfer(visitor, p.transfer);
     describe_buffer(visitor, p.buffer);
-    visitor.choice("bit_identical", p.bit_identical, {"no", "yes"},
-                   "yes: refused where the last bits of a result could differ between ranks");
+    describe_yes_no(visitor, "bit_identical", p.bit_identical,
+                    "yes: refused where the last bits of a result could differ between ranks");
   }
   static const char* unfit(const Parameters& p, const Shape&, const CallFacts& facts) {
     if (!facts.commutative) return "a commutative operator: each rank combines in another rotation";

@@ -29,10 +29,10 @@ struct Rabenseifner : AlgorithmDefaults {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     describe_transfer(visitor, p.transfer);
-    visitor.choice("merge_middle", p.merge_middle, {"no", "yes"},
-                   "the last step of the reduce-scatter and the first of the allgather are one");
-    visitor.choice("left_computes", p.left_computes, {"no", "yes"},
-                   "in the merged step the lower rank alone combines, and stores the result to both");
+    describe_yes_no(visitor, "merge_middle", p.merge_middle,
+                    "the last step of the reduce-scatter and the first of the allgather are one");
+    describe_yes_no(visitor, "left_computes", p.left_computes,
+                    "in the merged step the lower rank alone combines, and stores the result to both");
     describe_buffer(visitor, p.buffer);
   }
   static const char* refuse(const Parameters& p) {

@@ -6,8 +6,7 @@
 //
 // Both ranks of a pair combine the lower ranks' value with the higher ones', in this order. Each value stands
 // for a range of ranks, so all ranks have the same bits, and an operator need not commute. Exchanges:
-// doubling_exchange.hpp. exchange=copied is the form that left_computes=yes is compared with there: "an
-// additional receive buffer and memcpy operations for the data exchanges".
+// doubling_exchange.hpp. exchange=copied, with a receive buffer, is what left_computes=yes is compared with.
 
 #include "phicoll/collectives/transport/doubling_exchange.hpp"
 
@@ -33,8 +32,8 @@ struct RecursiveDoubling : DoublingAllreduce {
     describe_transfer(visitor, p.transfer);
     visitor.choice("exchange", p.exchange, {"in-place", "copied"},
                    "with load-store: a peer's values are combined where they lie, or copied first");
-    visitor.choice("left_computes", p.left_computes, {"no", "yes"},
-                   "only the lower rank of a pair combines, and stores the result to both");
+    describe_yes_no(visitor, "left_computes", p.left_computes,
+                    "only the lower rank of a pair combines, and stores the result to both");
     describe_buffer(visitor, p.buffer);
   }
   static const char* refuse(const Parameters& p) {

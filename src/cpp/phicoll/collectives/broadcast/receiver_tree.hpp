@@ -16,12 +16,11 @@ namespace phicoll {
 struct ReceiverTree {
   enum class Driven : unsigned char { receiver, sender };
   enum class Complete : unsigned char { subtree, children };
-  enum class Occupied : unsigned char { no, yes };
 
   Driven driven = Driven::receiver;
   Acknowledgement ack = Acknowledgement::counter;
   Complete complete = Complete::subtree;
-  Occupied occupied = Occupied::no;
+  YesNo occupied = YesNo::no;
   int piece = 16384;
   int buffers = 2;
 
@@ -33,8 +32,8 @@ struct ReceiverTree {
                    "children acknowledge in one line for all, or each in a line of its own");
     visitor.choice("complete", complete, {"subtree", "children"},
                    "acknowledged when all below have the message, up to the root, or when the rank has it");
-    visitor.choice(
-        "occupied", occupied, {"no", "yes"},
+    describe_yes_no(
+        visitor, "occupied", occupied,
         "whether the root first sets a global flag, the first R_I of equation 4.6, and frees it last");
     visitor.integer("piece", piece, 64, 1 << 20, "bytes of a piece where data goes through cells");
     visitor.integer("buffers", buffers, 1, 64, "cells of a rank");
@@ -50,7 +49,7 @@ struct ReceiverTree {
     rules.header_at_child = rules.cells_at_child = driven == Driven::sender;
     rules.own_buffer = driven == Driven::receiver;
     rules.subtree = complete == Complete::subtree;
-    rules.occupied = occupied == Occupied::yes;
+    rules.occupied = occupied == YesNo::yes;
     rules.ack = ack;
     rules.piece = piece;
     rules.cells = buffers;

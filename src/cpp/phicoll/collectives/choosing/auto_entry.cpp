@@ -9,23 +9,24 @@ namespace phicoll {
 
 namespace {
 
-enum class Reproducible : unsigned char { no, yes };
-
-template <class Visitor>
-void describe(Visitor& visitor, Reproducible& reproducible) {
-  visitor.choice(reproducible_parameter, reproducible, {"no", "yes"},
-                 "operands are combined one by one from rank 0 on, where the order matters");
+/// The parameters of `auto`, which only reductions have.
+template <bool reduces, class Visitor>
+void describe(Visitor& visitor, YesNo& reproducible) {
+  if (reduces)
+    describe_yes_no(visitor, reproducible_parameter, reproducible,
+                    "operands are combined one by one from rank 0 on, where the order matters");
 }
 
 /// The value is there only where it is `yes`: `auto` without it is that of all other operations.
-AlgorithmSpec parse_reducing(const std::string& name, const ParameterValues& given) {
+template <bool reduces>
+AlgorithmSpec parse(const std::string& name, const ParameterValues& given) {
   ParameterParser parser(name, given);
-  Reproducible reproducible = Reproducible::no;
-  describe(parser, reproducible);
+  YesNo reproducible = YesNo::no;
+  describe<reduces>(parser, reproducible);
   parser.refuse_unknown();
   AlgorithmSpec spec;
   spec.name = name;
-  if (reproducible == Reproducible::yes) spec.values = {{reproducible_parameter, "yes"}};
+  if (reproducible == YesNo::yes) spec.values = given;
   return spec;
 }
 
@@ -38,20 +39,14 @@ Family::Entry auto_entry(Operation operation) {
                     "phicoll",
                     "for each call the one that a tuning table or rules take",
                     {}},
-      [](const std::string& name, const ParameterValues& given) {
-        ParameterParser(name, given).refuse_unknown();
-        AlgorithmSpec spec;
-        spec.name = name;
-        return spec;
-      },
-      [](const AlgorithmSpec& spec, const Shape&) { return spec; },
+      parse<false>, [](const AlgorithmSpec& spec, const Shape&) { return spec; },
       [](const AlgorithmSpec&, const Shape&) { return std::size_t{0}; },
       [](const AlgorithmSpec&, const Shape&, const CallFacts&) -> const char* { return nullptr; }};
   if (row_of(operation).reduces) {
-    entry.parse = parse_reducing;
+    entry.parse = parse<true>;
     ParameterLister lister;
-    Reproducible reproducible = Reproducible::no;
-    describe(lister, reproducible);
+    YesNo reproducible = YesNo::no;
+    describe<true>(lister, reproducible);
     entry.info.parameters = std::move(lister.infos);
   }
   if (!moves_data(operation)) {

@@ -40,7 +40,7 @@ int cpus_of(const Shape& shape) {
 }  // namespace
 
 CallFacts asked_of(const AlgorithmSpec& spec, CallFacts facts) {
-  if (spec.name == "auto" && !spec.values.empty()) facts.in_rank_order = true;
+  if (spec.is_auto() && !spec.values.empty()) facts.in_rank_order = true;
   return facts;
 }
 
@@ -153,7 +153,7 @@ AlgorithmSpec in_effect(const AlgorithmSpec& spec, const Shape& shape, const Cal
                         std::size_t most) {
   const Family& known = family(facts.operation);
   AlgorithmSpec chosen = spec;
-  if (spec.name == "auto") {
+  if (spec.is_auto()) {
     chosen = automatic_choice(shape, asked_of(spec, facts), most).spec;
     chosen.wait_as(spec);
   }

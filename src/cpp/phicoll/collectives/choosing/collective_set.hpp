@@ -78,7 +78,7 @@ class CollectiveSet {
       found.choice = std::move(choice);
       return found;
     }
-    if (spec->name == "auto") return made(facts.operation, automatic(*spec, facts).spec);
+    if (spec->is_auto()) return made(facts.operation, automatic(*spec, facts).spec);
     // A spec that was given before is found by comparison, in a tenth of the time of computing the values in
     // effect.
     for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
@@ -160,7 +160,7 @@ class CollectiveSet {
   /// The algorithm that such a call would take, and why.
   AlgorithmChoice chosen(const CallFacts& facts) const {
     const auto o = static_cast<std::size_t>(facts.operation);
-    if (!selected_[o].name.empty() && selected_[o].name != "auto") return {selected_[o], selected_why_[o]};
+    if (!selected_[o].name.empty() && !selected_[o].is_auto()) return {selected_[o], selected_why_[o]};
     return automatic(selected_[o], facts);
   }
 

@@ -74,6 +74,13 @@ class ParameterParser {
   std::vector<std::string> known_;
 };
 
+enum class YesNo : unsigned char { no, yes };
+
+template <class Visitor>
+void describe_yes_no(Visitor& visitor, const char* name, YesNo& value, const char* meaning) {
+  visitor.choice(name, value, {"no", "yes"}, meaning);
+}
+
 /// The `store` parameter of algorithms whose flags are lines with a sole writer (paper 001, sections 2 and
 /// 4).
 template <class Visitor>

@@ -19,17 +19,15 @@
 
 namespace phicoll {
 
-// k1..k6 are the levels. Without them (k1=0) they are those with the least cost by equation 4.13, which is
-// how the paper found its d and k, with the costs of the ranks' machine (tree_model.hpp). Where the tree
-// holds more ranks than there are, level_tree.hpp says where each lies; where it holds fewer, the last k
-// serves further levels.
+// k1..k6 are the levels. Without them (k1=0) they have the least cost by equation 4.13, as in the paper, with
+// the costs of the ranks' machine (tree_model.hpp). Where the tree holds more ranks than there are,
+// level_tree.hpp says where each lies; where it holds fewer, the last k serves further levels.
 //
-// buffers=parent is the paper's: a parent's k_i buffers are contiguous lines of its own, into which its
-// children write what they combined elsewhere. By default a buffer lies with the child, which combines in it.
+// buffers=parent is the paper's: a parent's k_i buffers are contiguous lines of its own. By default a buffer
+// lies with the child, which combines in it.
 //
-// into=common is the approach that section 4.3 dismisses: one buffer that each rank in turn reads, combines
-// with its operand and writes. In rank order, unlike the paper's: the result is reproducible, and operators
-// need not commute.
+// into=common is what section 4.3 dismisses: one buffer that each rank in turn, in rank order, reads,
+// combines with its operand and writes.
 struct ModelTreeReduce : AlgorithmDefaults {
   enum class Into : unsigned char { parents, common };
   enum class Ack : unsigned char { counter, line_per_child };

@@ -11,6 +11,7 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/collectives/structure/fold.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
 #include "phicoll/collectives/transport/put_boxes.hpp"
@@ -21,7 +22,6 @@ namespace phicoll {
 /// put_get copies data into buffers of the receiver, which reads it there (sections 5.1.1 to 5.1.4);
 /// load_store reads and writes a peer's array where it lies (shmem_ptr, section 5.2).
 enum class TransferWay : unsigned char { put_get, load_store };
-enum class YesNo : unsigned char { no, yes };
 
 template <class Visitor>
 void describe_transfer(Visitor& visitor, TransferWay& transfer) {

@@ -67,7 +67,7 @@ AlgorithmSpec simulated_choice(Operation operation, const AlgorithmChoice& choic
 AlgorithmSpec simulated_in_effect(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) {
   const Family& known = family(facts.operation);
   AlgorithmSpec chosen = spec;
-  if (spec.name == "auto") {
+  if (spec.is_auto()) {
     chosen = simulated_choice(facts.operation, automatic_choice(shape, asked_of(spec, facts)));
     chosen.wait_as(spec);
   }

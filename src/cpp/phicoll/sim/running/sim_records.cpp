@@ -128,7 +128,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
   for (const AlgorithmInfo& one : family(work.operation).algorithms())
     if (one.name == point.spec.name) info = &one;
   std::string chosen = "null";
-  if (point.spec.name == "auto") {
+  if (point.spec.is_auto()) {
     const AlgorithmChoice choice = automatic_choice(shape, asked_of(point.spec, work.facts()));
     chosen = JsonObject().add("spec", effective.text()).add("why", choice.why).text();
   }
