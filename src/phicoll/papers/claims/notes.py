@@ -22,7 +22,6 @@ WHY_NOT = {
 
 #: What a check waits for.
 WAITS_FOR = {
-    **dict.fromkeys(("003-18", "003-19"), "It waits for IS and SP as programs on the simulated machine."),
     "002-04": "It waits for a kernel of transfers on a machine with local stores, and for noise in it.",
     "002-05": "It waits for lists of commands on cell-qs20.",
 }

@@ -73,6 +73,7 @@ JUDGES = (
     Judge(SE10P, one_sided.stream_by_put_and_get, ("003-04",)),
     Judge(SE10P, collectives.broadcasts, ("000-27", "000-29", "000-30", "000-31", "000-32")),
     Judge(SE10P, collectives.allreduces, ("003-08", "003-09", "003-10", "003-12", "003-14", "003-20", "003-21", "003-23")),
+    Judge(SE10P, programs.integer_sort, ("003-18", "003-19")),
     Judge(SANDY, transfers.sandy_reads, ("004-43",)),
     Judge(SANDY, transfers.sandy_ping_pong, ("004-44",)),
     *(Judge(machine, today.lines) for machine in (EPYC, XEON, KUNPENG)),

@@ -1,14 +1,17 @@
-"""The programs of rodchenko-2015, figure 5 and table 1, on the simulated Xeon Phi 5110P."""
+"""The papers' programs on the simulated Xeon Phis: figure 5 and table 1 of rodchenko-2015, IS of namashivayam-2014."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from phicoll.papers.validation.collectives import LOAD_STORE
+from phicoll.papers.validation.one_sided import CALL
 from phicoll.papers.validation.phi_5110p import DISSEMINATION, HYBRID, SURROGATE, combining, name
-from phicoll.papers.validation.points import Check, Effort, Program
+from phicoll.papers.validation.points import Check, Effort, Program, changed
+from phicoll.papers.validation.quantity import HELD_OUT_BOUND
 from phicoll.papers.validation.ranked import by_rank, geomean, judged
 
-__all__ = ["figure_5"]
+__all__ = ["figure_5", "integer_sort"]
 
 #: Arities above 2.
 WIDE = (3, 4, 8)
@@ -68,4 +71,47 @@ def figure_5(machine: str, effort: Effort) -> Check:
                            for (p, published), of in zip(RATES.items(), rates, strict=True))
                + ". The paper does not say at which number of threads: each must lie between the least and the most.",
                f"{', '.join(map(str, of_rates))} threads, balanced; {SURROGATE}", rates=rates.tolist()),
+    ]  # fmt: skip
+
+
+#: PEs above which IS gains, and what it and its reductions gain on average, in percent.
+ABOVE, GAIN, BY_REDUCTIONS = 32, 13, 25
+
+
+def integer_sort(machine: str, effort: Effort) -> Check:
+    """IS of namashivayam-2014, figures 11 to 14: put and get against loads and stores, and its reductions."""
+    full = effort.rank_step < 50
+    program, ranks = ("is-shmem.W", (8, 16, 32, 64, 128)) if full else ("is-shmem.S", (16, 64))
+    seeds = 1
+    library = changed(machine, f"software.put={CALL}")
+    ways = {"put": library, "get": library, "loads": machine}
+    base = "all-reads-all"
+    named = {name: LOAD_STORE[name] for name in ("RD", "RSAG")}
+    found = yield [
+        *(Program(at, f"{program}.{way}", base, n, seeds, 1) for way, at in ways.items() for n in ranks),
+        *(Program(machine, f"{program}.loads", spec, n, seeds, 1) for spec in named.values() for n in ranks),
+    ]
+    times = np.array([ns for ns, _ in found]).reshape(len(ways) + len(named), len(ranks), seeds) / 1e6
+    put, get, loads, *reduced = times
+    wide = [i for i, n in enumerate(ranks) if n > ABOVE]
+    narrow = [i for i, n in enumerate(ranks) if n <= ABOVE]
+    gains = {name: 100 * (1 - loads / slow) for name, slow in (("put", put), ("get", get))}
+    by_reductions = {name: 100 * (1 - fast / loads) for name, fast in zip(named, reduced, strict=True)}
+
+    def percent(of: dict[str, np.ndarray]) -> str:
+        return "; ".join(
+            f"{name} {', '.join(f'{g:.1f}' for g in each.mean(axis=1))}" for name, each in of.items()
+        )
+
+    mean = float(np.mean([each[wide].mean() for each in gains.values()]))
+    mean_reduced = float(np.mean([each[wide].mean() for each in by_reductions.values()]))
+    within = all(abs(a / b - 1) <= HELD_OUT_BOUND for a, b in ((mean, GAIN), (mean_reduced, BY_REDUCTIONS)))
+    under = f"class {program[-1]}, {', '.join(map(str, ranks))} PEs, balanced; {CALL} cycles a call"
+    return [
+        judged("003-18", all((each[wide] > 1).all() and (each[narrow] <= 1).all() for each in gains.values()),
+               f"Loads save of the run's time, %, against {percent(gains)}. They must save more than 1 % above {ABOVE} PEs alone.", under,
+               over=seeds, ranks=list(ranks), ms={name: of.mean(axis=1).round(3).tolist() for name, of in zip((*ways, *named), times, strict=True)}),
+        judged("003-19", within,
+               f"Above {ABOVE} PEs loads save {mean:.1f} % of IS's time on average, the two reductions {mean_reduced:.1f} % of what is left ({percent(by_reductions)}). "
+               f"Both must lie within {HELD_OUT_BOUND:.0%} of {GAIN} and {BY_REDUCTIONS} %; SP's 17 % is not simulated.", under, over=seeds),
     ]  # fmt: skip
