@@ -26,7 +26,7 @@ std::vector<std::string> paper_002() {
   return members;
 }
 
-/// Section 4.4: the trees of figure 4.4 with one line for acknowledgements and section 4.1.2's global flag, and
+/// Section 4.4: the trees of figure 4.4 with one line for acknowledgements and section 4.1.2's global flag;
 /// the large broadcasts of figure 4.6; section 4.1.1's other acknowledgement.
 std::vector<std::string> paper_004() {
   return {"flat:occupied=yes",
