@@ -1,5 +1,7 @@
 """phicoll as a backend of torch.distributed. ``make test-torch`` runs these where PyTorch is; elsewhere they skip."""
 
+import functools
+import itertools
 import os
 import subprocess
 import sys
@@ -7,6 +9,7 @@ import textwrap
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +18,7 @@ dist = pytest.importorskip("torch.distributed")
 mp = pytest.importorskip("torch.multiprocessing")
 
 import phicoll.torch  # noqa: E402
-from phicoll.errors import ResourceError  # noqa: E402
+from phicoll.errors import ArgumentError, ResourceError  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
@@ -25,24 +28,45 @@ FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 Work = Callable[[int, int], None]  # of a rank and the number of ranks
 
 
-def enter(rank: int, store: str, size: int, timeout_s: float, work: Work) -> None:
+def enter(
+    rank: int,
+    store: str,
+    size: int,
+    timeout_s: float,
+    work: Work,
+    options: phicoll.torch.Options | None,
+    hosts: list[int] | None,
+) -> None:
     phicoll.torch.build()
+    if hosts:
+        phicoll.torch.host = lambda: f"host {hosts[rank]}"
     dist.init_process_group(
         "phicoll",
         store=dist.FileStore(store, size),
         rank=rank,
         world_size=size,
         timeout=timedelta(seconds=timeout_s),
+        pg_options=options,
     )
     work(rank, size)
     dist.destroy_process_group()
 
 
-def together(tmp_path: Path, work: Work, size: int = 2, timeout_s: float = 60.0) -> None:
-    """Runs a function on each rank of a world."""
+def together(
+    tmp_path: Path,
+    work: Work,
+    size: int = 2,
+    timeout_s: float = 60.0,
+    options: phicoll.torch.Options | None = None,
+    hosts: list[int] | None = None,
+) -> None:
+    """Runs a function on each rank of a world; ``hosts`` says which host each takes itself to be on."""
     phicoll.torch.build()  # once, before the ranks
     mp.start_processes(
-        enter, (str(tmp_path / "store"), size, timeout_s, work), nprocs=size, start_method="fork"
+        enter,
+        (str(tmp_path / "store"), size, timeout_s, work, options, hosts),
+        nprocs=size,
+        start_method="fork",
     )
 
 
@@ -131,6 +155,65 @@ def movements(rank: int, size: int) -> None:
     objects: list[object] = [None] * size
     dist.all_gather_object(objects, {"rank": rank})
     assert objects == [{"rank": other} for other in range(size)]
+
+
+def folds(rank: int, size: int) -> None:
+    for dtype, count in itertools.product(FLOATS, [1, 1000, 40_000]):
+        torch.manual_seed(count)
+        rows = (torch.randn(size, size * count) * 2.0 ** torch.randint(-4, 5, (size, size * count))).to(dtype)
+        expected = functools.reduce(torch.add, rows)
+        dist.all_reduce(got := rows[rank].clone())
+        assert torch.equal(got, expected)
+        phicoll.torch.all_reduce_(got := rows[rank].clone())
+        assert torch.equal(got, expected)
+        dist.reduce(got := rows[rank].clone(), size - 1)
+        assert rank < size - 1 or torch.equal(got, expected)
+        dist.reduce_scatter_tensor(own := torch.empty(count, dtype=dtype), rows[rank])
+        assert torch.equal(own, expected.chunk(size)[rank])
+
+
+def on_several_hosts(rank: int, size: int) -> None:
+    for dtype, op in itertools.product([*FLOATS, torch.int64], ["SUM", "PRODUCT", "MIN", "MAX"]):
+        every = torch.stack([values(other, dtype) for other in range(size)])
+        expected = {"SUM": every.sum(0), "PRODUCT": every.prod(0), "MIN": every.amin(0), "MAX": every.amax(0)}
+        dist.all_reduce(got := values(rank, dtype), getattr(dist.ReduceOp, op))
+        assert torch.equal(got, expected[op].to(dtype)), (dtype, op)
+        dist.reduce(got := values(rank, dtype), 1, getattr(dist.ReduceOp, op))
+        assert torch.equal(got, expected[op].to(dtype) if rank == 1 else values(rank, dtype))
+    with pytest.raises(RuntimeError, match=r"op: got BAND .* allowed: sums"):
+        dist.all_reduce(values(rank, torch.float32), dist.ReduceOp.BAND)
+    dist.all_reduce(scaled := values(rank, torch.float32), dist._make_nccl_premul_sum(0.5))
+    assert torch.equal(scaled, sum(values(other, torch.float32) for other in range(size)) / 2)
+    phicoll.torch.all_reduce_(plain := torch.ones(8, 6)[:, ::2])  # not contiguous
+    assert torch.equal(plain, torch.full((8, 3), float(size)))
+    assert dist.get_backend() == "phicoll"
+    for dtype, root in itertools.product([torch.bfloat16, torch.bool, torch.float8_e4m3fn], range(size)):
+        every = [values(other, dtype).view(torch.uint8) for other in range(size)]
+        dist.broadcast(got := values(rank, dtype), root)
+        assert torch.equal(got.view(torch.uint8), every[root])
+        blocks = [torch.empty_like(got) for _ in range(size)]
+        dist.all_gather(blocks, values(rank, dtype))
+        assert all(torch.equal(one.view(torch.uint8), of) for one, of in zip(blocks, every, strict=True))
+    whole = torch.empty(size, 3)
+    dist.all_gather_into_tensor(whole, torch.full((1, 3), float(rank)))
+    assert whole[:, 0].tolist() == list(range(size))
+    own = torch.empty(3)
+    dist.reduce_scatter_tensor(own, torch.arange(3.0 * size))
+    assert own.tolist() == [size * (3.0 * rank + i) for i in range(3)]
+    dist.reduce_scatter(own, [torch.full((3,), float(rank + other)) for other in range(size)])
+    assert own.tolist() == [size * rank + size * (size - 1) / 2] * 3
+    got = torch.ones(4)
+    work = dist.all_reduce(got, async_op=True)
+    assert work.get_future().wait()[0].tolist() == [size] * 4
+    dist.gather(own, list(whole) if rank == 1 else None, 1)
+    dist.scatter(own, list(whole) if rank == 1 else None, 1)
+    dist.all_to_all_single(torch.empty(size), torch.arange(float(size)))
+    if rank == 0:
+        dist.send(torch.full((2,), 7.0), size - 1)
+    elif rank == size - 1:
+        dist.recv(got := torch.empty(2), 0)
+        assert got.tolist() == [7.0, 7.0]
+    dist.barrier()
 
 
 def messages(rank: int, size: int) -> None:
@@ -263,6 +346,45 @@ def test_two_ranks(tmp_path: Path, work: Work) -> None:
 
 def test_three_ranks_reduce(tmp_path: Path) -> None:
     together(tmp_path, reductions, 3)
+
+
+def test_three_ranks_reduce_in_one_order(tmp_path: Path) -> None:
+    together(tmp_path, folds, 3, options=phicoll.torch.Options(reproducible=True))
+
+
+@pytest.mark.parametrize("hosts", [[0, 0, 1], [0, 1, 0]])
+def test_ranks_are_on_several_hosts(tmp_path: Path, hosts: list[int]) -> None:
+    together(tmp_path, on_several_hosts, 3, hosts=hosts)
+
+
+def refused(rank: int, store: str, wrong: list[phicoll.torch.Options], hosts: list[int], why: str) -> None:
+    phicoll.torch.host = lambda: f"host {hosts[rank]}"
+    with pytest.raises(ArgumentError, match=why):
+        dist.init_process_group(
+            "phicoll", store=dist.FileStore(store, 2), rank=rank, world_size=2, pg_options=wrong[rank]
+        )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "hosts", "why"),
+    [
+        (
+            {"between": None},
+            {"between": None},
+            [0, 1],
+            r"rank [01], which is on another host.*Options\(between",
+        ),
+        ({"reproducible": True}, {"reproducible": True}, [0, 1], r"rank [01].*reproducible"),
+        ({"between": "nothing"}, {"between": "nothing"}, [0, 1], r"between: got 'nothing'; allowed: .*gloo"),
+        ({"reproducible": True}, {}, [0, 0], r"pg_options: got .*on rank [01].*; allowed: the same on all"),
+    ],
+)
+def test_ranks_that_cannot_be_one_group_are_refused(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any], hosts: list[int], why: str
+) -> None:
+    phicoll.torch.build()
+    options = [phicoll.torch.Options(**first), phicoll.torch.Options(**second)]
+    mp.start_processes(refused, (str(tmp_path / "store"), options, hosts, why), nprocs=2, start_method="fork")
 
 
 def test_under_torchrun(tmp_path: Path) -> None:

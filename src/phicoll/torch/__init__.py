@@ -4,8 +4,9 @@
     >>> import phicoll.torch
     >>> dist.init_process_group("phicoll")
 
-It serves the ranks of one host. What it is compiled from lies in the package; it is compiled when the first group is
-made, against the headers of the PyTorch that is installed, and kept in the user's cache.
+Ranks of one host share memory; between hosts another backend serves. What it is compiled from lies in the package; it
+is compiled when the first group is made, against the headers of the PyTorch that is installed, and kept in the user's
+cache.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import shutil
 import sysconfig
 import uuid
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from importlib import machinery, util
@@ -29,7 +31,7 @@ with extra("torch"):
     import torch
     import torch.distributed as dist
 
-__all__ = ["all_reduce_", "build"]
+__all__ = ["Options", "all_reduce_", "build"]
 
 #: The first release whose backends have what is overridden here.
 OLDEST = (2, 4)
@@ -37,6 +39,25 @@ MODULE = "phicoll_torch"
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-shared", "-w", "-fvisibility=hidden", "-DUSE_DISTRIBUTED")
 MOST_RANKS = 1024
 CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a process group is asked for, the same on all ranks.
+
+    ``init_process_group("phicoll", pg_options=phicoll.torch.Options(reproducible=True))``; ``new_group`` likewise.
+
+    Parameters
+    ----------
+    reproducible:
+        Reductions combine the ranks' elements one by one in the order of ranks, so that the bits depend on these alone:
+        :meth:`phicoll.Comm.reproducible`. Not on several hosts.
+    between:
+        The backend between the hosts of a group that has several. None: an error there.
+    """
+
+    reproducible: bool = False
+    between: str | None = "gloo"
 
 
 @cache
@@ -97,7 +118,7 @@ def host() -> str:
     return f"{boot} {Path('/proc/self/ns/net').stat().st_ino} {os.geteuid()}"
 
 
-def create(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
+def create(given: Any, options: Any = None) -> Any:
     """The backend of one process group, as ``torch.distributed`` asks for it.
 
     The ranks agree on a name by the store, so that groups of other programs, ports and users never meet.
@@ -105,28 +126,78 @@ def create(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
     Raises
     ------
     ArgumentError
-        There are more than 1,024 ranks, or ranks of another host.
+        There are more than 1,024 ranks, they ask for different options, or they are on several hosts and cannot be.
     """
+    store, rank, size, timeout = given.store, given.group_rank, given.group_size, given.timeout
+    # What another backend of the group's other devices takes is not for this one.
+    asked = options if isinstance(options, Options) else Options()
     if size > MOST_RANKS:
-        raise ArgumentError("world_size", str(size), f"1..{MOST_RANKS} ranks of one host")
+        raise ArgumentError("world_size", str(size), f"1..{MOST_RANKS} ranks")
     module = build()
-    own = host()
     # A store may outlive a group (torchrun's does), and hold what an earlier one of this name left. Nobody comes a
     # second time before all have come once, so that the arrivals tell which time this is.
     time = (store.add("arrivals", 1) - 1) // size
-    store.set(f"{time}/host/{rank}", own)
-    if rank == 0:
-        store.set(f"{time}/name", f"phicoll-torch-{uuid.uuid4().hex}")
-    name = store.get(f"{time}/name").decode()
-    others = [other for other in range(size) if store.get(f"{time}/host/{other}").decode() != own]
-    if others:
+    store.set(f"{time}/of/{rank}", f"{host()}\n{asked}")
+    told = [store.get(f"{time}/of/{other}").decode().split("\n") for other in range(size)]
+    for other, (_, wanted) in enumerate(told):
+        if wanted != str(asked):
+            raise ArgumentError(
+                "pg_options", f"{wanted} on rank {other}, {asked} on rank {rank}", "the same on all"
+            )
+    places = [place for place, _ in told]
+    hosts = list(dict.fromkeys(places))  # in the order of their first ranks
+    own = hosts.index(places[rank])
+    members = [other for other in range(size) if places[other] == places[rank]]
+    if rank == members[0]:
+        store.set(f"{time}/name/{own}", f"phicoll-torch-{uuid.uuid4().hex}")
+    name = store.get(f"{time}/name/{own}").decode()
+    limit = max(1, int(timeout.total_seconds() * 1000))
+    if len(hosts) > 1:
+        check_hosts(asked, rank, next(other for other in range(size) if places[other] != places[rank]))
+    local = module.create(name, members.index(rank), len(members), limit, limit, asked.reproducible)
+    if len(hosts) == 1:
+        return local
+
+    def between(what: str, number: int, ranks: int) -> Any:
+        return other_backend(asked.between, dist.PrefixStore(f"{time}/{what}", store), number, ranks, timeout)
+
+    leaders = between("leaders", own, len(hosts)) if rank == members[0] else None
+    whole = between("whole", rank, size)
+    return module.join_hosts(local, leaders, whole, [hosts.index(place) for place in places], rank)
+
+
+def check_hosts(asked: Options, rank: int, other: int) -> None:
+    """ArgumentError if a group with these options cannot have ranks on several hosts."""
+    got = (
+        f"rank {other}, which is on another host, in another container or another user's, beside rank {rank}"
+    )
+    if not asked.between:
         raise ArgumentError(
             "ranks",
-            f"rank {others[0]}, which is on another host, in another container or another user's, beside rank {rank}",
-            "the ranks of one host; between hosts use another backend, such as gloo",
+            got,
+            'the ranks of one host; for several name a backend between them: Options(between="gloo")',
         )
-    limit = max(1, int(timeout.total_seconds() * 1000))
-    return module.create(name, rank, size, limit, limit)
+    if asked.reproducible:
+        raise ArgumentError(
+            "ranks",
+            got,
+            "the ranks of one host where results are to be reproducible: other backends have no order",
+        )
+
+
+def other_backend(name: str, store: Any, rank: int, size: int, timeout: timedelta) -> Any:
+    """A backend of PyTorch's, or of a plugin that is registered."""
+    if name == "gloo" and dist.is_gloo_available():
+        return dist.ProcessGroupGloo(store, rank, size, timeout)
+    plugin = dist.Backend._plugins.get(name.upper())
+    if plugin is None or name == "phicoll":
+        known = ["gloo", *(each.lower() for each in dist.Backend._plugins if each != "PHICOLL")]
+        raise ArgumentError("between", repr(name), f"a backend for tensors on the CPU: {', '.join(known)}")
+    if not plugin.extended_api:
+        return plugin.creator_fn(store, rank, size, timeout)
+    given = dist.distributed_c10d._DistributedBackendOptions()
+    given.store, given.group_rank, given.group_size, given.timeout = store, rank, size, timeout
+    return plugin.creator_fn(given, None)
 
 
 def all_reduce_(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> None:
@@ -149,4 +220,4 @@ def all_reduce_(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) ->
 
 
 if dist.is_available():
-    dist.Backend.register_backend("phicoll", create, devices=["cpu"])
+    dist.Backend.register_backend("phicoll", create, extended_api=True, devices=["cpu"])

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "phicoll/preload/torch/group.h"
+#include "phicoll/preload/torch/hosts.h"
 #include "phicoll/preload/torch/tensors.h"
 #include "phicoll/preload/torch/works.h"
 
@@ -29,9 +30,10 @@ using WorkRef = c10::intrusive_ptr<c10d::Work>;
 /// The ranks of one process group, all of this host.
 class Backend : public c10d::Backend {
  public:
-  Backend(const std::string& name, int rank, int size, std::int64_t attach_ms, std::int64_t wait_ms)
+  Backend(const std::string& name, int rank, int size, std::int64_t attach_ms, std::int64_t wait_ms,
+          bool reproducible)
       : c10d::Backend(rank, size),
-        group_(std::make_shared<Group>(name, rank, size, attach_ms, wait_ms)),
+        group_(std::make_shared<Group>(name, rank, size, attach_ms, wait_ms, reproducible)),
         options_(c10::make_intrusive<Options>("phicoll", std::chrono::milliseconds(wait_ms))) {}
 
   ~Backend() override {
@@ -391,13 +393,24 @@ class Backend : public c10d::Backend {
 };
 
 c10::intrusive_ptr<c10d::Backend> create(const std::string& name, int rank, int size, std::int64_t attach_ms,
-                                         std::int64_t wait_ms) {
-  return c10::make_intrusive<Backend>(name, rank, size, attach_ms, wait_ms);
+                                         std::int64_t wait_ms, bool reproducible) {
+  return c10::make_intrusive<Backend>(name, rank, size, attach_ms, wait_ms, reproducible);
+}
+
+using Ref = c10::intrusive_ptr<c10d::Backend>;
+Ref join_hosts(const Ref& local, const Ref& between, const Ref& whole, const std::vector<int>& host_of,
+               int rank) {
+  return c10::make_intrusive<Hosts>(local, between, whole, host_of, rank);
 }
 
 /// all_reduce_(backend, tensor): nothing but the call.
 void all_reduce(const c10::intrusive_ptr<c10d::Backend>& backend, const at::Tensor& tensor) {
   auto* const own = dynamic_cast<Backend*>(backend.get());
+  if (auto* const hosts = dynamic_cast<Hosts*>(backend.get())) {
+    Tensors one{tensor};
+    hosts->allreduce(one, c10d::AllreduceOptions());
+    return;
+  }
   TORCH_CHECK(own != nullptr, "group: got a group of ", backend->getBackendName(),
               "; allowed: one of phicoll");
   own->sum(tensor);
@@ -424,5 +437,6 @@ TORCH_LIBRARY_IMPL(phicoll, Meta, library) {
 PYBIND11_MODULE(PHICOLL_TORCH_MODULE, module) {
   using Released = pybind11::call_guard<pybind11::gil_scoped_release>;
   module.def("create", &phicoll_torch::create, Released());
+  module.def("join_hosts", &phicoll_torch::join_hosts);
   module.def("all_reduce", &phicoll_torch::all_reduce, Released());
 }

@@ -72,7 +72,8 @@ class Group {
  public:
   using Job = std::function<void(Group&)>;
 
-  Group(const std::string& name, int rank, int size, std::int64_t attach_ms, std::int64_t wait_ms)
+  Group(const std::string& name, int rank, int size, std::int64_t attach_ms, std::int64_t wait_ms,
+        bool reproducible)
       : rank_(rank), size_(size), wait_ms_(wait_ms) {
     done(phicoll_preload_attach(name.c_str(), size, rank, nullptr, attach_ms, wait_ms, &group_));
     whole_ = phicoll_preload_whole(group_);
@@ -80,6 +81,7 @@ class Group {
     std::vector<int> members(static_cast<std::size_t>(size));
     std::iota(members.begin(), members.end(), 0);
     try {
+      if (reproducible) done(phicoll_preload_reproducible(whole_));
       done(phicoll_preload_create(group_, members.data(), size, &messages_));
     } catch (...) {
       phicoll_preload_leave(group_);

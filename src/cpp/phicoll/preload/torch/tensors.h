@@ -110,13 +110,13 @@ class Joined {
     for (std::size_t i = 0; i < blocks_.size(); ++i) blocks_[i].copy_(part(i));
   }
 
- private:
   at::Tensor part(std::size_t index) const {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < index; ++i) at += blocks_[i].numel();
     return joined_.narrow(0, at, blocks_[index].numel()).view(blocks_[index].sizes());
   }
 
+ private:
   Tensors blocks_;
   at::Tensor joined_;
 };
