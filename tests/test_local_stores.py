@@ -10,11 +10,19 @@ import pytest
 import phicoll
 
 CELL = "cell-qs20"
+STORES = f"{CELL}:local.data=store"
+# What does not take blocks of different sizes.
+BY_BLOCKS = {
+    "gatherv": {"single-copy"},
+    "scatterv": {"single-copy"},
+    "alltoallv": {"single-copy", "one-shot"},
+}
 SHIPPED = Path(__file__).parents[1] / "src/cpp/phicoll/sim/machines"
 # The paper's algorithms.
 PAPER = {
     "barrier": [
         "one-to-all",
+        "one-to-all:transfer=list",
         "signal-register:release=flags",
         "k-nomial-tree:degree=4",
         "pairwise-exchange",
@@ -28,6 +36,7 @@ PAPER = {
         "piece-per-rank",
         "local-store-tree:degree=3",
         "local-store-tree:degree=1",
+        "local-store-tree:degree=3:small=header",
     ],
     "reduce": ["paper-002", "local-store-tree:degree=3", "piece-per-rank", "send-receive-tree"],
 }
@@ -50,6 +59,70 @@ def test_the_paper_s_algorithms_are_right_in_many_orders_of_commands(operation):
     assert names >= {spec.partition(":")[0] for spec in PAPER[operation]}
     # `paper-002` is the set of all of the paper's, too.
     assert len(found) >= len(PAPER[operation]) * 2 * (3 if sizes else 1)
+
+
+@pytest.mark.parametrize("machine", [CELL, STORES])
+@pytest.mark.parametrize(
+    "operation",
+    [
+        *("allreduce", "allgather", "allgatherv", "alltoall", "alltoallv", "gather", "gatherv", "scatter"),
+        *("scatterv", "scan", "exscan", "reduce_scatter_block", "reduce_scatter"),
+    ],
+)
+def test_all_other_operations_have_the_right_data(operation, machine):
+    """Sizes that are no multiple of 16 bytes are padded on the way; what is beside the data stays."""
+    not_here = {"bruck", "prepared"} | BY_BLOCKS.get(operation, set())
+    names = {a.name for a in phicoll.algorithms(operation) if a.origin in ("paper", "phicoll")}
+    wanted = sorted(names - not_here)
+    found = simulate(operation, wanted, [5], f"{machine}:noise.jitter=3000", sizes="4,1700")
+    assert {spec.partition(":")[0] for spec in found.index.unique("spec")} >= set(wanted)
+
+
+def test_a_list_takes_one_place_of_the_queue_and_is_slower_than_its_puts():
+    puts, lists = "one-to-all", "one-to-all:transfer=list"
+    times = {}
+    for queue in (1, 16):
+        found = simulate("barrier", [puts, lists], [4, 16], f"{CELL}:dma.queue={queue}")
+        for (spec, ranks), ns in found.items():
+            times["list" in spec, ranks, queue] = ns
+    assert times[True, 16, 1] == times[True, 16, 16]
+    assert times[False, 16, 1] > 2 * times[False, 16, 16]
+    assert times[True, 16, 16] > times[False, 16, 16]
+
+
+def test_a_small_message_comes_with_the_entry_that_announces_it():
+    tree = "local-store-tree:degree=3"
+    found = simulate("broadcast", [tree, f"{tree}:small=header"], [16], sizes="8,48,64")
+    by = {"header" in spec: found[spec, 16] for spec in found.index.unique("spec")}
+    assert (by[True][[8, 48]] < 0.9 * by[False][[8, 48]]).all()
+    assert by[True][64] == by[False][64]
+
+
+def test_data_in_local_stores_never_waits_for_memory():
+    spec = ["one-to-all-shifted"]
+    memory, stores = (
+        simulate("broadcast", spec, [16], machine, sizes="16K").iloc[0] for machine in (CELL, STORES)
+    )
+    assert stores < 0.8 * memory
+    with pytest.raises(phicoll.ArgumentError, match="bytes of its local store, 131072 of them its data"):
+        simulate("broadcast", spec, [4], STORES, sizes="128K")
+
+
+def test_rings_limit_what_a_chip_s_stores_exchange():
+    rates = [
+        8
+        * 7
+        * 2048
+        / simulate("alltoall", ["single-copy"], [8], f"{STORES}:dma.rings={n}", sizes="2K").iloc[0]
+        for n in (0, 4, 2)
+    ]
+    assert rates[0] >= rates[1] > rates[2]
+
+
+def test_calls_are_timed_by_a_clock_that_goes_in_steps():
+    found = phicoll.sweep("barrier", algorithm="dissemination", ranks=[8], machine=f"{CELL}:clock.resolution=70",
+                          definition="window", calls=5, seed=1, progress=False)  # fmt: skip
+    assert {value % 70 for value in found.to_dataframe()["ns"]} == {0}
 
 
 def test_bandwidth_comes_close_to_the_memory_controller_s_and_stays_below():
@@ -80,6 +153,7 @@ def test_dissemination_jumps_where_the_second_chip_begins():
         (CELL, {"algorithm": "tournament-tree"}, "no coherent memory"),
         (CELL, {"start": "evicted"}, "no caches"),
         (f"{CELL}:ring.hop=1", {}, "topology.protocol"),
+        (f"{CELL}:dma.rings=3", {}, "an even number"),
         (f"{CELL}:dma.buffers=4:local.code_kib=200", {}, "room for"),
         (f"{CELL}:dma.buffers=1:local.code_kib=230", {}, "room for"),  # a reduction takes two
         ("xeon-phi-5110p:dma.near=1", {}, "topology.protocol"),
@@ -111,7 +185,7 @@ def test_explain_says_what_carries_commands_and_follows_them():
     assert found.causes.loc["latency", "cycles"] > 4 * 200
     assert found.causes.loc["unit", "cycles"] > 0
     assert found.path["latency"].gt(0).sum() >= 4
-    for carrier in ("queues, commands in them", "units", "buses", "links between chips"):
+    for carrier in ("queues, commands in them", "units", "buses", "rings", "links between chips"):
         assert carrier in found.text
 
 

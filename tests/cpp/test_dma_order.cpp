@@ -155,6 +155,7 @@ TEST(DmaOrder, IsLackingWhereAnEntryIsWrittenByHalves) {
 struct Case {
   Operation operation;
   const char* spec;
+  std::size_t bytes = 200;
 };
 
 TEST(DmaOrder, IsAllThatThePapersAlgorithmsRelyOnInAThousandOrders) {
@@ -162,16 +163,18 @@ TEST(DmaOrder, IsAllThatThePapersAlgorithmsRelyOnInAThousandOrders) {
   const std::uint64_t orders =
       from_environment("PHICOLL_TEST_ORDERS", static_cast<std::uint64_t>(testing::draws(1000)));
   const std::vector<Case> cases = {
-      {Operation::barrier, "one-to-all"},
-      {Operation::barrier, "signal-register:release=flags"},
-      {Operation::barrier, "k-nomial-tree:degree=2"},
-      {Operation::barrier, "pairwise-exchange"},
-      {Operation::barrier, "dissemination:layout=packed"},
+      {Operation::barrier, "one-to-all", 0},
+      {Operation::barrier, "one-to-all:transfer=list", 0},
+      {Operation::barrier, "signal-register:release=flags", 0},
+      {Operation::barrier, "k-nomial-tree:degree=2", 0},
+      {Operation::barrier, "pairwise-exchange", 0},
+      {Operation::barrier, "dissemination:layout=packed", 0},
       {Operation::broadcast, "tree-copy:degree=3"},
       {Operation::broadcast, "one-to-all-shifted"},
       {Operation::broadcast, "root-copies"},
       {Operation::broadcast, "piece-per-rank:minimum=64"},
       {Operation::broadcast, "local-store-tree:degree=2:piece=64"},
+      {Operation::broadcast, "local-store-tree:degree=2:small=header", 40},
       {Operation::reduce, "local-store-tree:degree=2"},
       {Operation::reduce, "piece-per-rank:least=64"},
       {Operation::reduce, "send-receive-tree"},
@@ -185,8 +188,8 @@ TEST(DmaOrder, IsAllThatThePapersAlgorithmsRelyOnInAThousandOrders) {
       options.simulation = checked(seed);
       const int ranks = 2 + static_cast<int>(seed % 3);
       try {
-        simulate_collective(machine, work_of(one.operation, one.operation == Operation::barrier ? 0 : 200),
-                            spec, one_a_core(machine, ranks), options);
+        simulate_collective(machine, work_of(one.operation, one.bytes), spec, one_a_core(machine, ranks),
+                            options);
       } catch (const Error& error) {
         FAIL() << one.spec << ", " << ranks << " ranks, seed " << seed << ": " << error.what();
       }

@@ -79,6 +79,23 @@ class PortDefaults {
   SignatureWord call_before() const { return 0; }
   /// @}
 
+  /// @name More ways to signal
+  /// @{
+
+  /// signal() of lines[first] to lines[last - 1]; where a unit beside the core takes lists, as one.
+  template <class Lines, class T>
+  void signal_each(Lines& lines, int first, int last, T value, StorePolicy policy) const {
+    for (int i = first; i < last; ++i) port().signal(lines[i], value, policy);
+  }
+  /// move() of data that lies behind the word in its line, then signal(); where a unit beside the core writes
+  /// both at once, as one.
+  template <class T>
+  void signal_with(Word<T>& word, T value, Data to, Data from, std::size_t bytes) const {
+    port().move(to, from, bytes);
+    port().signal(word, value);
+  }
+  /// @}
+
   /// @name More ways to wait
   /// @{
 

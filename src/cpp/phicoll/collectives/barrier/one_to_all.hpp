@@ -5,7 +5,8 @@
 //
 // The array's entries are 16 bytes (section 3.1), several ranks' in a line, as in the paper, where the array
 // lies in the root's local store; `layout=lines` gives each its own. The paper sets and unsets the flags here
-// and numbers them elsewhere (section 3.1); numbers spare half of the stores and are the default.
+// and numbers them elsewhere (section 3.1); numbers spare half of the stores and are the default. The root sets
+// the flags by a put each or by one list of transfers, the paper's two variants.
 
 #include <cstdint>
 
@@ -20,11 +21,13 @@ namespace phicoll {
 
 struct OneToAll : AlgorithmDefaults {
   enum class Layout : unsigned char { packed, lines };
+  enum class Transfer : unsigned char { puts, list };
 
   struct Parameters {
     Layout layout = Layout::packed;
     Reset reset = Reset::episode;
     StorePolicy store = StorePolicy::plain;
+    Transfer transfer = Transfer::puts;
   };
 
   static AlgorithmFacts facts() {
@@ -38,6 +41,8 @@ struct OneToAll : AlgorithmDefaults {
                    "entries of 16 bytes in the root's array, or a line for each");
     describe_unset(visitor, p.reset);
     describe_store(visitor, p.store);
+    visitor.choice("transfer", p.transfer, {"puts", "list"},
+                   "the root sets flags one by one, or on machines with local stores by a list of transfers");
   }
 
   /// Whole-line stores destroy a line's other entries.
@@ -69,7 +74,8 @@ struct OneToAll : AlgorithmDefaults {
           rank_(setup.rank),
           size_(setup.size()),
           reset_(p.reset),
-          store_(p.store) {}
+          store_(p.store),
+          transfer_(p.transfer) {}
 
     void operator()(Port& port) {
       ++episode_;
@@ -104,6 +110,7 @@ struct OneToAll : AlgorithmDefaults {
       // Relaxed: the releases below make it visible to each rank before that rank can set its entry again.
       if (reset_ == Reset::unset)
         for (int r = 1; r < size_; ++r) port.store_relaxed(entry(r), std::uint64_t{0});
+      if (transfer_ == Transfer::list) return port.signal_each(flags_, 1, size_, set.value, store_);
       for (int r = 1; r < size_; ++r) port.signal(flags_[r], set.value, store_);
     }
 
@@ -115,6 +122,7 @@ struct OneToAll : AlgorithmDefaults {
     int size_;
     Reset reset_;
     StorePolicy store_;
+    Transfer transfer_;
   };
 };
 

@@ -171,27 +171,36 @@ class TreePassingRank {
   }
 
   void in_header(Port& port, const Call& call) {
+    Data from = call.receive;
     if (parent_ >= 0) {
       HeaderLine& in = header(rules_.header_at_child ? rank_ : parent_);
       port.wait(in.sequence, at_least(step_), parent_);
-      port.move(call.receive, port.shared(in.payload), call.count);
+      from = port.shared(in.payload);
+      if (!rules_.header_at_child) {
+        port.move(call.receive, from, call.count);
+        from = call.receive;
+      }
     }
     if (!children_.empty()) {
       if (rules_.header_at_child) {
-        for (const int child : children_) {
-          await_ready(port, child);
-          put_into(port, header(child), call);
+        for (const int child : children_) await_ready(port, child);
+        // The root makes the entry in its own, which nobody else uses now (4).
+        if (parent_ < 0) {
+          from = port.shared(header(rank_).payload);
+          port.move(from, call.receive, call.count);
         }
+        for (const int child : children_) put_into(port, header(child), from, call.count);
       } else {
-        put_into(port, header(rank_), call);
+        put_into(port, header(rank_), from, call.count);
       }
       expect(first_);
     }
+    // A child's own header, which it passes on first.
+    if (parent_ >= 0 && rules_.header_at_child) port.move(call.receive, from, call.count);
     finish(port, false, false);
   }
-  void put_into(Port& port, HeaderLine& line, const Call& call) {
-    port.move(port.shared(line.payload), call.receive, call.count);
-    port.signal(line.sequence, step_);
+  void put_into(Port& port, HeaderLine& line, Data from, std::size_t bytes) {
+    port.signal_with(line.sequence, step_, port.shared(line.payload), from, bytes);
   }
 
   // Pieces below `end` are ready where this rank's header says.

@@ -46,8 +46,18 @@ struct RingCount {
 };
 
 /// What carries commands between local stores and memory. A queue is busy by the time of all its commands.
-enum class Carrier : std::uint8_t { queue, unit, memory_port, controller, store_out, store_in, bus, link };
-constexpr int carrier_kinds = 8;
+enum class Carrier : std::uint8_t {
+  queue,
+  unit,
+  memory_port,
+  controller,
+  store_out,
+  store_in,
+  bus,
+  ring,
+  link
+};
+constexpr int carrier_kinds = 9;
 const char* to_string(Carrier carrier);
 
 struct Counters {

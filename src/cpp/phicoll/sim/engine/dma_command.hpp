@@ -27,7 +27,10 @@ struct DmaCommand {
   bool release = false;
   bool bit_or = false;  // into a signal register
   bool ghost = false;   // takes time but moves nothing
+  bool listed = false;  // an element of a list after its first
+  bool queued = false;
   bool started = false;
+  int entry = -1;      // of the queue; elements of a list share one
   int operation = -1;  // in the log, that asks for it
   unsigned char value[arch::line_bytes] = {};
   /// When it was asked for, had a place in the queue, could start by its tag, was taken up by the unit, began

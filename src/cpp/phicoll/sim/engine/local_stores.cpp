@@ -14,15 +14,24 @@ LocalStores::LocalStores(const MachineParameters& parameters, EventWheel& wheel,
       random_(seed),
       memory_(memory),
       homes_(homes),
+      cores_(cores),
       buffers_(cores.size() * p_.buffer_bytes()),
       queues_(cores.size()),
       chips_(static_cast<std::size_t>(p_.packages)) {
   for (const int core : cores) chips_of_.push_back(core / (p_.cores / p_.packages));
-  for (Queue& q : queues_) q.commands.resize(static_cast<std::size_t>(p_.dma_queue));
+  for (Queue& q : queues_) {
+    q.in_entry.resize(static_cast<std::size_t>(p_.dma_queue));
+    for (int i = p_.dma_queue; i-- > 0;) q.free_entries.push_back(i);
+  }
+  for (Chip& chip : chips_)
+    chip.rings.assign(static_cast<std::size_t>(p_.dma_rings),
+                      std::vector<Cycles>(static_cast<std::size_t>(stops())));
   for (std::vector<ServiceCount>& each : served_) each.resize(std::max(cores.size(), chips_.size()));
   served_[static_cast<std::size_t>(Carrier::controller)].resize(1);
   for (const Carrier carrier : {Carrier::bus, Carrier::link})
     served_[static_cast<std::size_t>(carrier)].resize(chips_.size());
+  served_[static_cast<std::size_t>(Carrier::ring)].resize(chips_.size() *
+                                                          static_cast<std::size_t>(p_.dma_rings));
   if (check) order_ = std::make_unique<CommandOrder>(cores.size());
 }
 
@@ -36,14 +45,18 @@ std::size_t LocalStores::run(const unsigned char* place, std::size_t bytes) cons
   return std::min(bytes, end - at);
 }
 
+std::uint32_t LocalStores::free_tags(const Queue& q) const {
+  std::uint32_t taken = 0;
+  for (const int slot : q.order) taken |= std::uint32_t{1} << q.commands[static_cast<std::size_t>(slot)].tag;
+  return ~taken;
+}
+
 int LocalStores::put_in_order(int rank, DmaCommand& command) const {
   const Queue& q = queue(rank);
-  std::uint32_t taken = 0;
   int before = -1;
   command.fenced = false;
   for (const int slot : q.order) {
     const DmaCommand& earlier = q.commands[static_cast<std::size_t>(slot)];
-    taken |= std::uint32_t{1} << earlier.tag;
     if (!command.needs(earlier)) continue;
     // A fence would hold back one signal behind another, and one tag does not follow two.
     if (command.release && earlier.data) return slot;
@@ -52,21 +65,60 @@ int LocalStores::put_in_order(int rank, DmaCommand& command) const {
     command.tag = earlier.tag;
     command.fenced |= !earlier.barriered;
   }
-  if (before < 0 && ~taken != 0) command.tag = __builtin_ctz(~taken);  // else no command can be queued
+  const std::uint32_t free = before < 0 ? free_tags(q) : 0;
+  if (free != 0) command.tag = __builtin_ctz(free);  // else no command can be queued
   if (order_) order_->asked(rank, command);
   return -1;
 }
 
-int LocalStores::issue(int rank, const DmaCommand& command, Cycles now) {
-  Queue& q = queue(rank);
-  const int slot = __builtin_ctz(~q.used);
-  q.used |= std::uint32_t{1} << slot;
-  q.commands[static_cast<std::size_t>(slot)] = command;
-  q.commands[static_cast<std::size_t>(slot)].at.queued = now;
+int LocalStores::before(int rank, const std::vector<DmaCommand>& list) const {
+  const Queue& q = queue(rank);
+  for (const int slot : q.order)
+    for (const DmaCommand& element : list)
+      if (element.needs(q.commands[static_cast<std::size_t>(slot)])) return slot;
+  return -1;
+}
+
+/// Takes a slot, and a place of the queue unless the command has one.
+int LocalStores::put(Queue& q, const DmaCommand& command, Cycles now) {
+  if (q.free_slots.empty()) {
+    q.free_slots.push_back(static_cast<int>(q.commands.size()));
+    q.commands.emplace_back();
+  }
+  const int slot = q.free_slots.back();
+  q.free_slots.pop_back();
+  DmaCommand& c = q.commands[static_cast<std::size_t>(slot)];
+  c = command;
+  if (c.entry < 0) {
+    c.entry = q.free_entries.back();
+    q.free_entries.pop_back();
+  }
+  ++q.in_entry[static_cast<std::size_t>(c.entry)];
+  c.queued = true;
+  c.at.queued = now;
   q.order.push_back(slot);
+  return slot;
+}
+
+int LocalStores::issue(int rank, const DmaCommand& command, Cycles now) {
+  const int slot = put(queue(rank), command, now);
   if (order_) order_->issued(rank, slot, command);
   start_ready(rank, now);
   return slot;
+}
+
+void LocalStores::issue(int rank, std::vector<DmaCommand>& list, Cycles now) {
+  Queue& q = queue(rank);
+  const std::uint32_t free = free_tags(q);
+  for (DmaCommand& element : list) {
+    element.listed = &element != &list.front();
+    element.entry = element.listed ? q.commands[static_cast<std::size_t>(q.order.back())].entry : -1;
+    if (free != 0) element.tag = __builtin_ctz(free);
+    if (order_) order_->asked(rank, element);
+    const int slot = put(q, element, now);
+    if (order_) order_->issued(rank, slot, element);
+  }
+  start_ready(rank, now);
 }
 
 int LocalStores::meeting(int rank, const unsigned char* place, std::size_t bytes) const {
@@ -92,7 +144,7 @@ void LocalStores::start_ready(int rank, Cycles now) {
     if (command.started || !may_start(q, i)) continue;
     command.started = true;
     wheel_.push(carry(rank, command, now), EventKind::command,
-                static_cast<std::uint32_t>(rank * most_queued + slot));
+                static_cast<std::uint32_t>(rank * most_pending + slot));
   }
 }
 
@@ -119,7 +171,7 @@ Cycles LocalStores::carry(int rank, DmaCommand& command, Cycles now) {
     free = start + takes;
     end = std::max(end, free);
   };
-  through(Carrier::unit, rank, q.unit, p_.dma_command);
+  through(Carrier::unit, rank, q.unit, command.listed ? p_.dma_element : p_.dma_command);
   start = command.at.taken_up = q.unit;
   if (memory) through(Carrier::memory_port, rank, q.memory, cycles(bytes, p_.dma_memory_rate));
   if (command.source == main_memory)
@@ -128,10 +180,16 @@ Cycles LocalStores::carry(int rank, DmaCommand& command, Cycles now) {
     through(Carrier::store_out, command.source, queue(command.source).out, cycles(bytes, p_.dma_store_rate));
   Chip& near = chips_[static_cast<std::size_t>(from)];
   Chip& far = chips_[static_cast<std::size_t>(to)];
-  through(Carrier::bus, from, near.bus, cycles(packets, p_.dma_bus_rate));
+  const auto bus = [&](int chip, Chip& of) {
+    through(Carrier::bus, chip, of.bus, cycles(packets, p_.dma_bus_rate));
+    if (p_.dma_rings == 0) return;
+    start = around(of, stop_of(command.source, chip), stop_of(command.target, chip), start, bytes);
+    end = std::max(end, start + cycles(bytes, p_.dma_ring_rate));
+  };
+  bus(from, near);
   if (from != to) {
     through(Carrier::link, from, near.link, cycles(bytes, p_.dma_link_rate));
-    through(Carrier::bus, to, far.bus, cycles(packets, p_.dma_bus_rate));
+    bus(to, far);
   }
   if (command.target == main_memory)
     through(Carrier::controller, 0, controller_, cycles(packets, p_.dma_controller_rate));
@@ -149,14 +207,59 @@ Cycles LocalStores::carry(int rank, DmaCommand& command, Cycles now) {
   return end;
 }
 
+/// Where a chip's bus passes a core, memory or the way to the other chips. Cores with odd numbers lie along
+/// one side and those with even ones along the other, as on the Cell; then come the processor that controls
+/// them (0), two ways out, of which the second leads to other chips, and memory (the last stop).
+int LocalStores::stop_of(int home, int chip) const {
+  const int cores = p_.cores / p_.packages;
+  if (chip_of(home) != chip) return cores / 2 + 2;
+  if (home == main_memory) return cores + 3;
+  const int core = cores_[static_cast<std::size_t>(home)] % cores;
+  return core % 2 != 0 ? (core + 1) / 2 : cores + 2 - core / 2;
+}
+
+/// Takes the shorter way around, on that ring of it which is free first. Returns when the bytes begin to flow.
+Cycles LocalStores::around(Chip& chip, int from, int to, Cycles start, std::size_t bytes) {
+  const int all = stops();
+  const int up = (to - from + all) % all;
+  if (up == 0) return start;
+  const Cycles takes = cycles(bytes, p_.dma_ring_rate);
+  Cycles best = 0;
+  int ring = -1;
+  for (int r = 0; r < p_.dma_rings; ++r) {
+    const bool down = r % 2 != 0;
+    const int stretches = down ? all - up : up;
+    if (2 * stretches > all) continue;
+    Cycles free = start;
+    for (int i = 0; i < stretches; ++i)
+      free =
+          std::max(free, chip.rings[static_cast<std::size_t>(r)]
+                                   [static_cast<std::size_t>((down ? from - i + all : from + 1 + i) % all)]);
+    if (ring >= 0 && free >= best) continue;
+    best = free;
+    ring = r;
+  }
+  const int stretches = ring % 2 != 0 ? all - up : up;
+  for (int i = 0; i < stretches; ++i)
+    chip.rings[static_cast<std::size_t>(ring)]
+              [static_cast<std::size_t>((ring % 2 != 0 ? from - i + all : from + 1 + i) % all)] =
+        best + takes;
+  ServiceCount& count = served_[static_cast<std::size_t>(Carrier::ring)]
+                               [static_cast<std::size_t>((&chip - chips_.data()) * p_.dma_rings + ring)];
+  ++count.served;
+  count.busy += takes * stretches / all;
+  count.queued += best - start;
+  return best;
+}
+
 void LocalStores::count(Counters& counters) const {
   for (std::size_t i = 0; i < carrier_kinds; ++i) counters.carriers[i] = served_[i];
 }
 
 const char* to_string(Carrier carrier) {
   constexpr const char* names[] = {
-      "queues, commands in them", "units", "ways to memory",     "memory controller", "local stores, out",
-      "local stores, in",         "buses", "links between chips"};
+      "queues, commands in them", "units", "ways to memory", "memory controller",  "local stores, out",
+      "local stores, in",         "buses", "rings",          "links between chips"};
   return names[static_cast<std::size_t>(carrier)];
 }
 
@@ -173,7 +276,9 @@ void LocalStores::end(std::uint32_t event, Cycles now) {
   else if (!c.ghost)
     std::memcpy(c.to, from, c.bytes);
   if (order_) order_->ended(rank_of(event), slot);
-  q.used &= ~(std::uint32_t{1} << slot);
+  waiting.queued = false;
+  q.free_slots.push_back(slot);
+  if (--q.in_entry[static_cast<std::size_t>(c.entry)] == 0) q.free_entries.push_back(c.entry);
   q.order.erase(std::find(q.order.begin(), q.order.end(), slot));
   start_ready(rank_of(event), now);
 }

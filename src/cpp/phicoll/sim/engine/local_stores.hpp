@@ -27,7 +27,8 @@ class LocalStores {
  public:
   static constexpr int main_memory = DmaCommand::main_memory;
   static constexpr std::size_t unit = 16;  // bytes that have one home; the least that a command copies
-  static constexpr int most_queued = 32;   // and how many tags there are
+  static constexpr int tags = 32;
+  static constexpr int most_pending = 1 << 13;  // of a rank, elements of lists among them
 
   /// Where 16 bytes lie. A word that two ranks hand to and fro lies with both: each looks at its own, and
   /// stores into the other's as well.
@@ -58,19 +59,25 @@ class LocalStores {
                      static_cast<std::size_t>(which) * static_cast<std::size_t>(p_.dma_buffer)];
   }
 
-  bool full(int rank) const { return queue(rank).order.size() == static_cast<std::size_t>(p_.dma_queue); }
+  bool full(int rank) const { return queue(rank).free_entries.empty(); }
   bool idle(int rank) const { return queue(rank).order.empty(); }
   /// Sets the command's tag and fence so that it follows what it must. Returns the slot of a pending command
   /// for which the rank has to wait first, and try again; -1 for none.
   int put_in_order(int rank, DmaCommand& command) const;
   /// Gives the rank's unit a command; its queue is not full. Returns the command's slot.
   int issue(int rank, const DmaCommand& command, Cycles now);
-  bool pending(int rank, int slot) const { return (queue(rank).used >> slot & 1) != 0; }
+  /// The same of a list: its elements begin in turn, and have one place in the queue and one tag. The first
+  /// pending command for whose end the rank has to wait before; -1 for none.
+  int before(int rank, const std::vector<DmaCommand>& list) const;
+  void issue(int rank, std::vector<DmaCommand>& list, Cycles now);
+  bool pending(int rank, int slot) const {
+    return queue(rank).commands[static_cast<std::size_t>(slot)].queued;
+  }
   /// The slot of a pending command of the rank that copies into or from these bytes; -1 for none.
   int meeting(int rank, const unsigned char* place, std::size_t bytes) const;
 
-  static int rank_of(std::uint32_t event) { return static_cast<int>(event / most_queued); }
-  static int slot_of(std::uint32_t event) { return static_cast<int>(event % most_queued); }
+  static int rank_of(std::uint32_t event) { return static_cast<int>(event / most_pending); }
+  static int slot_of(std::uint32_t event) { return static_cast<int>(event % most_pending); }
   /// The command of an event, which ends now.
   const DmaCommand& at(std::uint32_t event) const {
     return queue(rank_of(event)).commands[static_cast<std::size_t>(slot_of(event))];
@@ -87,11 +94,13 @@ class LocalStores {
   struct Queue {
     std::vector<DmaCommand> commands;  // by slot
     std::vector<int> order;            // slots in order of issue
-    std::uint32_t used = 0;
+    std::vector<int> free_slots, free_entries;
+    std::vector<int> in_entry;                     // how many commands of each place are pending
     Cycles unit = 0, memory = 0, in = 0, out = 0;  // when each is free
   };
   struct Chip {
-    Cycles bus = 0, link = 0;  // link: on the way out
+    Cycles bus = 0, link = 0;                // link: on the way out
+    std::vector<std::vector<Cycles>> rings;  // when each stretch of each is free, by the stop that it ends at
   };
 
   Home home_of(const void* place) const {
@@ -101,6 +110,11 @@ class LocalStores {
   Queue& queue(int rank) { return queues_[static_cast<std::size_t>(rank)]; }
   const Queue& queue(int rank) const { return queues_[static_cast<std::size_t>(rank)]; }
   int chip_of(int home) const { return home == main_memory ? 0 : chips_of_[static_cast<std::size_t>(home)]; }
+  std::uint32_t free_tags(const Queue& q) const;
+  int put(Queue& q, const DmaCommand& command, Cycles now);
+  int stops() const { return p_.cores / p_.packages + 4; }
+  int stop_of(int home, int chip) const;
+  Cycles around(Chip& chip, int from, int to, Cycles start, std::size_t bytes);
   bool may_start(const Queue& q, std::size_t position) const;
   void start_ready(int rank, Cycles now);
   Cycles carry(int rank, DmaCommand& command, Cycles now);
@@ -113,7 +127,7 @@ class LocalStores {
   Random random_;
   const unsigned char* memory_;
   std::vector<Home> homes_;
-  std::vector<int> chips_of_;
+  std::vector<int> cores_, chips_of_;
   std::vector<unsigned char> buffers_;
   std::vector<Queue> queues_;
   std::vector<Chip> chips_;

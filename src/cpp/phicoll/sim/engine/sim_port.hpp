@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "phicoll/arch/line_words.hpp"
 #include "phicoll/memory/condition.hpp"
@@ -96,6 +97,26 @@ class SimPort : public PortDefaults<SimPort> {
     unsigned char image[arch::line_bytes] = {};
     std::memcpy(image, &value, sizeof value);
     simulation_->store(rank_, &line, image, sizeof image, policy);
+  }
+  template <class Lines, class T>
+  void signal_each(Lines& lines, int first, int last, T value, StorePolicy policy) const {
+    if (!simulation_->has_local_stores())
+      return PortDefaults<SimPort>::signal_each(lines, first, last, value, policy);
+    std::vector<unsigned char*> places;
+    for (int i = first; i < last; ++i) {
+      software(Software::send);
+      places.push_back(reinterpret_cast<unsigned char*>(&lines[i].word));
+    }
+    if (!places.empty()) simulation_->store_list(rank_, places, &value, sizeof value);
+  }
+  template <class T>
+  void signal_with(Word<T>& word, T value, Data to, Data from, std::size_t bytes) const {
+    if (!simulation_->has_local_stores())
+      return PortDefaults<SimPort>::signal_with(word, value, to, from, bytes);
+    assert_word(word);
+    assert_bound(from, bytes);
+    software(Software::send);
+    simulation_->store_entry(rank_, &word, &value, sizeof value, to.at, from.at, bytes);
   }
   void signal_bytes(ByteLine& line, std::uint8_t value) const {
     software(Software::send);

@@ -118,6 +118,12 @@ class Simulation final : private CoherenceListener {
   void load_bytes(int rank, const void* from, void* destination, std::size_t bytes);
   void store(int rank, void* place, const void* value, unsigned bytes, StorePolicy policy,
              Order order = Order::release);
+  bool has_local_stores() const { return local_ != nullptr; }
+  /// With local stores: releases the value to all the places by a list of transfers; and to a word, with
+  /// bytes that lie behind it in its line.
+  void store_list(int rank, const std::vector<unsigned char*>& places, const void* value, unsigned bytes);
+  void store_entry(int rank, void* word, const void* value, unsigned width, unsigned char* to,
+                   const unsigned char* from, std::size_t bytes);
   std::uint64_t update(int rank, void* word, unsigned bytes, Update how, std::uint64_t value,
                        std::uint64_t expected);
   std::uint64_t wait(int rank, const Awaited& awaited);
@@ -227,6 +233,12 @@ class Simulation final : private CoherenceListener {
     LineId awaited_line = 0;
     int operation = -1;  // under way, in the log
     int transfer = -1;   // that served it last
+
+    /// The last line that came from elsewhere with a word, with local stores: each of its words can be loaded
+    /// once without asking again, until the rank waits.
+    LineId seen_line = 0;
+    std::uint64_t seen_bytes = 0;  // which of it, a bit each
+    unsigned char seen[arch::line_bytes];
   };
 
   /// What the contexts of a core share, and what is asked of all of them at an event: in one line of the
@@ -350,8 +362,12 @@ class Simulation final : private CoherenceListener {
   }
   bool looks_at_once(Context& c);
   int enqueue(Context& c, DmaCommand command);
+  DmaCommand signal_to(const Context& c, unsigned char* place, const void* value, unsigned bytes,
+                       int home) const;
   void finish_command(Context& c, int slot);
   void finish_commands(Context& c, const void* from, std::size_t bytes);
+  std::size_t entry_of(const unsigned char* place, const unsigned char** first) const;
+  void see(Context& c, const unsigned char* first, std::size_t bytes);
   void local_load(Context& c, const unsigned char* from, unsigned char* to, std::size_t bytes, bool word);
   void note_command(std::uint32_t event);
   void heard(const Context& c, const void* word, std::size_t bytes);

@@ -33,6 +33,64 @@ int Simulation::enqueue(Context& c, DmaCommand command) {
   }
 }
 
+void Simulation::store_list(int rank, const std::vector<unsigned char*>& places, const void* value,
+                            unsigned bytes) {
+  Context& c = context(rank);
+  sync(c);
+  c.streams[0].length = 0;
+  std::vector<DmaCommand> list;
+  for (unsigned char* place : places) {
+    const int home = local_->target(rank, place);
+    if (home == rank) {
+      local_store(c, place, value, bytes, Order::release, false);
+      continue;
+    }
+    spend(c, machine_.p.store_instructions, 0);
+    list.push_back(signal_to(c, place, value, bytes, home));
+  }
+  if (list.empty()) return;
+  begin_operation(c, OperationKind::store, line_of(list.front().to));
+  spend(c, machine_.p.dma_enqueue, 0);
+  sync(c);
+  for (DmaCommand& element : list) {
+    element.at.asked = wheel_.now();
+    element.operation = c.operation;
+  }
+  for (;;) {
+    const int before = local_->before(c.rank, list);
+    if (before >= 0) {
+      finish_command(c, before);
+    } else if (local_->full(c.rank)) {
+      c.needs = Needs::buffer_space;
+      suspend(c, Mode::blocked, 0);
+    } else {
+      break;
+    }
+  }
+  local_->issue(c.rank, list, wheel_.now());
+  end_operation(c, Log::none);
+}
+
+void Simulation::store_entry(int rank, void* word, const void* value, unsigned width, unsigned char* to,
+                             const unsigned char* from, std::size_t bytes) {
+  Context& c = context(rank);
+  sync(c);
+  auto* const entry = static_cast<unsigned char*>(word);
+  const auto whole = static_cast<std::size_t>(to + bytes - entry);
+  const bool together =
+      to > entry && line_of(entry) == line_of(to + bytes - 1) && local_->run(entry, whole) == whole;
+  if (!together) {
+    copy(rank, to, from, bytes);
+    return local_store(c, entry, value, width, Order::release, false);
+  }
+  // The entry has one writer, which knows the rest of it.
+  unsigned char image[arch::line_bytes];
+  std::memcpy(image, entry, whole);
+  local_load(c, from, image + (to - entry), bytes, false);
+  std::memcpy(image, value, width);
+  local_store(c, entry, image, static_cast<unsigned>(whole), Order::release, false);
+}
+
 void Simulation::finish_command(Context& c, int slot) {
   sync(c);
   while (local_->pending(c.rank, slot)) {
@@ -136,6 +194,21 @@ void Simulation::carried_out(std::uint32_t event) {
   if (awaited && (c.needs != Needs::buffer_empty || local_->idle(c.rank))) wake_at(c, wheel_.now());
 }
 
+/// What a rank gets at once when it asks for a word elsewhere: its line, or what of it lies in the same store.
+std::size_t Simulation::entry_of(const unsigned char* place, const unsigned char** first) const {
+  const auto offset = offset_of(place);
+  *first = place - offset;
+  if (local_->run(*first, arch::line_bytes) == arch::line_bytes) return arch::line_bytes;
+  *first = place - offset % LocalStores::unit;
+  return LocalStores::unit;
+}
+
+void Simulation::see(Context& c, const unsigned char* first, std::size_t bytes) {
+  c.seen_line = line_of(first);
+  c.seen_bytes = (bytes == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bytes) - 1) << offset_of(first);
+  std::memcpy(c.seen + offset_of(first), first, bytes);
+}
+
 /// A look at what the rank waits for: a load, or from elsewhere a command, for whose end it rests. Own
 /// commands that store there come first.
 bool Simulation::looks_at_once(Context& c) {
@@ -143,8 +216,7 @@ bool Simulation::looks_at_once(Context& c) {
   const int home = local_->home(c.rank, place);
   c.streams[0].length = 0;
   DmaCommand get;
-  get.from = place;
-  get.bytes = LocalStores::unit;
+  get.bytes = entry_of(place, &get.from);
   get.source = home;
   get.target = c.rank;
   get.word = true;
@@ -181,6 +253,25 @@ void Simulation::local_load(Context& c, const unsigned char* from, unsigned char
   count_vain(c);
   c.streams[0].length = 0;
   begin_operation(c, OperationKind::load, line_of(from));
+  if (word && local_->home(c.rank, from) != c.rank) {
+    const std::uint64_t mask = ((std::uint64_t{1} << bytes) - 1) << offset_of(from);
+    if (c.seen_line != line_of(from) || (c.seen_bytes & mask) != mask) {
+      DmaCommand get;
+      get.bytes = entry_of(from, &get.from);
+      get.source = local_->home(c.rank, from);
+      get.target = c.rank;
+      get.word = true;
+      get.ghost = true;
+      finish_command(c, enqueue(c, get));
+      see(c, get.from, get.bytes);
+    }
+    spend(c, machine_.p.look_instructions, machine_.p.l1_hit);
+    c.seen_bytes &= ~mask;
+    std::memcpy(to, c.seen + offset_of(from), bytes);
+    accessed(c, from, bytes, false, true);
+    sync(c);
+    return end_operation(c, Log::none);
+  }
   while (bytes != 0) {
     const std::size_t piece =
         std::min(local_->run(from, bytes), static_cast<std::size_t>(machine_.p.dma_buffer));
@@ -199,7 +290,6 @@ void Simulation::local_load(Context& c, const unsigned char* from, unsigned char
       get.word = word;
       get.ghost = ghost(from);
       finish_command(c, enqueue(c, get));
-      if (word) accessed(c, from, piece, false, true);
     }
     from += piece;
     to += piece;
@@ -209,11 +299,27 @@ void Simulation::local_load(Context& c, const unsigned char* from, unsigned char
   end_operation(c, Log::none);
 }
 
+/// A release of up to a line to another rank's store, or to memory.
+DmaCommand Simulation::signal_to(const Context& c, unsigned char* place, const void* value, unsigned bytes,
+                                 int home) const {
+  DmaCommand put;
+  put.to = place;
+  put.bytes = bytes;
+  put.source = c.rank;
+  put.target = home;
+  put.word = true;
+  put.release = true;
+  put.ghost = ghost(place);
+  std::memcpy(put.value, value, bytes);
+  return put;
+}
+
 /// A store of up to a line. A command's source is its value now: the port keeps it until the command ends.
 void Simulation::local_store(Context& c, unsigned char* place, const void* value, unsigned bytes, Order order,
                              bool bit_or) {
   sync(c);
   begin_operation(c, OperationKind::store, line_of(place));
+  c.seen_bytes = 0;
   spend(c, machine_.p.store_instructions, 0);
   const int home = local_->target(c.rank, place);
   if (home == LocalStores::main_memory) c.streams[0].length = 0;
@@ -237,17 +343,10 @@ void Simulation::local_store(Context& c, unsigned char* place, const void* value
     note_change();
     ++counters_.stores;
   } else {
-    DmaCommand put;
-    put.to = place;
-    put.bytes = bytes;
-    put.source = c.rank;
-    put.target = home;
+    DmaCommand put = signal_to(c, place, value, bytes, home);
     put.data = order == Order::relaxed;  // a later release announces it
-    put.word = true;
     put.release = order == Order::release;
     put.bit_or = bit_or;
-    put.ghost = ghost(place);
-    std::memcpy(put.value, value, bytes);
     enqueue(c, put);
   }
   end_operation(c, Log::none);
@@ -264,6 +363,7 @@ std::uint64_t Simulation::local_update(Context& c, unsigned char* word, unsigned
   }
   sync(c);
   c.streams[0].length = 0;
+  c.seen_bytes = 0;
   count_vain(c);
   begin_operation(c, OperationKind::atomic, line_of(word));
   finish_commands(c, nullptr, 0);
@@ -296,6 +396,7 @@ std::uint64_t Simulation::local_update(Context& c, unsigned char* word, unsigned
 void Simulation::local_copy(Context& c, unsigned char* to, const unsigned char* from, std::size_t bytes) {
   sync(c);
   begin_operation(c, OperationKind::store, line_of(to));
+  c.seen_bytes = 0;
   Stream& held = c.streams[0];
   Stream& buffers = c.streams[1];
   while (bytes != 0) {

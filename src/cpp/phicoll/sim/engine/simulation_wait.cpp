@@ -51,13 +51,21 @@ std::uint64_t Simulation::wait(int rank, const Awaited& a) {
   Context& c = context(rank);
   c.awaited = &a;
   c.awaited_line = line_of(a.place);
+  c.seen_bytes = 0;
   if (c.step == Step::store) {
     c.fiber.suspend();
   } else {
     c.step = Step::start;
     if (!reaches_its_time(c) || !go_on(c)) c.fiber.suspend();
   }
-  if (local_) heard(c, a.place, a.whole_line ? arch::line_bytes : 1);
+  if (local_) {
+    const auto* first = static_cast<const unsigned char*>(a.place);
+    heard(c, first, a.whole_line ? arch::line_bytes : 1);
+    if (local_->home(rank, first) != rank) {
+      const std::size_t bytes = entry_of(first, &first);
+      see(c, first, bytes);
+    }
+  }
   end_operation(c, cause_of(a.place, a.whole_line ? 0 : a.bytes, a.mask));
   return a.whole_line ? 0 : a.seen();
 }
@@ -125,6 +133,7 @@ bool Simulation::go_on(Context& c) {
 void Simulation::pause(int rank) {
   Context& c = context(rank);
   sync(c);
+  c.seen_bytes = 0;
   spend(c, 1, 0);
   if (c.time >= sleeping_until_ && ++vain_pauses_ > vain_turns_a_rank * std::max(unfinished_, 1))
     throw_stuck("poll");

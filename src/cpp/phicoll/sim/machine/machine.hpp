@@ -42,6 +42,10 @@ enum class MemoryFill : unsigned char {
   join    ///< every reader fetches it from memory on its own
 };
 enum class Switch : unsigned char { off, on };
+enum class DataIn : unsigned char {
+  memory,  ///< ranks' buffers lie in main memory
+  store    ///< each in its rank's local store
+};
 enum class FlagStride : unsigned char {
   pairs,  ///< two lines apart, as for processors that fetch lines in pairs
   lines   ///< on neighbouring lines, along which a prefetcher runs
@@ -87,11 +91,14 @@ struct MachineParameters {
   // local stores
   int local_kib = 0, local_code_kib = 0, dma_queue = 0, dma_buffer = 0, dma_buffers = 0, dma_enqueue = 0,
       dma_command = 0, dma_near = 0, dma_far = 0, dma_memory = 0, dma_store_rate = 0, dma_memory_rate = 0,
-      dma_controller_rate = 0, dma_link_rate = 0, dma_bus_rate = 0;
+      dma_controller_rate = 0, dma_link_rate = 0, dma_bus_rate = 0, dma_element = 0, dma_rings = 0,
+      dma_ring_rate = 0;
+  DataIn data_in = DataIn::memory;
   /// The bytes of a core's buffers: a reduction takes two, whatever moves take.
   std::size_t buffer_bytes() const {
     return static_cast<std::size_t>(dma_buffer * (dma_buffers > 1 ? dma_buffers : 2));
   }
+  int clock_resolution = 0;
   // software
   int software_call = 0, software_send = 0, software_copy = 0, software_put = 0;
   FlagStride flags = FlagStride::pairs;
@@ -117,6 +124,8 @@ void describe_cores(Visitor& v, MachineParameters& m) {
   v.number("topology.ring_stops", m.ring_stops, 1, 1024, "",
            "stops of the ring: cores, directories, controllers");
   v.number("topology.clock_mhz", m.clock_mhz, 1, 10000, "MHz", "the clock that cycles are counted in");
+  v.number("clock.resolution", m.clock_resolution, 0, 1000000, "ns",
+           "the step of the clock by which calls are timed; 0: none");
   v.choice("topology.protocol", m.protocol, {"directory", "table", "local-store"},
            "how a line travels; in a machine with local stores none does");
 
@@ -226,11 +235,15 @@ void describe_local_stores(Visitor& v, MachineParameters& m) {
   v.number("local.kib", m.local_kib, 1, 65536, "KiB", "local store of a core");
   v.number("local.code_kib", m.local_code_kib, 0, 65536, "KiB", "the share of it that code and stack take");
   v.number("dma.queue", m.dma_queue, 1, 32, "", "commands of a core that wait or are under way");
+  v.choice("local.data", m.data_in, {"memory", "store"},
+           "where ranks' buffers lie: in main memory, or each in its rank's local store");
   v.number("dma.buffer", m.dma_buffer, 128, 16384, "bytes",
            "a buffer through which data goes from memory to memory; the most that one command moves");
   v.number("dma.buffers", m.dma_buffers, 1, 4, "", "such buffers of a core; 2: double buffering");
   v.number("dma.enqueue", m.dma_enqueue, 1, 1000, "", "instructions that put a command into the queue");
   v.number("dma.command", m.dma_command, 0, 1000, "cycles", "how long a command occupies the core's unit");
+  v.number("dma.element", m.dma_element, 0, 1000, "cycles",
+           "the same of each further element of a list of transfers");
   v.number("dma.near", m.dma_near, 0, 10000, "cycles", "between two local stores of a chip, transfer apart");
   v.number("dma.far", m.dma_far, 0, 10000, "cycles", "extra from chip to chip");
   v.number("dma.memory", m.dma_memory, 0, 10000, "cycles", "to or from memory, which is the first chip's");
@@ -239,7 +252,10 @@ void describe_local_stores(Visitor& v, MachineParameters& m) {
   v.number("dma.controller_rate", m.dma_controller_rate, 1, 1000000, "MB/s",
            "of the memory controller, both ways together");
   v.number("dma.link_rate", m.dma_link_rate, 1, 1000000, "MB/s", "from chip to chip, each way");
-  v.number("dma.bus_rate", m.dma_bus_rate, 1, 1000000, "MB/s", "of a chip's bus");
+  v.number("dma.bus_rate", m.dma_bus_rate, 1, 1000000, "MB/s", "of a chip's bus, all rings together");
+  v.number("dma.rings", m.dma_rings, 0, 16, "",
+           "rings of a chip's bus, every second one the other way round; 0: they are never short");
+  v.number("dma.ring_rate", m.dma_ring_rate, 0, 1000000, "MB/s", "of each stretch of a ring");
 }
 template <class Visitor>
 void describe_software(Visitor& v, MachineParameters& m) {

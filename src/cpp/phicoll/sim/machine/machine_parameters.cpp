@@ -40,7 +40,8 @@ class Lister {
     info.name = name;
     info.meaning = meaning;
     info.optional = begins(name, "noise.") || begins(name, "core.copy_") || name == "memory.retry" ||
-                    name == "software.put" || name == "software.flags";
+                    name == "software.put" || name == "software.flags" || name == "clock.resolution" ||
+                    name == "local.data" || name == "dma.element" || begins(name, "dma.ring");
     info.in_directory = !begins(name, "table.");
     for (const char* more :
          {"topology.l3_per_package", "table.other_", "table.owner_service", "table.l3_", "table.package_out"})
@@ -188,6 +189,10 @@ MachineConflict find_machine_conflict(const MachineParameters& p) {
   if (p.protocol == Protocol::local_store && p.contexts_per_core != 1)
     return conflict("topology.contexts_per_core",
                     assignment("topology.contexts_per_core", p.contexts_per_core), "1 with local stores");
+  if (p.protocol == Protocol::local_store && p.dma_rings > 0 &&
+      (p.dma_rings % 2 != 0 || p.dma_ring_rate == 0))
+    return conflict("dma.rings", assignment("dma.rings", p.dma_rings),
+                    "an even number, and dma.ring_rate above 0");
   if (p.protocol == Protocol::local_store && (p.dma_buffer % 128 != 0))
     return conflict("dma.buffer", assignment("dma.buffer", p.dma_buffer), "a multiple of 128");
   if (p.protocol == Protocol::local_store &&

@@ -49,6 +49,10 @@ class CheckedBuffers {
   Data receive(unsigned char* buffers, int rank) const {
     return Data{buffers + receive_[static_cast<std::size_t>(rank)]};
   }
+  std::size_t bytes_of(int rank) const {
+    const auto next = static_cast<std::size_t>(rank) + 1;
+    return (next < send_.size() ? send_[next] : bytes_) - send_[next - 1];
+  }
   Data contributed(unsigned char* buffers, int rank) const {
     return program_.send_bytes(calls_[0], rank) != 0 ? send(buffers, rank) : receive(buffers, rank);
   }
@@ -210,7 +214,16 @@ std::vector<LocalStores::Home> homes_of(const CollectiveRun& run, const Machine&
                                              checked.receive(buffers, rank), &blocks, &send_blocks));
         },
         {}, !run.work.moves_data());
-  return word_homes(dry, run.effective, machine, footprint);
+  std::vector<std::size_t> own(static_cast<std::size_t>(shape.size()));
+  if (machine.p.data_in == DataIn::store)
+    for (int r = 0; r < shape.size(); ++r) own[static_cast<std::size_t>(r)] = checked.bytes_of(r);
+  std::vector<LocalStores::Home> homes = word_homes(dry, run.effective, machine, footprint, own);
+  for (int r = 0; r < shape.size(); ++r) {
+    LocalStores::Home home;
+    home.rank = static_cast<std::int16_t>(r);
+    homes.insert(homes.end(), own[static_cast<std::size_t>(r)] / LocalStores::unit, home);
+  }
+  return homes;
 }
 
 // The calls of a run, by the ranks of one simulation.
@@ -270,6 +283,12 @@ class SimulatedCalls {
     return static_cast<std::size_t>(call - options_.warm_up) * ranks_ + r;
   }
 
+  /// By the clock that times calls, which may go in steps.
+  Cycles time(SimPort& port) const {
+    const MachineParameters& p = simulation_.machine().p;
+    const Cycles step = std::max<Cycles>(1, static_cast<Cycles>(p.clock_resolution) * p.clock_mhz / 1000);
+    return port.ticks() / step * step;
+  }
   void prepare(SimPort& port, int call) {
     if (!writes_before(call)) return;
     const int rank = port.rank();
@@ -289,7 +308,7 @@ class SimulatedCalls {
     OwnBlocks blocks, send_blocks;
     const Call bound = checked_.program().bind(checked_.call(0), rank, checked_.send(buffers_, rank),
                                                checked_.receive(buffers_, rank), &blocks, &send_blocks);
-    const Cycles in = port.ticks();
+    const Cycles in = time(port);
     if (options_.counts_reported && call == options_.warm_up && run_.counted_from == 0) {
       run_.counted_before = simulation_.counters();
       run_.counted_from = in;
@@ -297,7 +316,7 @@ class SimulatedCalls {
     simulation_.mark(rank, MarkKind::enter, call - options_.warm_up);
     (*algorithms_[r])(port, bound);
     port.software(Software::call);
-    const Cycles out = port.ticks();
+    const Cycles out = time(port);
     if (options_.finished != nullptr) options_.finished->fetch_add(1, std::memory_order_relaxed);
     simulation_.mark(rank, MarkKind::leave, call - options_.warm_up);
     if (checked_.backed()) check(rank, call);

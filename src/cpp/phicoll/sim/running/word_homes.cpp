@@ -31,9 +31,10 @@ void gather_lines(const CountMachine& dry, std::vector<LocalStores::Home>& homes
 }  // namespace
 
 std::vector<LocalStores::Home> word_homes(const CountMachine& dry, const AlgorithmSpec& spec,
-                                          const Machine& machine, std::size_t footprint) {
+                                          const Machine& machine, std::size_t footprint,
+                                          const std::vector<std::size_t>& buffers) {
   std::vector<LocalStores::Home> homes;
-  std::vector<std::size_t> taken(static_cast<std::size_t>(dry.shape().size()));
+  std::vector<std::size_t> taken = buffers;
   for (std::size_t i = 0; i < footprint / CountMachine::use_bytes; ++i) {
     const CountMachine::Use& use = dry.uses()[i];
     const bool several = use.waits_too >= 0;
@@ -66,7 +67,8 @@ std::vector<LocalStores::Home> word_homes(const CountMachine& dry, const Algorit
       throw ArgumentError(
           "algorithm",
           spec.text() + " on " + machine.name + ", for which rank " + std::to_string(r) + " needs " +
-              std::to_string(taken[r]) + " bytes of its local store",
+              std::to_string(taken[r]) + " bytes of its local store" +
+              (buffers[r] != 0 ? ", " + std::to_string(buffers[r]) + " of them its data" : ""),
           "up to " + std::to_string(room) + ": local.kib less local.code_kib and the buffers");
   return homes;
 }
