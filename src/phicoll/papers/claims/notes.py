@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BUILT_IN_BY", "CHANGES", "WAITS_FOR", "WHY_NOT"]
+__all__ = ["BUILT_IN_BY", "CHANGES", "WHY_NOT"]
 
 _MPI = (
     "Intel's MPI library is proprietary and not simulated; its times on the card are known from figures only."
@@ -18,12 +18,6 @@ WHY_NOT = {
     "003-13": _MPI,
     "004-23": "No kernel starts two writers and a reader on one line from memory.",
     "004-24": "No kernel times the acknowledgements to one parent alone.",
-}
-
-#: What a check waits for.
-WAITS_FOR = {
-    "002-04": "It waits for a kernel of transfers on a machine with local stores, and for noise in it.",
-    "002-05": "It waits for lists of commands on cell-qs20.",
 }
 
 #: Why the model could not have said otherwise.

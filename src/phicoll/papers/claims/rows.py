@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from phicoll.errors import ArgumentError
 from phicoll.foundations.extras import data_frame
 from phicoll.foundations.html_table import html_table
-from phicoll.papers.claims.notes import BUILT_IN_BY, CHANGES, WAITS_FOR, WHY_NOT
-from phicoll.papers.claims.statement import BUILT_IN, CANNOT, HOLDS, PAPERS, WAITS, Finding, in_words, tally
+from phicoll.papers.claims.notes import BUILT_IN_BY, CHANGES, WHY_NOT
+from phicoll.papers.claims.statement import BUILT_IN, CANNOT, HOLDS, PAPERS, Finding, in_words, tally
 from phicoll.papers.claims.statements import CLAIMS, claim
 
 if TYPE_CHECKING:
@@ -82,8 +82,6 @@ class StatementRow:
         """What would change the verdict, in general."""
         if self.number in CHANGES:
             return CHANGES[self.number]
-        if self.finding.verdict == WAITS:
-            return "What it waits for."
         return {
             "counted": "Another reading of the algorithm or of what is counted; no machine.",
             "modelled": "Another reading of the equation, or other constants.",
@@ -250,8 +248,6 @@ def as_called(finding: Finding) -> Finding:
 
 
 def without(number: str) -> Finding:
-    if number in WAITS_FOR:
-        return Finding(claim(number), WAITS, WAITS_FOR[number], "none")
     assert number in WHY_NOT, f"{number} has neither a check nor a reason"
     return Finding(claim(number), CANNOT, WHY_NOT[number], "none")
 

@@ -19,7 +19,6 @@ __all__ = [
     "PAPERS",
     "UNRESOLVED",
     "VERDICTS",
-    "WAITS",
     "Claim",
     "Finding",
     "in_words",
@@ -34,12 +33,10 @@ UNRESOLVED = "not resolved"
 CALIBRATED = "calibrated"
 #: The model could not have said otherwise.
 BUILT_IN = "built in"
-#: A check is written down; what it runs on is not there yet.
-WAITS = "waits"
 CANNOT = "cannot be checked here"
-VERDICTS = (HOLDS, FAILS, UNRESOLVED, CALIBRATED, BUILT_IN, WAITS, CANNOT)
+VERDICTS = (HOLDS, FAILS, UNRESOLVED, CALIBRATED, BUILT_IN, CANNOT)
 #: Verdicts on several claims, where their words differ from those on one.
-_PLURAL = {HOLDS: "hold", FAILS: "do not hold", WAITS: "wait"}
+_PLURAL = {HOLDS: "hold", FAILS: "do not hold"}
 
 #: What a run on this machine found. It is no verdict: the statements are about the papers' machines.
 AS_STATED = "as stated"

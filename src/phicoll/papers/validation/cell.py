@@ -8,10 +8,11 @@ import numpy as np
 
 from phicoll.papers.claims import BUILT_IN, Finding, claim
 from phicoll.papers.validation.points import Check, Collective, Effort
+from phicoll.papers.validation.quantity import HELD_OUT, Quantity
 from phicoll.papers.validation.ranked import by_rank, geomean, judged
 from phicoll.registry.machines import load_machine
 
-__all__ = ["barriers", "broadcasts", "commands", "reductions"]
+__all__ = ["barriers", "broadcasts", "bus", "commands", "reductions"]
 
 END = ":trailing=barrier"
 SMALL, MIDDLE, LARGE = 128, 8 << 10, 256 << 10
@@ -35,17 +36,49 @@ def order(number: str, faster: np.ndarray, slower: np.ndarray, what: str) -> Fin
     return by_rank(number, [bool(r > 1) for r in ratio], f"{what}: {float(geomean(ratio)):.2f} times.")
 
 
+def bus(machine: str, effort: Effort) -> Check:
+    """What SPEs of a chip read out of local stores: more bytes over the time that they take longer."""
+    stores, short, long = f"{machine}:local.data=store", 8 << 10, 16 << 10
+    read = ("broadcast", "one-to-all-shifted:shift=0")
+    cases = ((*read, 2), (*read, 6), ("alltoall", "single-copy", 2), ("alltoall", "single-copy", 8))
+    found = yield [
+        point
+        for operation, spec, ranks in cases
+        for size in ((short, long) if operation == "broadcast" else (short // 4, long // 4))
+        for point in taken(stores, operation, [spec], ranks, size, effort)
+    ]
+    rates = []
+    for (operation, _, ranks), a, b in zip(cases, found[::2], found[1::2], strict=True):
+        more = (ranks - 1) * ((long - short) if operation == "broadcast" else ranks * (long - short) // 4)
+        rates.append(more / float(geomean(b) - geomean(a)))
+    one, five, pair, eight = rates
+    console = "sagemono/cellmark, docs/cell_tuning.md section 3, measured on a PlayStation 3"
+    return [
+        Quantity("Bus of a chip", "one SPE reads another's store", HELD_OUT, 23.58, one, "GB/s", f"{console}: reader-count sweep"),
+        Quantity("Bus of a chip", "five SPEs read one store", HELD_OUT, 23.71, five, "GB/s", f"{console}: reader-count sweep"),
+        Quantity("Bus of a chip", "two SPEs read from each other", HELD_OUT, 37.8, pair, "GB/s", f"{console}: one of three pairs",
+                 why="A store's way in never waits for its way out here."),
+        Quantity("Bus of a chip", "eight SPEs read from all others", HELD_OUT, 200.0, eight, "GB/s",
+                 "Kistler, Perrone and Petrini 2006, abstract: almost 200 GB/s; the bound that Ainsworth and Pinkston 2007 derive from the command bus is 204.8",
+                 why="Blocks of 2 and 4 KB are read in turn, and stores wait for each other; without rings it is the same."),
+    ]  # fmt: skip
+
+
 def commands(machine: str, effort: Effort) -> Check:
     """Section 2's observations on single transfers, and OTA's shift of section 3.3."""
     pair = "pairwise-exchange"
     shifted = ("one-to-all-shifted:shift=0", "one-to-all-shifted")
+    wide = ":".join(
+        [machine, *(f"dma.{of}_rate=1000000" for of in ("controller", "bus", "link")), "dma.rings=0"]
+    )
     found = yield [
         *(p for buffer in (128, 16384) for p in taken(f"{machine}:dma.buffer={buffer}", "broadcast", ["root-copies"], 2, LARGE, effort)),
         *(p for chips in (1, 2) for p in taken(f"{machine}:topology.cores=2:topology.packages={chips}", "barrier", [pair], 2, 0, effort)),
         *taken(machine, "barrier", [pair, "dissemination"], 4, 0, effort),
         *(p for ranks in (4, ALL) for p in taken(machine, "broadcast", shifted, ranks, LARGE, effort)),
+        *(p for at in (machine, wide) for p in taken(at, "broadcast", shifted[:1], ALL, 2048, effort)),
     ]  # fmt: skip
-    short, long, near, far, exchange, separate, *shifts = found
+    short, long, near, far, exchange, separate, *shifts, crowded, alone = found
     rates = [load_machine(machine).parameters[f"dma.{of}_rate"] / 1000 for of in ("store", "memory")]
     equal = float(geomean(separate / exchange))
     gain = [float(geomean(shifts[i] / shifts[i + 1])) for i in (0, 2)]
@@ -53,6 +86,9 @@ def commands(machine: str, effort: Effort) -> Check:
         Finding(claim("002-01"), BUILT_IN, f"dma.store_rate is {rates[0]:g}, dma.memory_rate {rates[1]:g} GB/s, as published.", "modelled"),
         order("002-02", long, short, "Commands of 128 B over ones of 16 KB, 256 KB copied by one SPE"),
         order("002-03", near, far, "A barrier of two SPEs on two chips over one of two on one"),
+        judged("002-04", bool((crowded > alone).all() and crowded.std() > alone.std()),
+               f"16 SPEs read the root's 2 KB at once: {float(geomean(crowded / alone)):.2f} times as long as where buses, link and controller are never "
+               f"short; the deviation over seeds is {crowded.std():.0f} instead of {alone.std():.0f} ns."),
         judged("002-11", abs(equal - 1) < 0.05, f"Four SPEs of a chip, two phases: dissemination / pairwise exchange {equal:.2f}; no faster: within 5 %."),
         judged("002-16", gain[0] > 1.02 and abs(gain[1] - 1) < 0.02, f"No shift over a shift at 256 KB: {gain[0]:.2f} times on 4, {gain[1]:.2f} on 16; to help: 2 %. Banks of memory are not in the model."),
     ]  # fmt: skip
@@ -62,7 +98,12 @@ def barriers(machine: str, effort: Effort) -> Check:
     """Figure 2: TREE by its degree; OTA, SIG, TREE, pairwise exchange and dissemination on two chips."""
     specs = ("one-to-all", "signal-register:release=flags", "pairwise-exchange", "dissemination:layout=packed",
              *(f"k-nomial-tree:degree={k}" for k in (2, 3, 4, 5, 8)))  # fmt: skip
-    ota, sig, pe, dis, *trees = yield taken(machine, "barrier", specs, ALL, 0, effort)
+    by_list = ("one-to-all", "one-to-all:transfer=list")
+    ota, sig, pe, dis, *more = yield [
+        *taken(machine, "barrier", specs, ALL, 0, effort),
+        *(p for ranks in (4, 8, ALL) for p in taken(machine, "barrier", by_list, ranks, 0, effort)),
+    ]
+    trees, lists = more[:5], [b / a for a, b in zip(more[5::2], more[6::2], strict=True)]
     two, three, four, five, eight = trees
     us = ", ".join(
         f"{k}: {float(geomean(t)) / 1000:.2f}" for k, t in zip((2, 3, 4, 5, 8), trees, strict=True)
@@ -71,7 +112,9 @@ def barriers(machine: str, effort: Effort) -> Check:
         bool(max(a, b) < min(c, d) and e > max(a, b))
         for a, b, c, d, e in zip(two, four, three, five, eight, strict=True)
     ]
+    worse = [bool(a >= 1 and b > 1 and c > 1) for a, b, c in zip(*lists, strict=True)]
     return [
+        by_rank("002-05", worse, f"OTA by a list over OTA by puts, 4, 8, 16 SPEs: {', '.join(f'{float(geomean(r)):.2f}' for r in lists)} times."),
         order("002-06", ota, sig, "SIG over OTA"),
         by_rank("002-07", good, f"us by degree: {us}; 2 and 4 below 3, 5 and 8. Code that is faster for powers of two is not in the model."),
         order("002-08", best(pe, dis), best(ota, sig, *trees), "Gather and broadcast over PE and DIS, best against best, 16 SPEs"),

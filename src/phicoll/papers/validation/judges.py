@@ -28,7 +28,7 @@ __all__ = ["JUDGES", "MACHINES", "Judge", "by_numbers", "findings_of", "publishe
 PHI, SE10P, SANDY, CELL = "xeon-phi-5110p", "xeon-phi-se10p", "sandy-bridge-e5-2670", "cell-qs20"
 EPYC, XEON, KUNPENG = "epyc-7742", "xeon-8375c", "kunpeng-920"
 #: The machines of which something is published to compare with.
-MACHINES = (PHI, SE10P, SANDY, EPYC, XEON, KUNPENG)
+MACHINES = (PHI, SE10P, SANDY, CELL, EPYC, XEON, KUNPENG)
 
 
 def published_machine(machine: str | os.PathLike[str] | Machine) -> tuple[Machine, str]:
@@ -79,8 +79,9 @@ JUDGES = (
     *(Judge(machine, today.lines) for machine in (EPYC, XEON, KUNPENG)),
     Judge(EPYC, today.message_passing),
     Judge(KUNPENG, today.openmp),
-    Judge(CELL, cell.commands, ("002-01", "002-02", "002-03", "002-11", "002-16")),
-    Judge(CELL, cell.barriers, ("002-06", "002-07", "002-08", "002-09")),
+    Judge(CELL, cell.bus),
+    Judge(CELL, cell.commands, ("002-01", "002-02", "002-03", "002-04", "002-11", "002-16")),
+    Judge(CELL, cell.barriers, ("002-05", "002-06", "002-07", "002-08", "002-09")),
     Judge(CELL, cell.broadcasts, ("002-14", "002-15", "002-17", "002-18", "002-19", "002-20", "002-21")),
     Judge(CELL, cell.reductions, ("002-22", "002-23", "002-24", "002-26", "002-27")),
 )  # fmt: skip
