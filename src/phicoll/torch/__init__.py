@@ -159,7 +159,9 @@ def create(given: Any, options: Any = None) -> Any:
         return local
 
     def between(what: str, number: int, ranks: int) -> Any:
-        return other_backend(asked.between, dist.PrefixStore(f"{time}/{what}", store), number, ranks, timeout)
+        return other_backend(
+            asked.between or "", dist.PrefixStore(f"{time}/{what}", store), number, ranks, timeout
+        )
 
     leaders = between("leaders", own, len(hosts)) if rank == members[0] else None
     whole = between("whole", rank, size)
