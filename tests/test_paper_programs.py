@@ -68,6 +68,14 @@ def test_every_way_is_right_with_every_reduction_of_the_paper(program):
     assert named.points[0]["operation"] == f"{program}.S.{ways[1]}"
 
 
+def test_sp_is_right_by_either_way():
+    results = phicoll.sweep(
+        "sp", way=["loads", "get"], algorithm="auto", ranks=3, oversubscribe=True, mode="processes", **ONCE
+    )
+    assert len(results.points) == 2
+    assert all(point["verified"] for point in results.points)
+
+
 def test_n_body_is_right_with_every_barrier():
     results = phicoll.sweep("nbody", algorithm="all", ranks=2, **ONCE)
     assert {p["algorithm"] for p in results.points} == {
@@ -82,7 +90,7 @@ def test_classes_are_subjects_beside_each_other():
     assert planned.arguments[planned.arguments.index("--class") + 1] == "S,W"
 
 
-@pytest.mark.parametrize(("program", "letter"), [("nbody", "S"), ("cg", "Y"), ("mg", "S")])
+@pytest.mark.parametrize(("program", "letter"), [("nbody", "S"), ("cg", "Y"), ("mg", "S"), ("sp", "S")])
 def test_a_simulated_program_makes_the_calls_of_a_native_one(program, letter):
     native = phicoll.sweep(program, problem_class=letter, algorithm="auto", ranks=2, **ONCE)
     options = {"machine": "xeon-phi-5110p", "ranks": [2, 6], "calls": 2, "progress": False}
@@ -181,7 +189,7 @@ def test_programs_are_listed(capsys):
         ),
         ("cg", {"sizes": 8}, "sizes: got '8'; allowed: only where data moves"),
         ("barrier", {"problem_class": "S"}, "problem_class: got 'S'; allowed: only with programs"),
-        ("cgg", {}, "programs: nbody, cg, mg"),
+        ("cgg", {}, "programs: nbody, cg, mg, sp"),
         ("cg", {"problem_class": "Y", "ranks": 241, "oversubscribe": True}, "no more ranks than the matrix"),
     ],
 )

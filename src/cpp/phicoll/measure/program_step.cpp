@@ -1,7 +1,5 @@
 #include "phicoll/measure/program_step.hpp"
 
-#include <cstring>
-
 #include "phicoll/programs/registry.hpp"
 
 namespace phicoll {
@@ -49,8 +47,7 @@ struct CommunicatorBarrier {
   void operator()() const { communicator->barrier(); }
 };
 
-/// A rank with a communicator's collectives, and OpenSHMEM's put and get, which are copies here as phicoll's
-/// are: all ranks reach the shared memory.
+/// A rank with a communicator's collectives.
 class DataContext : public programs::BarrierContext<CommunicatorBarrier> {
  public:
   DataContext(const Seat& seat, Communicator& communicator)
@@ -88,14 +85,6 @@ class DataContext : public programs::BarrierContext<CommunicatorBarrier> {
   void exchange(const void* send, int to, void* receive, int from, std::size_t bytes) {
     const auto rank_or_none = [](int rank) { return rank < 0 ? no_rank : rank; };
     communicator_.send_receive(send, bytes, rank_or_none(to), 0, receive, bytes, rank_or_none(from), 0);
-  }
-  template <class T>
-  void put(T* to, const T* from, std::size_t count) {
-    std::memcpy(to, from, count * sizeof(T));
-  }
-  template <class T>
-  void get(T* to, const T* from, std::size_t count) {
-    std::memcpy(to, from, count * sizeof(T));
   }
 
  private:

@@ -5,6 +5,7 @@
 // A program also says which items of shared memory it reads and writes, and how much it computes. That is
 // nothing here; a simulated rank (sim/running/whole_program.cpp) takes its machine's time for it.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,6 +32,15 @@ class BarrierContext {
   void barrier() {
     note_call();
     barrier_();
+  }
+  /// OpenSHMEM's put and get: copies, as phicoll's are, since all ranks reach the shared memory.
+  template <class T>
+  void put(T* to, const T* from, std::size_t count) {
+    std::copy_n(from, count, to);
+  }
+  template <class T>
+  void get(T* to, const T* from, std::size_t count) {
+    std::copy_n(from, count, to);
   }
   /// Collectives so far.
   std::uint64_t calls() const { return calls_; }

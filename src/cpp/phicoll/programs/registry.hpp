@@ -14,6 +14,7 @@
 #include "phicoll/programs/nbody.hpp"
 #include "phicoll/programs/programs.hpp"
 #include "phicoll/programs/sgd.hpp"
+#include "phicoll/programs/sp.hpp"
 #include "phicoll/programs/stream_shmem.hpp"
 #include "phicoll/programs/transport.hpp"
 
@@ -23,7 +24,8 @@ namespace programs {
 /// Programs of barriers, which run with any barrier.
 using BarrierPrograms = AlgorithmList<NBody,  //
                                       Cg,     //
-                                      Mg>;
+                                      Mg,     //
+                                      Sp>;
 /// Programs of a collective that moves data, which run on a communicator and are simulated.
 using DataPrograms = AlgorithmList<Transport,  //
                                    Balancing,  //
@@ -34,7 +36,7 @@ using NativePrograms = AlgorithmList<Sgd,     //
                                      Jacobi,  //
                                      Is>;
 
-constexpr int barrier_programs = 3;  ///< they have the first numbers
+constexpr int barrier_programs = 4;  ///< they have the first numbers
 constexpr int simulated_programs = barrier_programs + 4;
 
 /// What `use_program` hands on.

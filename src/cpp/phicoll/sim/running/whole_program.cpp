@@ -73,7 +73,7 @@ struct SimulatedBarrier {
   }
 };
 
-/// A rank whose collectives of data and puts go through the host's memory, `operands`, of each rank.
+/// A rank whose collectives of data go through the host's memory, `operands`, of each rank.
 template <class Barrier>
 class DataContext : public BrokenOff<Barrier> {
  public:
@@ -102,14 +102,6 @@ class DataContext : public BrokenOff<Barrier> {
     std::vector<double> sum(count);
     allreduce(send, sum.data(), count);
     if (this->rank() == root) std::copy(sum.begin(), sum.end(), receive);
-  }
-  template <class T>
-  void put(T* to, const T* from, std::size_t count) {
-    std::copy_n(from, count, to);
-  }
-  template <class T>
-  void get(T* to, const T* from, std::size_t count) {
-    std::copy_n(from, count, to);
   }
 
  private:
