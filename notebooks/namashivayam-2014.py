@@ -20,7 +20,7 @@
 # processes (figures 3 to 5), STREAM (figure 6) and four reductions to all (figures 7 to 10: flat tree FT, recursive doubling RD, Bruck
 # BR, Rabenseifner RSAG; 64 processes). Here all of that runs on a simulated machine of its kind, a Xeon Phi SE10P; figures 3 to 6 also on
 # the machine that runs the notebook. **No number below was measured on a Xeon Phi**, unless it is labelled as the paper's. The MPIs in its
-# figures are not simulated. Its program IS runs on the simulated machine, too (figures 11 to 14).
+# figures are not simulated.
 #
 # The paper's put and get go through a library, GASNet, whose calls cost something themselves. It does not say how much. Figures 3 to 6
 # therefore have several *stated* costs of a call; without one, a put is the copy alone, as it is through `shmem_ptr`, and in phicoll's own
@@ -449,69 +449,6 @@ shown["003-21"] = [f"it leads {with_ring:.2f} times, without distance {without:.
 display(Markdown(f"> **003-21** {rows['003-21'].finding.claim.statement} **{rows['003-21'].finding.verdict}**. *In these runs:* {shown['003-21'][0]}. "
                  "Links of the ring are no servers in the model, so only distance can be taken away; "
                  "what it leads by here is that each process moves and combines fewer bytes."))  # fmt: skip
-
-# %% [markdown]
-# ## IS (figures 11 to 14)
-#
-# IS of NPB over OpenSHMEM as a program (`phicoll run is-shmem`, docs/programs.md): in each iteration an allreduce of the sizes of the
-# buckets and an exchange of all keys. Keys are put, or got, by calls of the library that take the stated cost; by the same copies
-# without it, as figure 2 replaces them; or counted where they lie, by loads. Classes W and A: B and C, which the paper has too, do not
-# fit. A rank's keys before they are sorted into buckets are always in its first-level cache here. Figure 14 is of the reduction alone in
-# the paper; here the whole run is timed. SP (figures 15 to 17) is not a program here.
-
-# %%
-CLASSES, PES = (["S"], [8, 16]) if QUICK else (["W", "A"], [8, 16, 32, 64, 128, 240])
-DEFAULT = "all-reads-all"
-
-
-def sort_times(ways, algorithms, where):
-    """Milliseconds of a run: a row for each class, way, reduction and number of processes."""
-    results = phicoll.sweep("is-shmem", problem_class=CLASSES, way=ways, algorithm=list(algorithms.values()), ranks=PES, machine=where, placement="balanced",
-                            rounds=1, calls=1, seed=1, budget_s="none", progress=False)  # fmt: skip
-    assert not results.unverified
-    frame = results.to_dataframe()
-    frame[["class", "way"]] = frame["operation"].str.split(".", expand=True)[[1, 2]].to_numpy()
-    return frame.set_index(["class", "way", "algorithm", "ranks"])["ns"] / 1e6
-
-
-LIBRARY = f"{MACHINE}:software.put={CALL}"
-by_calls = sort_times(["put", "get"], {"default": DEFAULT}, LIBRARY)
-free = sort_times(["put", "get", "loads"], {"default": DEFAULT}, MACHINE)
-faster = sort_times(["loads"], {name: LOAD_STORE[f"{name}, load/store"] for name in ("RD", "RSAG")}, MACHINE)
-
-figure = new_figure(11.5, 4.2 * len(CLASSES))
-for (left, right), letter in zip(figure.subplots(len(CLASSES), 2, squeeze=False), CLASSES, strict=True):
-    sorts = {f"{way}, {CALL} cycles a call": by_calls[letter, way, DEFAULT] for way in ("put", "get")}
-    sorts |= {
-        f"{way}, calls for nothing" if way != "loads" else way: free[letter, way, DEFAULT]
-        for way in ("put", "get", "loads")
-    }
-    reductions_of = {"all read all": free[letter, "loads", DEFAULT]} | {
-        name: faster[letter, "loads", name] for name in ("recursive-doubling", "rabenseifner")
-    }
-    for axes, lines, title in (
-        (left, sorts, f"IS.{letter}, all read all"),
-        (right, reductions_of, f"IS.{letter}, loads"),
-    ):
-        for (name, line), colour, marker in zip(lines.items(), SERIES, "osD^v", strict=False):
-            axes.plot(
-                line.index, line, color=colour, marker=marker, markersize=4.5, linewidth=1.4, label=name
-            )
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(PES, PES)
-        ends = pd.concat(lines.values())
-        plain_log_ticks(axes, "y", ends.min() / 1.2, ends.max() * 1.2)
-        axes.set_xlabel("processes")
-        axes.set_ylabel("ms of a run")
-        axes.set_title(title, loc="left")
-        axes.legend(frameon=False, fontsize=8)
-        tidy(axes, "y")
-display(figure)
-note("Figures 11 and 12 for classes W and A (left), and 14 for the whole run (right). Seed 1.")
-
-# %%
-show("003-18")
-show("003-19")
 
 # %% [markdown]
 # ## All verdicts
