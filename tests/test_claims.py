@@ -35,7 +35,7 @@ from phicoll.papers.claims import (
 from phicoll.papers.claims.counted import COUNTED, RANKS, ceil_log, covered, rounds_across
 from phicoll.papers.claims.markdown import MARK, table
 from phicoll.papers.claims.native import addresses, correctness, faster, matches, order
-from phicoll.papers.claims.notes import BUILT_IN_BY, CHANGES, WAITS_FOR, WHY_NOT
+from phicoll.papers.claims.notes import BUILT_IN_BY, CHANGES, WHY_NOT
 from phicoll.papers.claims.page import page
 from phicoll.papers.claims.rows import of_seeds
 from phicoll.papers.claims.statement import Finding
@@ -228,7 +228,7 @@ def test_every_number_of_the_list_has_one_row_and_one_judge_or_a_reason():
     many = {"000": 34, "001": 29, "002": 27, "003": 23, "004": 46}
     assert list(CLAIMS) == [f"{paper}-{n:02d}" for paper, most in many.items() for n in range(1, most + 1)]
     judged = [*COUNTED, *MODELLED, *SIMULATED, *(number for judge in JUDGES for number in judge.numbers)]
-    assert sorted([*judged, *WAITS_FOR, *WHY_NOT]) == list(CLAIMS)
+    assert sorted([*judged, *WHY_NOT]) == list(CLAIMS)
     assert {*CHANGES, *BUILT_IN_BY} <= set(CLAIMS)
     rows = report()
     assert [row.number for row in rows] == list(CLAIMS)

@@ -425,3 +425,11 @@ def test_what_cannot_be_built_says_what_to_do(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(torch, "__version__", "2.3.1")
     with pytest.raises(ResourceError, match=r"too old for phicoll.s backend: install 2\.4"):
         build()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "argument"), [({"between": 5}, "between"), ({"reproducible": "no"}, "reproducible")]
+)
+def test_an_option_of_another_type_is_named(wrong, argument):
+    with pytest.raises(ArgumentError, match=rf"^{argument}: got "):
+        phicoll.torch.Options(**wrong)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import sysconfig
 import uuid
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from phicoll.errors import ArgumentError, ResourceError
+from phicoll.foundations.checks import check_flag
 from phicoll.foundations.extras import extra
 from phicoll.preload.building import built
 from phicoll.preload.programs import native_folder
@@ -58,6 +60,11 @@ class Options:
 
     reproducible: bool = False
     between: str | None = "gloo"
+
+    def __post_init__(self) -> None:
+        check_flag("reproducible", self.reproducible)
+        if self.between is not None and not isinstance(self.between, str):
+            raise ArgumentError("between", repr(self.between), "a backend's name, such as 'gloo', or None")
 
 
 @cache
@@ -154,6 +161,10 @@ def create(given: Any, options: Any = None) -> Any:
     limit = max(1, int(timeout.total_seconds() * 1000))
     if len(hosts) > 1:
         check_hosts(asked, rank, next(other for other in range(size) if places[other] != places[rank]))
+        if rank == 0:
+            print(
+                f"phicoll: {size} ranks on {len(hosts)} hosts; {asked.between} between them", file=sys.stderr
+            )
     local = module.create(name, members.index(rank), len(members), limit, limit, asked.reproducible)
     if len(hosts) == 1:
         return local

@@ -162,7 +162,7 @@ def openmp(machine: str, effort: Effort) -> Check:
     mean = [float(np.mean(times)) for times in found]
     name = machine.partition(":")[0]
     why = (
-        "Structures alone are simulated: a counter, and a tree that the tournament's lines make the same as its own. The published "
+        "Structures alone are simulated: a counter, and a tree that takes exactly as long here as the tournament. The published "
         "means are over three machines, of whole runtimes with their work around a barrier."
     )
     return [
