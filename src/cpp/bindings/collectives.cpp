@@ -44,7 +44,7 @@ class CollectiveReader : public BufferReader {
   Request request;
   std::size_t bytes = 0;  ///< about as many are moved
 
-  /// The operation is a constant: of equal blocks, which small calls have, no more is compiled than it needs.
+  /// The operation is a template argument, so that a call of equal blocks runs that operation's code only.
   template <Operation operation>
   void read_all() {
     constexpr const OperationRow& row = row_of(operation);
@@ -63,7 +63,7 @@ class CollectiveReader : public BufferReader {
         read_lengths();
     });
     if (row.reduces) read_operator();
-    // Equal blocks of which all together do not meet need no closer look.
+    // If the whole ranges do not meet, no two equal blocks do.
     const bool meet = request.send != nullptr && request.receive != nullptr &&
                       (what_.vector || ranges_meet(request.send, bytes, request.receive, bytes));
     if (meet && overlaps(request, handle_.rank(), handle_.size())) alone([] { refuse_overlap(); });

@@ -173,7 +173,7 @@ int whole_number(PyObject* object, long bound);
 /// anything else.
 bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& numbers);
 
-/// What a method is called with: the value of each parameter, as inspect.BoundArguments of Python.
+/// The value of each parameter of one method call, like Python's inspect.BoundArguments.
 struct BoundArguments {
   PyObject* self;                             // the communicator, as the program has it
   std::array<PyObject*, parameters> value{};  // null: not given

@@ -109,8 +109,8 @@ class alignas(arch::stride_bytes) Communicator : public PointToPoint {
   /// Prepares a call, which begin() may begin again whenever it has ended (persistent communication). All but
   /// the data is worked out once, so a small call takes about as long as a loop written by hand.
   std::shared_ptr<BegunCall> prepare(const Request& request);
-  /// Begins a call again that has ended, or one that was prepared. The end may be earlier on one rank than on
-  /// another, so wait for it, or test it. Throws ArgumentError if it has not ended, or is null.
+  /// Begins a prepared call, or repeats one that has ended. A call may end on one rank before it ends on
+  /// another, so wait for it or test it here first. Throws ArgumentError if it has not ended, or is null.
   void begin(const std::shared_ptr<BegunCall>& begun);
   /// Whether the call is done; goes on with all that the rank has begun, on all its communicators. Throws
   /// what the call threw.

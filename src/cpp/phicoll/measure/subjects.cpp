@@ -149,8 +149,8 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
     try {
       specs = all.parse_list(part);
     } catch (const ArgumentError& error) {
-      // The registry suggests only its own names; here a reference's name may be the nearest. What else is
-      // known of the name stays.
+      // The registry suggests only its own names; here a reference's name may be the nearest. If it
+      // says more than that the name is unknown, its message is kept.
       if (error.argument() != "algorithm" || error.got() != "'" + name + "'") throw;
       throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
     }

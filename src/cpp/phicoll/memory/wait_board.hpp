@@ -1,6 +1,6 @@
 #pragma once
 
-// Where ranks note long waits, by which those that can only wait for each other find that out
+// Where ranks note long waits. By these notes, ranks that wait for each other for ever find that out
 // (waiting/stuck_search.hpp).
 //
 // A rank whose wait lasts for milliseconds sets its mark, and adds one to `looks` each time that it has

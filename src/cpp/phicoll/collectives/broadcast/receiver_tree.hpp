@@ -34,7 +34,7 @@ struct ReceiverTree {
                    "acknowledged when all below have the message, up to the root, or when the rank has it");
     describe_yes_no(
         visitor, "occupied", occupied,
-        "whether the root first sets a global flag, the first R_I of equation 4.6, and frees it last");
+        "the root sets a global flag first (the first R_I of equation 4.6) and clears it at the end");
     visitor.integer("piece", piece, 64, 1 << 20, "bytes of a piece where data goes through cells");
     visitor.integer("buffers", buffers, 1, 64, "cells of a rank");
   }

@@ -136,8 +136,8 @@ class TreePassingRank {
   // through its cells; its children follow. Each owner decides for itself, so both kinds mix in one tree.
   bool counting() const { return rules_.ack == Acknowledgement::counter; }
 
-  // The global flag is the number of pieces before this call and whether a call is on, twice the one plus the
-  // other. A root waits for the last call's to be free.
+  // The global flag is twice the number of pieces sent in earlier calls, plus 1 while a call is running. A
+  // root waits until the last call's root has cleared that 1.
   void occupy(Port& port) {
     port.wait(occupied_->word, equal(first_ << 1));
     port.store_relaxed(occupied_->word, (first_ << 1) + 1);

@@ -39,9 +39,9 @@ void describe_tree_reset(Visitor& visitor, Reset& reset) {
                  "a flag that only grows, two bits that count its changes, or a flag set and unset");
 }
 
-/// Empties a counter on which no rank arrives before a signal that follows, stored by the same policy: that
-/// makes this store visible first. By a policy of whole lines the counter's, too, is stored without being
-/// read (rodchenko-2015 section 4).
+/// Sets a counter to 0. No rank may arrive at it again before a release that this rank's later signal or
+/// atomic addition precedes; that makes this store visible first. With a policy that stores whole lines, the
+/// counter's line is also stored without being read (rodchenko-2015 section 4).
 template <class Port>
 void refill(Port& port, CounterLine& count, StorePolicy store) {
   if (store == StorePolicy::plain) return port.store_relaxed(count.word, std::uint64_t{0});

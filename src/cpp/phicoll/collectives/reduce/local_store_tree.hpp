@@ -4,7 +4,7 @@
 // for each piece a rank brings its operand from memory into its local store, fetches each child's result from
 // the child's local store, combines the two, and after all children tells its parent that the piece is there.
 // Results lie in main memory only on the root. Four buffers a rank: two for each operand of the combination,
-// because of double buffering; buffers=1 has one.
+// because of double buffering; with buffers=1, one for each operand.
 
 #include <algorithm>
 #include <cstdint>
@@ -89,7 +89,7 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
           tree_(k_nomial_tree(setup.size(), p.degree)),
           barrier_(p.trailing, setup, barrier_at(p, setup.shape)) {}
 
-    // A rank alone writes its line `ready`, its two result buffers and its two buffers for a child's piece;
+    // A rank alone writes its line `ready`, its result buffers and its buffers for a child's piece (`buffers` of each);
     // its parent reads `ready` and the results, and writes `taken`, which lies with the child. Step t (piece
     // t, over all calls, alike on all ranks) uses result buffer t mod `buffers`.
     //

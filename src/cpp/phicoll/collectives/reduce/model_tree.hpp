@@ -23,8 +23,8 @@ namespace phicoll {
 // the costs of the ranks' machine (tree_model.hpp). Where the tree holds more ranks than there are,
 // level_tree.hpp says where each lies; where it holds fewer, the last k serves further levels.
 //
-// buffers=parent is the paper's: a parent's k_i buffers are contiguous lines of its own. By default a buffer
-// lies with the child, which combines in it.
+// buffers=parent is the paper's way: a parent has k_i buffers side by side, to which its children copy what
+// they combined. By default each buffer is the child's own memory, in which it also combines.
 //
 // into=common is what section 4.3 dismisses: one buffer that each rank in turn, in rank order, reads,
 // combines with its operand and writes.
@@ -236,7 +236,7 @@ struct ModelTreeReduce : AlgorithmDefaults {
 
     Lines& lines(int rank) const { return *reinterpret_cast<Lines*>(block(rank)); }
     unsigned char* buffer(int rank) const { return block(rank) + sizeof(Lines); }
-    /// Of one of the parent's children in a step of so many bytes.
+    /// The buffer of the parent's child number `child`, in a step with `bytes` bytes.
     unsigned char* place(int parent, std::size_t child, std::size_t bytes) const {
       return buffer(parent) + piece_bytes(p_) + child * arch::whole_lines(bytes);
     }

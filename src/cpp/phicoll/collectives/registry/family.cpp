@@ -64,7 +64,7 @@ const AlgorithmSet* Family::set_named(const std::string& name) const {
 
 void Family::refuse_set_of_others(const std::string& name) const {
   for (const AlgorithmInfo& info : infos_)
-    if (name.compare(0, info.name.size(), info.name) == 0) return;
+    if (info.name == name) return;
   std::string others;
   for (int i = 0; i < operations; ++i)
     if (family(static_cast<Operation>(i)).set_named(name) != nullptr)

@@ -93,7 +93,7 @@ class DoublingExchange : public PiecewiseTransfer<Port> {
     if (fold.carries(rank)) boxes.put(port, rank - 1, side, n, receive, bytes);
   }
 
-  // Values are read where they lie, alternately in two buffers; within reach, the first is read in the
+  // Values are read where they lie, or copied first (copied_), alternately in two buffers; within reach, the first is read in the
   // sender's own array and the last made in the receiver's.
   //
   // (1) A buffer is written again two values later, when its reader has said that it is done.
@@ -111,7 +111,8 @@ class DoublingExchange : public PiecewiseTransfer<Port> {
     if (fold.carries(rank)) {
       aside = shown.look(port, rank - 1, side, a.number);
       const Data value = scratch.get(port, 0);
-      port.combine(op, value, aside.read, mine, a.count);
+      if (copied_) port.move(value, aside.read, a.bytes);
+      port.combine(op, value, copied_ ? value : aside.read, mine, a.count);
       mine = value;
     } else if (!a.send_direct || (a.send == a.receive && last == 0)) {
       mine = scratch.get(port, 0);

@@ -18,7 +18,7 @@ namespace sim {
 
 /// Above this many bytes of all ranks' buffers these are ghosts, with state and time only.
 constexpr std::size_t most_backed_bytes = std::size_t{64} << 20;
-/// The host holds some 130 bytes for each simulated line: 4 GB of its memory.
+/// A simulation takes about 130 bytes of the host's memory for each simulated line, so at most 4 GB.
 constexpr std::size_t most_simulated_bytes = std::size_t{2} << 30;
 
 struct CollectiveOptions {
@@ -54,7 +54,7 @@ struct CollectiveRun {
   /// Calls whose results were compared on every rank, warm-up included; of a barrier the reported ones, in
   /// which no rank left before all had entered.
   int verified = 0;
-  Cycles delay = 0;               ///< before each call of the loop, which its times leave out
+  Cycles delay = 0;               ///< of ranks before each call of the loop; the times do not include it
   int iterations = 0;             ///< of a program: outer iterations of a whole run
   std::vector<Cycles> iteration;  ///< likewise: the time of each that was simulated
   bool cut = false;               ///< ended with the log of one call: the calls after it are not all there
