@@ -1166,3 +1166,21 @@ def test_a_profile_only_watches_what_stays_with_the_mpi(any_mpi: Installed) -> N
     assert {row[0] for row in barriers} == {"0.1", "0.2"}
     assert {row["algorithm"] for row in rows} == {"MPI"}
     assert all(0 <= row["waited_s"] <= row["inside_s"] and row["ranks"] == 2 for row in rows)
+
+
+def test_a_profile_only_watches_threads(any_mpi: Installed) -> None:
+    command = [sys.executable, "-m", "phicoll", "profile", "--only", "--json", "--"]
+    done = subprocess.run(
+        [*command, *any_mpi.launcher(2), any_mpi.compile("threads")],
+        capture_output=True, text=True, env=any_mpi.environment, timeout=300,
+    )  # fmt: skip
+    if "no threads\n" in done.stdout:
+        pytest.skip(f"this {any_mpi.name} has no MPI_THREAD_MULTIPLE")
+    assert done.returncode == 0, done.stderr
+    said, _, table = done.stdout.partition("right\n")
+    assert said == ""
+    found = json.loads(table)["rows"]
+    assert {row["algorithm"] for row in found} == {"MPI"}
+    assert {(row["operation"], row["bytes"]) for row in found} == {
+        ("allreduce", 4), ("broadcast", 4), ("barrier", 0)
+    }  # fmt: skip

@@ -182,7 +182,7 @@ def test_of_many_calls_some_are_timed_and_all_are_counted(ranks, every):
     assert small.timed == calls if every else small.timed >= 1024 + (calls - 1024) // 8
     if ranks == 1 and not every:
         assert small.timed <= 1024 + (calls - 1024) // 2  # a call alone is no long one
-    assert small.error_s < small.inside_s
+    assert small.error_s == 0 or small.timed < calls  # the formula: see the records above
     common = [one.common() for one in found.watched if one.operation == "allreduce" and one.ranks == ranks]
     most = max((one for one in common if one is not None), key=lambda one: one.shape[1])
     assert most.shape[1] >= 1024 + (calls - 1024) // 8 - 1

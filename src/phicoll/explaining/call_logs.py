@@ -1,7 +1,8 @@
 """The files that the core writes of each rank's calls (phicoll/group/profile.cpp).
 
 The calls of a communicator come in the same order on all its ranks, so the call number k of an algorithm is one and the
-same call everywhere. Of many calls of about one size some are timed, the same ones on all ranks, and stand for others.
+same call everywhere. Of many calls of about one size some are timed and stand for others: the same ones on all ranks,
+but for those after long calls.
 """
 
 from __future__ import annotations

@@ -27,11 +27,19 @@ struct CallLog::Header {
   char algorithm[448];
 };
 
+const char* profile_folder() {
+  const char* const folder = std::getenv("PHICOLL_PROFILE");
+  return folder != nullptr && folder[0] != 0 ? folder : nullptr;
+}
+
 namespace {
 
 constexpr std::size_t header_bytes = 4096;
 constexpr std::uint64_t most_records = std::uint64_t{1} << 20;
-constexpr std::size_t file_bytes = header_bytes + most_records * 24;
+constexpr std::size_t record_bytes = 24;
+constexpr std::size_t file_bytes = header_bytes + most_records * record_bytes;
+/// Beside such a call the clock is nothing.
+constexpr double long_call_ns = 2000;
 
 /// What tells groups apart and is the same on all ranks: the file that backs the memory of processes, or the
 /// process and address of threads' memory.
@@ -59,12 +67,17 @@ void copy_text(char* to, std::size_t bytes, const std::string& text) {
   std::snprintf(to, bytes, "%s", text.c_str());
 }
 
+bool asked_every() {
+  const char* const wanted = std::getenv("PHICOLL_PROFILE_EVERY");
+  return wanted != nullptr && std::strcmp(wanted, "1") == 0;
+}
+
 }  // namespace
 
 std::unique_ptr<CallLog> CallLog::make(const LogTitle& title) {
-  static_assert(sizeof(Header) == 624 && sizeof(Record) == 24, "as Python reads it");
-  const char* const folder = std::getenv("PHICOLL_PROFILE");
-  if (folder == nullptr || folder[0] == 0) return nullptr;
+  static_assert(sizeof(Header) == 624 && sizeof(Record) == record_bytes, "as Python reads it");
+  const char* const folder = profile_folder();
+  if (folder == nullptr) return nullptr;
   static std::atomic<unsigned> made{0};
   const std::string path = std::string(folder) + "/" + std::to_string(getpid()) + "-" +
                            std::to_string(made.fetch_add(1, std::memory_order_relaxed)) + ".calls";
@@ -73,7 +86,10 @@ std::unique_ptr<CallLog> CallLog::make(const LogTitle& title) {
   if (file >= 0 && ftruncate(file, static_cast<off_t>(file_bytes)) == 0)
     memory = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   const int error = errno;
-  if (file >= 0) close(file);
+  if (file >= 0) {
+    close(file);
+    if (memory == MAP_FAILED) unlink(path.c_str());
+  }
   if (memory == MAP_FAILED) {
     static std::atomic<bool> told{false};
     if (!told.exchange(true, std::memory_order_relaxed))
@@ -102,9 +118,9 @@ CallLog::CallLog(unsigned char* memory)
       next_(reinterpret_cast<Record*>(memory + header_bytes)),
       end_(next_),
       last_(next_ + most_records),
-      long_call_(static_cast<std::uint64_t>(2000 / os::ns_per_tick())),
+      long_call_(static_cast<std::uint64_t>(long_call_ns / os::ns_per_tick())),
       by_cycles_(os::cycle_counter_is_clock()),
-      every_(std::getenv("PHICOLL_PROFILE_EVERY") != nullptr) {
+      every_(asked_every()) {
   has_room();
 }
 
@@ -131,15 +147,13 @@ std::uint64_t CallLog::by_clock() {
   return true;
 }
 
-[[gnu::noinline, gnu::cold]] CallLog::Record* CallLog::sum(std::uint64_t entered, std::uint64_t left,
-                                                           std::uint64_t) {
+[[gnu::noinline, gnu::cold]] void CallLog::sum(std::uint64_t entered, std::uint64_t left) {
   Header& sums = *reinterpret_cast<Header*>(memory_);
   ++sums.more_calls;
   if (left != 0) {
     ++sums.more_timed;
     sums.more_ticks += left - entered;
   }
-  return nullptr;
 }
 
 namespace {
@@ -147,17 +161,18 @@ namespace {
 /// An algorithm with a clock around its calls. A call that is begun and completed in two parts is not noted.
 class Watched final : public AnyCollective<NativePort> {
  public:
-  Watched(std::unique_ptr<AnyCollective<NativePort>> algorithm, std::unique_ptr<CallLog> log)
+  Watched(std::unique_ptr<AnyCollective<NativePort>> algorithm, std::unique_ptr<CallLog> log, int mean_of)
       : AnyCollective(
             [](AnyCollective& self, NativePort& port, const Call& call) {
               Watched& own = of(self);
-              const std::uint64_t entered = own.log_->enter(call.bytes());
+              const std::uint64_t bytes = bytes_of(call, own.mean_of_);
+              const std::uint64_t entered = own.log_->enter(bytes, call.vector);
               (*own.algorithm_)(port, call);
-              own.log_->leave(entered, call.bytes());
+              own.log_->leave(entered, bytes);
             },
             algorithm->bare() == nullptr ? nullptr : Bare([](AnyCollective& self, NativePort& port) {
               Watched& own = of(self);
-              const std::uint64_t entered = own.log_->enter(0);
+              const std::uint64_t entered = own.log_->enter(0, false);
               own.bare_(*own.algorithm_, port);
               own.log_->leave(entered, 0);
             }),
@@ -169,16 +184,27 @@ class Watched final : public AnyCollective<NativePort> {
             }),
         algorithm_(std::move(algorithm)),
         bare_(algorithm_->bare()),
-        log_(std::move(log)) {
+        log_(std::move(log)),
+        mean_of_(mean_of) {
     name_first_line(algorithm_->first_line());
   }
 
  private:
+  /// In a call with counts: this rank's block; or if `mean_of` is not 0, the mean of that many blocks. The
+  /// log of an MPI's calls has the same (preload/mpi/calls.cpp).
+  static std::uint64_t bytes_of(const Call& call, int mean_of) {
+    if (mean_of == 0 || call.blocks == nullptr) return call.bytes();
+    std::uint64_t all = 0;
+    for (int i = 0; i < mean_of; ++i) all += call.blocks->counts[i];
+    const std::uint64_t mean = all / static_cast<std::uint64_t>(mean_of);
+    return call.op.element_bytes != 0 ? mean * call.op.element_bytes : mean;
+  }
   static Watched& of(AnyCollective& self) { return static_cast<Watched&>(self); }
 
   std::unique_ptr<AnyCollective<NativePort>> algorithm_;
   Bare bare_;
   std::unique_ptr<CallLog> log_;
+  int mean_of_;
 };
 
 }  // namespace
@@ -186,13 +212,15 @@ class Watched final : public AnyCollective<NativePort> {
 std::unique_ptr<AnyCollective<NativePort>> watched(std::unique_ptr<AnyCollective<NativePort>> algorithm,
                                                    Operation operation, const AlgorithmSpec& spec,
                                                    const Control& control, int rank, int size) {
-  if (std::getenv("PHICOLL_PROFILE") == nullptr) return algorithm;
+  if (profile_folder() == nullptr) return algorithm;
   const bool shared = control.root().shared();
   std::unique_ptr<CallLog> log =
       CallLog::make({name_of_group(control.root(), shared).c_str(), control.offset_of(&control), rank, size,
                      shared, to_string(operation), spec.text().c_str()});
   if (!log) return algorithm;
-  return std::unique_ptr<AnyCollective<NativePort>>(new Watched(std::move(algorithm), std::move(log)));
+  const bool mean = operation == Operation::alltoall || operation == Operation::reduce_scatter;
+  return std::unique_ptr<AnyCollective<NativePort>>(
+      new Watched(std::move(algorithm), std::move(log), mean ? size : 0));
 }
 
 }  // namespace phicoll

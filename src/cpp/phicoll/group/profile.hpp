@@ -27,9 +27,11 @@ struct LogTitle {
 
 /// A rank's calls of one algorithm, in a mapped file, which stays however the process ends.
 ///
-/// Of messages of about one size the first calls are timed, then one in each eight, and each call after one
-/// so long that the clock is nothing beside it. Which of the eight follows from their number alone: all ranks
-/// time the same ones, and in turn all that a program with a period makes.
+/// Calls are sorted by the power of two of their size; those with counts, whose sizes differ by rank, are
+/// together. Of each, the first 1,024 are timed, and then one in eight. A call that follows a long one (2 us)
+/// is timed too. Which of eight calls is timed depends only on their number, so ranks whose calls have the
+/// same sizes time the same ones. The place within the eight varies, so that a program that repeats itself
+/// every few calls has each of them timed at some time.
 class CallLog {
  public:
   /// Null if calls are not watched. If the folder can't be written, a line on standard error says so, once.
@@ -38,9 +40,10 @@ class CallLog {
   CallLog(const CallLog&) = delete;
   CallLog& operator=(const CallLog&) = delete;
 
-  /// The time, or 0 if the call is not timed. For leave(), as `bytes` is.
-  std::uint64_t enter(std::uint64_t bytes) {
-    Sampled& of = sampled_[bytes == 0 ? 0 : 64 - __builtin_clzll(bytes)];
+  /// Call it before a call. Returns the time, or 0 if the call is not timed; pass it to leave() with the same
+  /// `bytes`. `counted`: the call has counts.
+  std::uint64_t enter(std::uint64_t bytes, bool counted) {
+    Sampled& of = sampled_[counted ? 65 : bytes == 0 ? 0 : 64 - __builtin_clzll(bytes)];
     if (of.calls++ != of.next) return 0;
     if (of.calls < all_timed || every_)
       of.next = of.calls;
@@ -66,7 +69,9 @@ class CallLog {
  private:
   /// What Python reads (phicoll/explaining/call_logs.py), in this machine's byte order.
   struct Record {
-    std::uint64_t entered;  ///< ticks; 0: no call. If `left` is 0: how many calls in a row were not timed
+    /// in ticks; 0 ends the list. Where `left` is 0, this is instead the number of consecutive calls that
+    /// were not timed
+    std::uint64_t entered;
     std::uint64_t left;
     std::uint64_t bytes;  ///< of the count argument
   };
@@ -93,12 +98,15 @@ class CallLog {
   static std::uint64_t by_clock();
   /// Null if it was added to the sums.
   Record* note(std::uint64_t entered, std::uint64_t left, std::uint64_t bytes) {
-    if (__builtin_expect(next_ == end_, 0) && !has_room()) return sum(entered, left, bytes);
+    if (__builtin_expect(next_ == end_, 0) && !has_room()) {
+      sum(entered, left);
+      return nullptr;
+    }
     *next_ = Record{entered, left, bytes};
     return next_++;
   }
   bool has_room();
-  Record* sum(std::uint64_t entered, std::uint64_t left, std::uint64_t bytes);
+  void sum(std::uint64_t entered, std::uint64_t left);
 
   unsigned char* memory_;
   Record* next_;
@@ -109,8 +117,11 @@ class CallLog {
   std::uint64_t long_call_;    // ticks
   bool by_cycles_;
   bool every_;
-  Sampled sampled_[65];  // by the power of two of the size
+  Sampled sampled_[66];  // by the power of two of the size; the last: with counts
 };
+
+/// Where calls are to be noted (PHICOLL_PROFILE); null if they are not watched.
+const char* profile_folder();
 
 /// `algorithm` with a clock around it if calls are watched, else itself. `spec` is in effect.
 std::unique_ptr<AnyCollective<NativePort>> watched(std::unique_ptr<AnyCollective<NativePort>> algorithm,

@@ -283,6 +283,10 @@ PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* requ
   return called(comm, [=](Communicator& c) { c.call(*reinterpret_cast<const phicoll::Request*>(request)); });
 }
 
+int phicoll_preload_profiles(void) {
+  return phicoll::profile_folder() != nullptr ? 1 : 0;
+}
+
 PhicollLog* phicoll_preload_log(const char* group, uint64_t communicator, int rank, int size,
                                 PhicollOperation operation, const char* served) {
   const char* const name = to_string(static_cast<phicoll::Operation>(operation));
@@ -291,15 +295,15 @@ PhicollLog* phicoll_preload_log(const char* group, uint64_t communicator, int ra
   return reinterpret_cast<PhicollLog*>(made.release());
 }
 
-uint64_t phicoll_preload_enter(PhicollLog* log, uint64_t bytes) {
-  return reinterpret_cast<phicoll::CallLog*>(log)->enter(bytes);
+uint64_t phicoll_preload_log_enter(PhicollLog* log, uint64_t bytes, int counted) {
+  return reinterpret_cast<phicoll::CallLog*>(log)->enter(bytes, counted != 0);
 }
 
-void phicoll_preload_left(PhicollLog* log, uint64_t entered, uint64_t bytes) {
+void phicoll_preload_log_leave(PhicollLog* log, uint64_t entered, uint64_t bytes) {
   reinterpret_cast<phicoll::CallLog*>(log)->leave(entered, bytes);
 }
 
-void phicoll_preload_end_log(PhicollLog* log) {
+void phicoll_preload_log_end(PhicollLog* log) {
   delete reinterpret_cast<phicoll::CallLog*>(log);
 }
 

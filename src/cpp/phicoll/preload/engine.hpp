@@ -117,16 +117,18 @@ typedef struct PhicollRequest {
 /// Makes the call that the request describes.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* request);
 
-/// A rank's calls that phicoll does not serve itself, in the profile that is being made: a phicoll::CallLog.
+/// Whether a profile is being made (PHICOLL_PROFILE).
+PHICOLL_PRELOAD_API int phicoll_preload_profiles(void);
+/// A phicoll::CallLog of those calls of a rank that the MPI serves.
 typedef struct PhicollLog PhicollLog;
-/// Null if none is made. The group's name and the communicator's number are the same on all ranks and no
-/// others'; 0: all of the group's ranks. `served` says by what.
+/// Null if no profile is made. `group` and `communicator` must be the same on all ranks of a communicator and
+/// differ from any other's; `communicator` 0 is the whole group. `served` names what serves the calls.
 PHICOLL_PRELOAD_API PhicollLog* phicoll_preload_log(const char* group, uint64_t communicator, int rank,
                                                     int size, PhicollOperation operation, const char* served);
-/// Before a call, and after it with what the first returned.
-PHICOLL_PRELOAD_API uint64_t phicoll_preload_enter(PhicollLog* log, uint64_t bytes);
-PHICOLL_PRELOAD_API void phicoll_preload_left(PhicollLog* log, uint64_t entered, uint64_t bytes);
-PHICOLL_PRELOAD_API void phicoll_preload_end_log(PhicollLog* log);
+/// Before a call, and after it with what the first returned. `counted`: it has counts.
+PHICOLL_PRELOAD_API uint64_t phicoll_preload_log_enter(PhicollLog* log, uint64_t bytes, int counted);
+PHICOLL_PRELOAD_API void phicoll_preload_log_leave(PhicollLog* log, uint64_t entered, uint64_t bytes);
+PHICOLL_PRELOAD_API void phicoll_preload_log_end(PhicollLog* log);
 
 /// A phicoll::Transfer, to be dropped. Dropping it lets it go on.
 typedef struct PhicollTransfer PhicollTransfer;

@@ -624,34 +624,34 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
   }                                                                                                          \
   int MPI_Gather##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t, int root, \
                          MPI_Comm c) {                                                                       \
-    const bool all = s == MPI_IN_PLACE;                                                                      \
-    return phicoll_mpi::gather(                                                                              \
-        s, m, u, r, n, t, root, c,                                                                           \
-        PHICOLL_MPI_PASS(Gather, all ? t : u, all ? n : m, PMPI_Gather##suffix(s, m, u, r, n, t, root, c))); \
+    const bool in_place = s == MPI_IN_PLACE;                                                                 \
+    return phicoll_mpi::gather(s, m, u, r, n, t, root, c,                                                    \
+                               PHICOLL_MPI_PASS(Gather, in_place ? t : u, in_place ? n : m,                  \
+                                                PMPI_Gather##suffix(s, m, u, r, n, t, root, c)));            \
   }                                                                                                          \
   int MPI_Scatter##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t,          \
                           int root, MPI_Comm c) {                                                            \
-    const bool all = r == MPI_IN_PLACE;                                                                      \
+    const bool in_place = r == MPI_IN_PLACE;                                                                 \
     return phicoll_mpi::scatter(s, m, u, r, n, t, root, c,                                                   \
-                                PHICOLL_MPI_PASS(Scatter, all ? u : t, all ? m : n,                          \
+                                PHICOLL_MPI_PASS(Scatter, in_place ? u : t, in_place ? m : n,                \
                                                  PMPI_Scatter##suffix(s, m, u, r, n, t, root, c)));          \
   }                                                                                                          \
   PHICOLL_MPI_EXCHANGE(Allgather, suffix, Count, false)                                                      \
   PHICOLL_MPI_EXCHANGE(Alltoall, suffix, Count, true)                                                        \
   int MPI_Gatherv##suffix(const void* s, Count m, MPI_Datatype u, void* r, const Count* n,                   \
                           const Displacement* d, MPI_Datatype t, int root, MPI_Comm c) {                     \
-    const bool all = s == MPI_IN_PLACE;                                                                      \
+    const bool in_place = s == MPI_IN_PLACE;                                                                 \
     return phicoll_mpi::gatherv(                                                                             \
         s, m, u, r, n, d, t, root, c,                                                                        \
-        PHICOLL_MPI_PASS(Gatherv, all ? t : u, all ? phicoll_mpi::block_of(n, of.rank) : m,                  \
+        PHICOLL_MPI_PASS(Gatherv, in_place ? t : u, in_place ? phicoll_mpi::block_of(n, of.rank) : m,        \
                          PMPI_Gatherv##suffix(s, m, u, r, n, d, t, root, c)));                               \
   }                                                                                                          \
   int MPI_Scatterv##suffix(const void* s, const Count* m, const Displacement* d, MPI_Datatype u, void* r,    \
                            Count n, MPI_Datatype t, int root, MPI_Comm c) {                                  \
-    const bool all = r == MPI_IN_PLACE;                                                                      \
+    const bool in_place = r == MPI_IN_PLACE;                                                                 \
     return phicoll_mpi::scatterv(                                                                            \
         s, m, d, u, r, n, t, root, c,                                                                        \
-        PHICOLL_MPI_PASS(Scatterv, all ? u : t, all ? phicoll_mpi::block_of(m, of.rank) : n,                 \
+        PHICOLL_MPI_PASS(Scatterv, in_place ? u : t, in_place ? phicoll_mpi::block_of(m, of.rank) : n,       \
                          PMPI_Scatterv##suffix(s, m, d, u, r, n, t, root, c)));                              \
   }                                                                                                          \
   int MPI_Allgatherv##suffix(const void* s, Count m, MPI_Datatype u, void* r, const Count* n,                \

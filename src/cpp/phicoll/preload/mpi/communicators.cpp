@@ -170,9 +170,10 @@ void count_call(Comm* comm) {
   __atomic_fetch_add(&groups, 1, __ATOMIC_RELAXED);
 }
 
-void number_communicator(Comm* comm) {
+bool number_communicator(Comm* comm) {
   const size_t size = static_cast<size_t>(comm->size);
   int* const in_order = static_cast<int*>(malloc(2 * size * sizeof(int)));
+  if (in_order == nullptr) return false;
   int* const in_world = in_order + size;
   for (int r = 0; r < comm->size; ++r) in_order[r] = r;
   MPI_Group ranks;
@@ -184,14 +185,14 @@ void number_communicator(Comm* comm) {
   free(in_order);
   const Tables locked;
   comm->members = hash << 16 | 1;
+  constexpr unsigned most_twins = 4096;  // more share the last one's number
+  bool taken[most_twins] = {};
+  for (const Comm* first : table)
+    for (const Comm* other = first; other != nullptr; other = other->next)
+      if (other != comm && other->members == comm->members) taken[other->twin] = true;
   comm->twin = 0;
-  for (bool found = true; found;) {
-    found = false;
-    for (const Comm* first : table)
-      for (const Comm* other = first; other != nullptr; other = other->next)
-        found = found || (other != comm && other->members == comm->members && other->twin == comm->twin);
-    if (found) ++comm->twin;
-  }
+  while (comm->twin < most_twins - 1 && taken[comm->twin]) ++comm->twin;
+  return true;
 }
 
 void name_communicator(const Comm& comm, char* words, size_t bytes) {

@@ -112,7 +112,7 @@ struct Comm {
   MPI_Comm handle;
   Reducing reducing;  ///< of its last reduction by one of phicoll's operators; `with` is null before
   PhicollLog** logs;  ///< of its calls that the MPI serves, by row; null while none is watched
-  uint64_t members;   ///< stands for its ranks, once it has logs
+  uint64_t members;   ///< a hash of its ranks; 0 until it has logs
   unsigned twin;      ///< tells it from communicators of the same ranks
   Comm* next;         ///< in its bucket
 };
@@ -169,8 +169,10 @@ inline Comm* find(MPI_Comm handle) {
 void count_call(Comm* comm);
 /// Which communicator it is, and by what phicoll's errors number its ranks.
 void name_communicator(const Comm& comm, char* words, size_t bytes);
-/// Gives it `members` and `twin`, which all its ranks find without a message.
-void number_communicator(Comm* comm);
+/// Sets `members` and `twin`. All ranks get the same values without a message, if they first use their
+/// communicators in the same order. Threads may not, where several communicators have the same ranks: then
+/// the profile shows calls of one as another's, and a wrong waiting. Returns false without memory.
+bool number_communicator(Comm* comm);
 void start_communicators();
 void end_communicators();
 
@@ -328,9 +330,10 @@ struct Passing {
     TypeFacts facts = {true, 0, 0};
     if (type != MPI_DATATYPE_NULL) facts_of(type, &facts);
     const uint64_t bytes = static_cast<uint64_t>(count(*known)) * facts.size;
-    const uint64_t entered = phicoll_preload_enter(log, bytes);
+    const uint64_t entered =
+        phicoll_preload_log_enter(log, bytes, kinds[static_cast<int>(row)].vector ? 1 : 0);
     const int result = call();
-    phicoll_preload_left(log, entered, bytes);
+    phicoll_preload_log_leave(log, entered, bytes);
     return result;
   }
 };

@@ -1,5 +1,5 @@
-// The calls that the MPI serves, in the profile that is being made (PHICOLL_PROFILE): those that pass
-// through, and all of a program that is only watched (PHICOLL_MPI_ONLY=1).
+// Writes the calls that the MPI serves into the profile (PHICOLL_PROFILE): the calls that phicoll passes on,
+// or all calls if the program is only watched (PHICOLL_MPI_ONLY=1).
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@ bool watching = false;
 
 namespace {
 char group_name[32];
-}
+bool failed = false;  // to make a log, of whichever thread: no other is tried
+}  // namespace
 
 bool asked_only() {
   const char* const wanted = getenv("PHICOLL_MPI_ONLY");
@@ -29,20 +30,22 @@ void start_watching(uint64_t group) {
 PhicollLog* log_of(Comm* comm, Row row) {
   if (comm->why == Why::inter) return nullptr;
   if (comm->logs == nullptr) {
+    if (!number_communicator(comm)) return nullptr;
     comm->logs = static_cast<PhicollLog**>(calloc(static_cast<size_t>(rows), sizeof(PhicollLog*)));
     if (comm->logs == nullptr) return nullptr;
-    number_communicator(comm);
   }
   PhicollLog*& log = comm->logs[static_cast<int>(row)];
-  if (log == nullptr)
+  if (log == nullptr && !__atomic_load_n(&failed, __ATOMIC_RELAXED)) {
     log = phicoll_preload_log(group_name, comm->handle == MPI_COMM_WORLD ? 0 : comm->members + comm->twin,
                               comm->rank, comm->size, kinds[static_cast<int>(row)].operation, "MPI");
+    if (log == nullptr) __atomic_store_n(&failed, true, __ATOMIC_RELAXED);
+  }
   return log;
 }
 
 void end_logs(Comm* comm) {
   if (comm->logs == nullptr) return;
-  for (int row = 0; row < rows; ++row) phicoll_preload_end_log(comm->logs[row]);
+  for (int row = 0; row < rows; ++row) phicoll_preload_log_end(comm->logs[row]);
   free(comm->logs);
   comm->logs = nullptr;
 }

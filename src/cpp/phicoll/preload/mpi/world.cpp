@@ -152,10 +152,9 @@ void attach(bool ready) {
   const size_t size = static_cast<size_t>(world.size);
   int provided = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&provided);
-  const Announced mine = {
-      node_identity(),        provided == MPI_THREAD_MULTIPLE ? 1 : 0,
-      ready ? 1 : 0,          asked_first_calls(),
-      asked_report() ? 1 : 0, getenv("PHICOLL_PROFILE") != nullptr ? random_number() | 1 : 0};
+  const Announced mine = {node_identity(),        provided == MPI_THREAD_MULTIPLE ? 1 : 0,
+                          ready ? 1 : 0,          asked_first_calls(),
+                          asked_report() ? 1 : 0, phicoll_preload_profiles() != 0 ? random_number() | 1 : 0};
   Announced* const all = static_cast<Announced*>(malloc(size * sizeof(Announced)));
   world.node_of = static_cast<int*>(malloc(2 * size * sizeof(int)));
   world.place = world.node_of + size;
@@ -176,9 +175,9 @@ void attach(bool ready) {
   start_watching(all[0].profile);
   free(all);
   world.why = Why::inactive;
+  world.threads = threads;  // calls that pass through may be watched
   if (!all_ready) return;
   PMPI_Comm_dup(MPI_COMM_WORLD, &progress_comm);
-  world.threads = threads;
   if (threads) world.why = Why::none;
   if (threads) return;
   uint64_t token = random_number();
@@ -347,9 +346,9 @@ void join() {
   PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   PMPI_Comm_group(MPI_COMM_WORLD, &world.ranks);
   forget_preload(own_path());
-  const bool right = phicoll_preload_check_environment() == PHICOLL_DONE;
-  if (!right && world.rank == 0) say("all calls stay with the MPI: %s", phicoll_preload_error());
-  attach(right && !asked_only());
+  const bool environment_fits = phicoll_preload_check_environment() == PHICOLL_DONE;
+  if (!environment_fits && world.rank == 0) say("all calls stay with the MPI: %s", phicoll_preload_error());
+  attach(environment_fits && !asked_only());
   start_types();
   start_communicators();
   world.joined = true;
