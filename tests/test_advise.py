@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +13,9 @@ import phicoll
 from phicoll._core import host_fingerprint
 from phicoll.cli import main
 from phicoll.explaining.profile import Profile, ProfileRow
+from phicoll.measuring.compared_runs import ComparedRuns
 from phicoll.models.tuning import advise as advising
-from phicoll.models.tuning.advise import calls_of
+from phicoll.models.tuning.advise import Advised, Call, calls_of
 from phicoll.models.tuning.decision import NO_GAIN, Decision, Gain, Point
 from phicoll.models.tuning.result import Tuned, rows_of
 from phicoll.models.tuning.table import text_of
@@ -41,36 +43,92 @@ def test_calls_are_ordered_by_the_time_that_nobody_was_waited_for():
     assert calls[0].share == pytest.approx(0.2)
 
 
+def test_calls_of_disjoint_groups_are_means_over_all_ranks():
+    pairs = [row("allreduce", 8, 1.0, 0.0, communicator=f"0.{number}") for number in range(1, 5)]
+    with_ranks = calls_of(Profile(pairs, seconds=10.0), {"0": 8})
+    assert [(one.calls, one.own_s, one.share) for one in with_ranks] == [(10, 0.5, 0.05)]
+    # One call of all ranks says as much, but those of another group do not.
+    pairs += [row("barrier", 0, 8.0, 0.0, ranks=8), row("barrier", 0, 1.0, 0.0, communicator="1")]
+    found = {
+        (one.operation, one.ranks): (one.calls, one.own_s) for one in calls_of(Profile(pairs, seconds=10.0))
+    }
+    assert found == {("allreduce", 2): (10, 0.5), ("barrier", 8): (10, 1.0), ("barrier", 2): (10, 0.5)}
+
+
+def decision(call, spec="auto"):
+    gain = NO_GAIN if spec == "auto" else Gain(2.0, 1.5, 2.5, 0.95, 8, 8)
+    point = Point(call.operation, call.mode, call.ranks, 2, call.bytes)
+    return Decision(point, "ring", 100.0, spec, gain, "one-shot", NO_GAIN, tried=3)
+
+
+CALL = Call("allreduce", "processes", 2, 8, 20, 1.0, 0.5, "ring")
+
+
+@pytest.mark.parametrize(
+    ("ours", "difference", "kept", "last"),
+    [
+        (1.0, "", True, "wrote here.tuning; PHICOLL_TUNING=here.tuning uses it"),
+        (1.0, "", False, "give -o FILE to keep the table"),
+        (3.0, "", True, "wrote here.tuning; no advice: the program is not faster with the table"),
+        (3.0, "", False, "no advice: the program is not faster with the table"),
+        (1.0, "'1' and '2'", False, "no advice: the outputs differ with the table"),
+    ],
+)
+def test_a_table_is_advised_if_the_program_is_faster_with_it(ours, difference, kept, last):
+    found = Advised([CALL], 2.0, {CALL: decision(CALL, "one-shot")}, Path("here.tuning") if kept else None)
+    found.runs = ComparedRuns("", ([2.0] * 8, [ours] * 8), difference, compared=True)
+    assert str(found).splitlines()[-1] == last
+
+
+def test_that_no_calls_take_enough_is_said_of_the_calls_alone():
+    few = Call("allreduce", "processes", 2, 8, 20, 0.001, 0.0001, "ring")
+    assert str(Advised([few], 10.0)) == "no calls that take enough of the run"
+    assert str(Advised([CALL], 2.0, notes=["undecided: of 8 B: why"])) == "undecided: of 8 B: why"
+
+
+def test_sizes_that_no_float_fills_are_measured_at_the_next(monkeypatch, tmp_path):
+    sizes = {"allreduce": [10, 12, 64], "broadcast": [10], "reduce": [1 << 60, 6]}
+    calls = [Call(name, "processes", 2, size, 9, 1.0, 0.1, "ring") for name in sizes for size in sizes[name]]
+    asked = []
+    tuned_as(monkeypatch, False, asked)
+    found = Advised(calls, 10.0)
+    advising.decide_all(found, calls, 60.0, tmp_path / "a.tuning", False)
+    assert [(name, at) for name, _, at, _ in asked] == [
+        ("allreduce", [12, 64]),
+        ("broadcast", [10]),
+        ("reduce", [8]),
+    ]
+    taken = {(call.operation, call.bytes): one.point.size for call, one in found.decisions.items()}
+    assert taken == {
+        ("allreduce", 10): 12, ("allreduce", 12): 12, ("allreduce", 64): 64, ("broadcast", 10): 10, ("reduce", 6): 8
+    }  # fmt: skip
+    assert len(found.notes) == 1
+    assert "was not measured: sizes: got" in found.notes[0]
+
+
+def test_what_comes_before_a_table_is_noted(monkeypatch):
+    own = Call("allreduce", "processes", 2, 8, 20, 1.0, 0.5, "flat")
+    blocks = Call("reduce_scatter_block", "processes", 2, 8, 20, 1.0, 0.5, "flat")
+    monkeypatch.setenv("PHICOLL_REDUCE_SCATTER", "ring")
+    found = Advised([own, CALL, blocks], 2.0, {call: decision(call) for call in (own, CALL, blocks)})
+    first, second = advising.chosen_otherwise(found, found.calls)
+    assert "is served by flat in the program, and by ring where it was measured" in first
+    assert "what PHICOLL_REDUCE_SCATTER names" in second
+
+
 PROGRAM = """
-import os, sys, time
 import numpy as np, phicoll
 
 def work(comm):
     total = np.empty(1)
     for _ in range(20):
-        time.sleep(0.001)
         comm.Allreduce(np.ones(1), total)
 
 if __name__ == "__main__":
     phicoll.run(work, ranks=2)
-    table = os.environ.get("PHICOLL_TUNING")
-    print("with" if table and "one-shot" in open(table).read() else "without", file=sys.stderr)
-    print("right" if not table or {right} else "wrong")
 """
-
-
-@pytest.fixture
-def command(tmp_path, monkeypatch):
-    """The words that run the program; every call is looked at, and ``tune`` is ``tuned_as``'s."""
-    monkeypatch.setattr(advising, "LEAST_SHARE", 0.0)
-    monkeypatch.delenv("PHICOLL_TUNING", raising=False)
-
-    def made(right):
-        path = tmp_path / "program.py"
-        path.write_text(PROGRAM.format(right=right))
-        return ["--", sys.executable, str(path)]
-
-    return made
+#: It starts soon. With a table that has the choice it prints the second word.
+SHORT = 'import os, sys; t = os.environ.get("PHICOLL_TUNING"); print(sys.argv[1 + (t and "one-shot" in open(t).read() or 0)])'
 
 
 def tuned_as(monkeypatch, gains, asked):
@@ -96,26 +154,35 @@ def tuned_as(monkeypatch, gains, asked):
     monkeypatch.setattr(advising, "tune", tune)
 
 
-def test_what_gains_is_measured_again_in_the_program(command, monkeypatch, tmp_path, capfd):
+def test_what_gains_is_measured_again_in_the_program(monkeypatch, tmp_path, capfd):
     asked = []
     tuned_as(monkeypatch, True, asked)
+    monkeypatch.setattr(advising, "calls_of", lambda *_: [CALL])
+    monkeypatch.delenv("PHICOLL_TUNING", raising=False)
+    command = ["--", sys.executable, "-Sc", SHORT, "right"]
     table = tmp_path / "here.tuning"
-    assert main(["advise", "--rounds", "2", "-o", str(table), *command(True)]) == 0
-    assert ("allreduce", 2, [8], "processes") in asked
+    assert main(["advise", "--rounds", "1", "-o", str(table), *command, "right"]) == 0
+    assert asked == [("allreduce", 2, [8], "processes")]
     said = capfd.readouterr().out
     assert "one-shot is 2.00 (1.50 to 2.50) times faster than ring, which saves" in said
-    assert "within 2 rounds" in said
+    assert "within 1 rounds" in said
     assert "the outputs are equal" in said
-    assert f"PHICOLL_TUNING={table} uses it" in said
-    assert main(["advise", "--rounds", "1", "--json", *command(False)]) == 3
+    # One round resolves nothing.
+    assert f"wrote {table}; no advice: the program is not faster with the table" in said
+    assert main(["advise", "--rounds", "1", "--json", *command, "wrong"]) == 3
     found = json.loads(capfd.readouterr().out)
     assert "'right' and 'wrong'" in found["runs"]["difference"]
     assert found["table"] is None
 
 
-def test_where_nothing_gains_the_program_runs_once(command, monkeypatch, capfd):
-    tuned_as(monkeypatch, False, [])
-    assert main(["advise", *command(True)]) == 0
+def test_where_nothing_gains_the_program_runs_once(monkeypatch, tmp_path, capfd):
+    asked = []
+    tuned_as(monkeypatch, False, asked)
+    monkeypatch.setattr(advising, "LEAST_SHARE", 0.0)
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    assert main(["advise", "--", sys.executable, str(path)]) == 0
+    assert ("allreduce", 2, [8], "processes") in asked
     said = capfd.readouterr().out
     assert "allreduce of 8 B among 2 processes: 20 calls" in said
     assert "none of 3 resolved faster than ring" in said
@@ -124,7 +191,7 @@ def test_where_nothing_gains_the_program_runs_once(command, monkeypatch, capfd):
 
 def test_an_mpi_s_algorithms_are_tried_in_the_program(monkeypatch, capfd):
     # In the runs one after the other, the calls take so long of a rank.
-    own = {"": 4.0, "slow": 6.0, "fast": 1.0}
+    own = {"": 4.0, "slow": 6.0, "none": 0.0, "fast": 1.0}
     tried = []
 
     def run_of(_, environment):
@@ -135,20 +202,25 @@ def test_an_mpi_s_algorithms_are_tried_in_the_program(monkeypatch, capfd):
     monkeypatch.setattr(advising, "launcher_kind", lambda _: "hydra")
     monkeypatch.setattr(advising, "only_watched", lambda command: (command, {}))
     monkeypatch.setattr(
-        advising, "alternatives", lambda *_: {way: {"WAY": way} for way in ("slow", "broken", "fast")}
+        advising, "alternatives", lambda *_: {way: {"WAY": way} for way in ("slow", "broken", "none", "fast")}
     )
     monkeypatch.setattr(advising, "finished_run", run_of)
     monkeypatch.setattr(
         advising,
         "calls_of",
-        lambda _: [advising.Call("barrier", "processes", 2, 0, 9, own[tried[-1]], 0.5, "MPI")],
+        lambda *_: (
+            [Call("barrier", "processes", 2, 0, 9, own[tried[-1]], 0.5, "MPI")] * (tried[-1] != "none")
+        ),
     )
     assert main(["advise", "--rounds", "1", "--json", "--", "sh", "-c", "echo way=$WAY"]) == 3
     found = json.loads(capfd.readouterr().out)
-    assert tried == ["", "slow", "broken", "fast"]
+    assert tried == ["", "slow", "broken", "none", "fast"]
     assert found["tried"] == {"barrier": {"the MPI's choice": 4.0, "slow": 6.0, "fast": 1.0}}
     assert found["variables"] == {"WAY": "fast"}
-    assert found["notes"] == ["barrier by broken: sh ends with 7"]
+    assert found["notes"] == [
+        "barrier by broken: sh ends with 7",
+        "barrier by none: the run shows no such call",
+    ]
     assert "'way=' and 'way=fast'" in found["runs"]["difference"]
     assert main(["advise", "-o", "here", "--", "sh"]) == 2
     assert "output: got 'here'; allowed: without an MPI's launcher" in capfd.readouterr().err
@@ -156,6 +228,22 @@ def test_an_mpi_s_algorithms_are_tried_in_the_program(monkeypatch, capfd):
     said = capfd.readouterr().out
     assert "barrier, a rank's seconds: fast 1, the MPI's choice 4, slow 6" in said
     assert "no advice: the program is not faster with WAY=fast" in said  # one round resolves nothing
+
+
+def test_what_an_mpi_could_not_try_is_noted(monkeypatch, capfd):
+    monkeypatch.setattr(advising, "launcher_kind", lambda _: "openmpi")
+    monkeypatch.setattr(advising, "only_watched", lambda command: (command, {}))
+    monkeypatch.setattr(
+        advising, "calls_of", lambda *_: [Call("barrier", "processes", 2, 0, 9, 1.0, 0.5, "MPI")]
+    )
+    monkeypatch.setattr(advising, "alternatives", lambda *_: {"slow": {}, "fast": {}})
+    assert main(["advise", "--budget", "1e-9", "--", "true"]) == 0
+    assert "no time was left to try slow, fast for barrier; give a larger budget" in capfd.readouterr().out
+    monkeypatch.setattr(advising, "alternatives", alternatives)
+    monkeypatch.setattr("phicoll.preload.alternatives.on_path", lambda _: "/nothing/here/orterun")
+    assert main(["advise", "--", "true"]) == 0
+    said = capfd.readouterr().out
+    assert said == "no ompi_info beside true, which would list the algorithms (No such file or directory)\n"
 
 
 def test_an_mpi_s_algorithms_are_those_that_it_names():

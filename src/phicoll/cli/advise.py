@@ -28,7 +28,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
         metavar="S",
-        help="seconds that measuring the calls may take, without the program's own runs (default: 60)",
+        help="seconds that measuring the calls may take, without the program's own runs; behind an MPI's launcher: "
+        "seconds that trying its algorithms may take (default: 60)",
     )
     add_turns(parser)
     add_json(parser)

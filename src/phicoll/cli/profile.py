@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 
 from phicoll.cli.options import report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
-from phicoll.explaining.profile import profile
+from phicoll.explaining.profile import EVERY, VARIABLE, profile
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.programs import given, started
 from phicoll.preload.mpi import only_watched
@@ -42,8 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise ArgumentError("command", "none", "a program and its arguments after --")
     page = None if arguments.output is None else check_writable(arguments.output, "output")
     trace = None if arguments.trace is None else check_writable(arguments.trace, "trace")
+    # Before the run, as it may compile, which is no time of the program's.
+    words, environment = only_watched(command) if arguments.only else (command, None)
     with profile(every=trace is not None) as found:
-        words, environment = only_watched(command) if arguments.only else (command, None)
+        if environment is not None:
+            environment |= {name: os.environ[name] for name in (VARIABLE, EVERY) if name in os.environ}
         try:
             process = started(words, env=environment)
         except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from phicoll.errors import ResourceError
 from phicoll.foundations.programs import finished, on_path
 
 __all__ = ["alternatives"]
@@ -26,9 +27,14 @@ LISTING_TIMEOUT_S = 30.0
 
 
 def alternatives(kind: str, launcher: str, operation: str) -> dict[str, dict[str, str]]:
-    """The algorithms of an MPI, with its variables, but for the one that it takes by itself.
+    """The algorithms of an MPI, with its variables; the one that it takes by itself is among them.
 
     ``kind`` is that of its ``launcher``: hydra, which is MPICH's, or openmpi.
+
+    Raises
+    ------
+    ResourceError
+        Open MPI's cannot be listed.
     """
     name = SHORT.get(operation, operation)
     if kind == "hydra":
@@ -38,7 +44,13 @@ def alternatives(kind: str, launcher: str, operation: str) -> dict[str, dict[str
             found["release_gather"] = {f"{of}_POSIX_INTRA_ALGORITHM": "release_gather"}
         return found
     beside = Path(on_path(launcher) or launcher).resolve().parent / "ompi_info"
-    listed = finished([beside, "--param", "coll", "tuned", "--level", "9", "--parsable"], LISTING_TIMEOUT_S)
+    words = [beside, "--param", "coll", "tuned", "--level", "9", "--parsable"]
+    try:
+        listed = finished(words, LISTING_TIMEOUT_S)
+    except OSError as error:
+        raise ResourceError(
+            f"no ompi_info beside {launcher}, which would list the algorithms ({error.strerror})"
+        ) from error
     parameter = f"coll_tuned_{name}_algorithm"
     values = re.findall(rf":{parameter}:enumerator:value:(\d+):(\w+)", listed.stdout)
     return {

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from phicoll.errors import ArgumentError, Error
-from phicoll.explaining.profile import Profile, profile
+from phicoll.explaining.call_logs import HEADER, MAGIC
+from phicoll.explaining.profile import VARIABLE, Profile, profile
 from phicoll.foundations.checks import check_number
 from phicoll.foundations.files import check_writable, temporary_folder
 from phicoll.foundations.programs import environment_before_python, on_path
 from phicoll.measuring.compared_runs import ComparedRuns, Patterns, by_turns, check_turns, run
 from phicoll.models.tuning.decision import Decision
+from phicoll.models.tuning.setting import check_sizes
 from phicoll.models.tuning.tune import LEAST_POINT_S, tune
 from phicoll.preload.alternatives import alternatives
 from phicoll.preload.mpi import launcher_kind, only_watched
-from phicoll.registry import OPERATIONS, moves_data, short_spec
+from phicoll.registry import CALLS, OPERATIONS, REDUCTIONS, moves_data, short_spec
 from phicoll.results.reading.subject import size_text
 
 __all__ = ["Advised", "Call", "advise"]
@@ -30,6 +32,8 @@ LEAST_SHARE = 0.002
 MOST_CALLS = 8
 #: Seconds that measuring may take, without the program's runs.
 BUDGET_S = 60.0
+#: Of a ``float32``, which ``tune`` reduces.
+FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Call:
     """The program's calls of one operation and size in groups of one kind.
 
     ``calls`` are a rank's, ``own_s`` a rank's time in them after the last rank had entered, and ``share`` that time's
-    share of the run; ``algorithm`` served most of them.
+    share of the run, all as means over the run's ranks; ``algorithm`` served most of them.
     """
 
     operation: str
@@ -55,18 +59,42 @@ class Call:
         return f"{self.operation}{size} among {self.ranks} {self.mode}"
 
 
-def calls_of(found: Profile) -> list[Call]:
-    """What a profile's rows come to, the calls first that another algorithm could save most of."""
+def ranks_of_groups(folder: Path) -> dict[str, int]:
+    """How many processes made calls in each group of a profile's, by the number that begins its communicators' names.
+
+    Disjoint communicators do not say how many ranks there are in all.
+    """
+    processes: dict[bytes, set[str]] = {}
+    for path in folder.glob("*.calls"):
+        with path.open("rb") as file:
+            head = file.read(HEADER.size)
+        if len(head) == HEADER.size and head.startswith(MAGIC):
+            group = HEADER.unpack(head)[-3].split(b"\0")[0]
+            processes.setdefault(group, set()).add(path.stem.partition("-")[0])
+    return {str(number): len(processes[group]) for number, group in enumerate(sorted(processes))}
+
+
+def calls_of(found: Profile, ranks: Mapping[str, int] | None = None) -> list[Call]:
+    """What a profile's rows come to, the calls first that another algorithm could save most of.
+
+    ``ranks`` are those of each group, if that is more than its largest communicator's.
+    """
+    all_ranks = dict(ranks or {})
+    for row in found.rows:
+        group = row.communicator.partition(".")[0]
+        all_ranks[group] = max(row.ranks, all_ranks.get(group, 0))
     rows: dict[tuple[str, str, int, int], list[Any]] = {}
     for row in found.rows:
         if row.ranks > 1 and row.operation in OPERATIONS and (row.bytes or not moves_data(row.operation)):
             rows.setdefault((row.operation, row.mode, row.ranks, row.bytes), []).append(row)
     calls = []
     for key, alike in rows.items():
-        own_s = sum(row.own_s / row.ranks for row in alike)
+        of = [(row, all_ranks[row.communicator.partition(".")[0]]) for row in alike]
+        own_s = sum(row.own_s / ranks_in_all for row, ranks_in_all in of)
+        count = round(sum(row.calls * row.ranks / ranks_in_all for row, ranks_in_all in of))
         share = own_s / found.seconds if found.seconds > 0 else 0.0
         most = max(alike, key=lambda row: row.calls).algorithm
-        calls.append(Call(*key, sum(row.calls for row in alike), own_s, share, most))
+        calls.append(Call(*key, count, own_s, share, most))
     return sorted(calls, key=lambda call: call.own_s, reverse=True)
 
 
@@ -93,6 +121,18 @@ class Advised:
     def better(self) -> dict[Call, Decision]:
         """The calls that another algorithm makes faster."""
         return {call: one for call, one in self.decisions.items() if one.spec != "auto"}
+
+    @property
+    def faster(self) -> bool:
+        """Whether the program itself was resolved to be faster, with equal outputs."""
+        runs = self.runs
+        return (
+            runs is not None
+            and not runs.difference
+            and runs.ratio is not None
+            and runs.ratio.enough
+            and runs.ratio.high < 1
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The object that ``phicoll advise --json`` prints."""
@@ -132,19 +172,33 @@ class Advised:
         lines = [*self.lines(), *self.lines_of_mpi(), *self.notes]
         if not self.calls:
             lines.insert(0, f"no collective calls of several ranks in {self.seconds:.3f} s")
-        elif not self.decisions and not self.tried:
+        elif not worth_it(self.calls):
             lines.insert(0, "no calls that take enough of the run")
         if self.runs is not None:
             lines.append(str(self.runs))
             if self.variables:
                 words = " ".join(f"{name}={value}" for name, value in self.variables.items())
-                better = self.runs.ratio is not None and self.runs.ratio.enough and self.runs.ratio.high < 1
-                lines.append(
-                    f"set {words}" if better else f"no advice: the program is not faster with {words}"
-                )
-        if self.table is not None and self.better:
-            lines.append(f"wrote {self.table}; PHICOLL_TUNING={self.table} uses it")
+                lines.append(f"set {words}" if self.faster else self.no_advice(words))
+        if self.better:
+            lines += self.lines_of_table()
         return "\n".join(lines)
+
+    def no_advice(self, what: str) -> str:
+        if self.runs is not None and self.runs.difference:
+            return f"no advice: the outputs differ with {what}"
+        return f"no advice: the program is not faster with {what}"
+
+    def lines_of_table(self) -> Iterator[str]:
+        """Where the table is, and whether to use it."""
+        if self.runs is None:
+            if self.table is not None:
+                yield f"wrote {self.table}; the program has not run with it"
+        elif not self.faster:
+            yield ("" if self.table is None else f"wrote {self.table}; ") + self.no_advice("the table")
+        elif self.table is None:
+            yield "give -o FILE to keep the table"
+        else:
+            yield f"wrote {self.table}; PHICOLL_TUNING={self.table} uses it"
 
 
 def advise(
@@ -165,7 +219,8 @@ def advise(
     Parameters
     ----------
     budget_s:
-        Seconds that measuring the calls may take, without the program's own runs; 60 by default.
+        Seconds that measuring the calls may take, without the program's own runs; behind an MPI's launcher, seconds
+        that trying its algorithms may take. 60 by default.
     rounds:
         How often the program is run with what was found, and as often without, by turns.
     ignore, own_time:
@@ -197,16 +252,13 @@ def advise(
         return advise_mpi(command, kind, seconds, rounds, patterns)
     with profile() as found:
         finished_run(command, environment_before_python())
-    calls = calls_of(found)
+        ranks = ranks_of_groups(Path(os.environ[VARIABLE]))
+    calls = calls_of(found, ranks)
     advised = Advised(calls, found.seconds)
     looked_at = worth_it(calls)
-    advised.notes += [
-        f"{call.title} is served by what PHICOLL_{call.operation.upper()} names, before any table"
-        for call in looked_at
-        if os.environ.get(f"PHICOLL_{call.operation.upper()}")
-    ]
     with table_at(kept) as table:
         decide_all(advised, looked_at, seconds, table, progress)
+        advised.notes += chosen_otherwise(advised, looked_at)
         advised.table = kept
         if advised.better and not advised.interrupted:
             before = environment_before_python()
@@ -221,6 +273,27 @@ def worth_it(calls: Sequence[Call]) -> list[Call]:
     return [call for call in calls if call.share >= LEAST_SHARE][:MOST_CALLS]
 
 
+def chosen_otherwise(advised: Advised, calls: Sequence[Call]) -> Iterator[str]:
+    """The calls that something else than a table chooses for, or may."""
+    for call in calls:
+        variable = variable_of(call.operation)
+        one = advised.decisions.get(call)
+        if os.environ.get(variable):
+            yield f"{call.title} is served by what {variable} names, before any table"
+        elif one is not None and call.algorithm != one.rule:
+            served, rule = (short_spec(call.operation, spec) for spec in (call.algorithm, one.rule))
+            if served != rule:
+                yield (
+                    f"{call.title} is served by {served} in the program, and by {rule} where it was measured: if the "
+                    "program chooses that itself (comm.select, algorithm=), no table changes it"
+                )
+
+
+def variable_of(operation: str) -> str:
+    """The environment variable that chooses for an operation; versions with counts share one."""
+    return f"PHICOLL_{operation.removesuffix('_block').upper()}"
+
+
 def finished_run(command: Sequence[str], environment: dict[str, str]) -> None:
     ended = run(command, environment)
     if ended.code != 0:
@@ -232,32 +305,48 @@ def advise_mpi(command: Sequence[str], kind: str, seconds: float, rounds: int, p
 
     Each is tried in a run of the program, until these have taken ``seconds``.
     """
-    end = time.monotonic() + seconds
+    words, environment = only_watched(command)  # may compile, which is no time of the program's
 
-    def own_times(variables: dict[str, str]) -> Profile:
+    def watched(variables: dict[str, str]) -> tuple[list[Call], float]:
         with profile() as found:
-            words, environment = only_watched(command)
-            finished_run(words, {**environment, **variables})
-        return found
+            folder = os.environ[VARIABLE]
+            finished_run(words, {**environment, VARIABLE: folder, **variables})
+            ranks = ranks_of_groups(Path(folder))
+        return calls_of(found, ranks), found.seconds
 
-    found = own_times({})
-    advised = Advised(calls_of(found), found.seconds)
+    advised = Advised(*watched({}))
+    end = time.monotonic() + seconds
     usual = by_operation(advised.calls)
     try:
         for operation in dict.fromkeys(call.operation for call in worth_it(advised.calls)):
+            try:
+                others = alternatives(kind, command[0], operation)
+            except Error as error:
+                if str(error) not in advised.notes:
+                    advised.notes.append(str(error))
+                continue
             taken = {"the MPI's choice": usual[operation]}
             best: dict[str, str] = {}
-            for name, variables in alternatives(kind, command[0], operation).items():
+            left: list[str] = []
+            for name, variables in others.items():
                 if time.monotonic() > end:
-                    advised.notes.append(f"{operation}: no time was left for {name}: give more seconds")
+                    left.append(name)
                     continue
                 try:
-                    taken[name] = by_operation(calls_of(own_times(variables))).get(operation, 0.0)
+                    own_s = by_operation(watched(variables)[0]).get(operation)
                 except Error as error:
                     advised.notes.append(f"{operation} by {name}: {error}")
                     continue
-                if taken[name] == min(taken.values()):
+                if own_s is None:
+                    advised.notes.append(f"{operation} by {name}: the run shows no such call")
+                    continue
+                taken[name] = own_s
+                if own_s == min(taken.values()):
                     best = variables
+            if left:
+                advised.notes.append(
+                    f"no time was left to try {', '.join(left)} for {operation}; give a larger budget"
+                )
             advised.tried[operation] = taken
             advised.variables |= best
     except KeyboardInterrupt:
@@ -287,7 +376,10 @@ def decide_all(
     for call in calls:
         groups.setdefault((call.operation, call.mode, call.ranks), []).append(call)
     for (operation, mode, ranks), alike in groups.items():
-        sizes = [call.bytes for call in alike] if moves_data(operation) else None
+        measured = sizes_to_measure(advised, alike)
+        if not measured:
+            continue
+        sizes = list(dict.fromkeys(measured.values())) if moves_data(operation) else None
         share = max(seconds * len(alike) / len(calls), LEAST_POINT_S * len(alike) + 1)
         try:
             tuned = tune(
@@ -299,9 +391,26 @@ def decide_all(
         advised.notes += [f"undecided: {title}: {reason}" for title, reason in tuned.undecided.items()]
         advised.interrupted = tuned.interrupted
         by_size = {one.point.size: one for one in tuned.decisions}
-        advised.decisions |= {call: by_size[call.bytes] for call in alike if call.bytes in by_size}
+        advised.decisions |= {call: by_size[size] for call, size in measured.items() if size in by_size}
         if tuned.interrupted:
             return
+
+
+def sizes_to_measure(advised: Advised, calls: Sequence[Call]) -> dict[Call, int]:
+    """The size that stands for each call's: reductions are measured with ``float32``. Calls without one are noted."""
+    found = {}
+    for call in calls:
+        size = call.bytes
+        if CALLS[call.operation] in REDUCTIONS:
+            size += -size % FLOAT_BYTES
+        try:
+            if moves_data(call.operation):
+                check_sizes([call.operation], size)
+        except ArgumentError as error:
+            advised.notes.append(f"{call.title} was not measured: {error}")
+            continue
+        found[call] = size
+    return found
 
 
 @contextmanager
