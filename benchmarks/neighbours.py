@@ -1,15 +1,13 @@
 """Barriers beside busy processes on two CPUs: phicoll's ways, MPIs, libgomp and libomp.
 
-A round runs every subject at every point once, in random order: 0, 1, 2 or 4 busy neighbours, ranks that fit and that
-do not, back to back and with computing between calls. Ratios to the best peer of the subject's kind are taken within
-rounds. All of it together is pinned to two CPUs, nothing by itself. Also shown: the neighbours' share of the CPU that
-they have alone; and, from the first round, the CPU that a rank takes while it waits for a late one, from 10 ms to 1 s
-of waiting and from then on.
+A round runs each subject at each point once, in random order. Ratios to the best peer of the kind are taken within rounds. All
+of it is pinned to two CPUs. Also shown: the neighbours' share of the CPU that they have alone; and, from the first
+round, the CPU that a rank takes while it waits for a late one, from 10 ms to 1 s and from then on.
 
     python benchmarks/neighbours.py [--rounds 7] [--neighbours 0,1,2,4] [--ranks 2,4] [--computing 0,20000]
         [--late-ms 3000] [--only mpi,omp,pthread,shmem,own] [--mpi4py PYTHON]
 
-The peer of `phicoll.run` is mpi4py, where PYTHON has it.
+`phicoll.run` is compared with PYTHON's mpi4py.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // A loop of barriers: of MPI (-DMPI), OpenSHMEM (-DSHMEM), OpenMP (-fopenmp) or pthreads. Prints ns a call,
-// the CPU time of the last rank in ns a call, and the share of a CPU, in percent, that it takes while it waits
+// the CPU time of the last rank in ns a call, and the share of a CPU, in percent, that it takes in a wait
 // for rank 0, from 10 ms to 1 s of waiting and from then on. argv: ranks (threads alone), calls, ns of
 // computing before each call, ms (0, or more than 1000) that rank 0 comes late to a last barrier.
 #include <pthread.h>

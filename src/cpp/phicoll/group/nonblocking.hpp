@@ -30,8 +30,8 @@
 
 // A call advances in two ways:
 //
-// 1. On a stack of its own, which it leaves where it would wait. Later calls in which the rank waits or tests
-//    return to that stack if the call can go on. So every algorithm serves them unchanged.
+// 1. On a stack of its own, which it leaves where it would wait. Later, a wait or test of the rank returns
+//    to it if the call can go on. So every algorithm serves them unchanged.
 // 2. In two parts, if its algorithm offers them (contract/algorithm.hpp) and nothing was begun before it. The
 //    part before the first wait runs when the call begins, as early for peers as a blocking call. If the next
 //    look at the call is its wait, the rest runs on the caller's stack; else as in 1.

@@ -27,11 +27,10 @@ struct LogTitle {
 
 /// A rank's calls of one algorithm, in a mapped file, which stays however the process ends.
 ///
-/// Calls are sorted by the power of two of their size; those with counts, whose sizes differ by rank, are
-/// together. Of each, the first 1,024 are timed, and then one in eight. A call that follows a long one (2 us)
-/// is timed too. Which of eight calls is timed depends only on their number, so ranks whose calls have the
-/// same sizes time the same ones. The place within the eight varies, so that a program that repeats itself
-/// every few calls has each of them timed at some time.
+/// Calls are sorted by the power of two of their size; those with counts, whose sizes differ, are together.
+/// Of each, the first 1,024 are timed, and then one in eight. A call that follows a long one (2 us) is timed
+/// too. Which of eight calls is timed depends only on their number, so ranks with equal sizes time the same
+/// ones. The place within the eight varies, so that a program with a period has all of its calls timed.
 class CallLog {
  public:
   /// Null if calls are not watched. If the folder can't be written, a line on standard error says so, once.

@@ -91,8 +91,8 @@ class SweepValues {
   /// The definitions of run time. If none is given, an evicted start implies windows, and a program's runs
   /// are a loop.
   std::vector<std::string> definitions() const;
-  /// The call at every size with every kind of buffers; a barrier only once, a program in every class and way. Throws
-  /// ArgumentError as parse_sizes, check_work and parse_choices do.
+  /// The call at every size with every kind of buffers; a barrier only once, a program in every class and
+  /// way. Throws ArgumentError as parse_sizes, check_work and parse_choices do.
   std::vector<Work> works() const;
 
  private:

@@ -10,8 +10,8 @@ namespace parking {
 
 namespace {
 
-// The longest sleep of a wait's first part: the fallback where membarrier is missing, and the latest moment at
-// which a sleeper sees a broken group.
+// The longest sleep of a wait's first part: the fallback where membarrier is missing, and the latest moment
+// at which a sleeper sees a broken group.
 constexpr std::int64_t first_sleeps_ns = 10 * 1000 * 1000;
 
 }  // namespace

@@ -3,10 +3,10 @@
 // One-to-all barrier. Source: velamati-2007 section 3.2 ("OTA"): each rank sets its entry in an array at the
 // root; the root waits for all entries and then sets a flag at each rank.
 //
-// The array's entries are 16 bytes (section 3.1), several ranks' in a line, as in the paper, where the array
-// lies in the root's local store; `layout=lines` gives each its own. The paper sets and unsets the flags here
-// and numbers them elsewhere (section 3.1); numbers spare half of the stores and are the default. The root sets
-// the flags by a put each or by one list of transfers, the paper's two variants.
+// The array's entries are 16 bytes (section 3.1), several ranks' in a line, as in the paper, where it lies in
+// the root's local store; `layout=lines` gives each its own. The paper sets and unsets the flags here and
+// numbers them elsewhere; numbers spare half of the stores and are the default. The root sets the flags by
+// puts or by one list of transfers.
 
 #include <cstdint>
 

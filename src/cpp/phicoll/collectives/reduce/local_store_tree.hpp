@@ -89,9 +89,9 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
           tree_(k_nomial_tree(setup.size(), p.degree)),
           barrier_(p.trailing, setup, barrier_at(p, setup.shape)) {}
 
-    // A rank alone writes its line `ready`, its result buffers and its buffers for a child's piece (`buffers` of each);
-    // its parent reads `ready` and the results, and writes `taken`, which lies with the child. Step t (piece
-    // t, over all calls, alike on all ranks) uses result buffer t mod `buffers`.
+    // A rank alone writes its line `ready` and its buffers for results and for a child's pieces, `buffers` of
+    // each; its parent reads `ready` and the results, and writes `taken`, which lies with the child. Step t
+    // (piece t, over all calls, alike on all ranks) uses result buffer t mod `buffers`.
     //
     // (1) `ready` = t + 1 (release) follows the result: a rank that sees it (acquire) sees the result of step
     //     t.

@@ -20,14 +20,13 @@
 namespace phicoll {
 
 // k1..k6 are the levels. Without them (k1=0) they have the least cost by equation 4.13, as in the paper, with
-// the costs of the ranks' machine (tree_model.hpp). Where the tree holds more ranks than there are,
-// level_tree.hpp says where each lies; where it holds fewer, the last k serves further levels.
+// the costs of the ranks' machine (tree_model.hpp). level_tree.hpp says where ranks lie if the tree holds
+// more; if it holds fewer, the last k serves further levels.
 //
 // buffers=parent is the paper's way: a parent has k_i buffers side by side, to which its children copy what
-// they combined. By default each buffer is the child's own memory, in which it also combines.
+// they combined. By default each buffer is the child's own memory, where it also combines.
 //
-// into=common is what section 4.3 dismisses: one buffer that each rank in turn, in rank order, reads,
-// combines with its operand and writes.
+// into=common is what section 4.3 dismisses: one buffer with which each rank in turn combines its operand.
 struct ModelTreeReduce : AlgorithmDefaults {
   enum class Into : unsigned char { parents, common };
   enum class Ack : unsigned char { counter, line_per_child };

@@ -93,14 +93,14 @@ class DoublingExchange : public PiecewiseTransfer<Port> {
     if (fold.carries(rank)) boxes.put(port, rank - 1, side, n, receive, bytes);
   }
 
-  // Values are read where they lie, or copied first (copied_), alternately in two buffers; within reach, the first is read in the
-  // sender's own array and the last made in the receiver's.
+  // Values are read where they lie, or copied first (copied_), alternately in two buffers; within reach, the
+  // first is read in the sender's array and the last made in the receiver's.
   //
   // (1) A buffer is written again two values later, when its reader has said that it is done.
   // (2) A rank that has ended a piece has heard this from all its readers, so nothing that is read lies in
   //     memory that the caller has got back.
-  // (3) In place, the last value overwrites the first. With a single step both would be in flight, so the
-  //     first is copied.
+  // (3) In place, the last value overwrites the first. With a single step both would be in flight: the first
+  //     is copied.
   void load_store(Port& port, const Operator& op, const PieceArrays& a) {
     const int last = fold.steps() - 1;
     const int side = fold.steps();

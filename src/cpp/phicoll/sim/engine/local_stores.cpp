@@ -218,7 +218,7 @@ int LocalStores::stop_of(int home, int chip) const {
   return core % 2 != 0 ? (core + 1) / 2 : cores + 2 - core / 2;
 }
 
-/// Takes the shorter way around, on that ring of it which is free first. Returns when the bytes begin to flow.
+/// Takes the shorter way around, on its ring that is free first. Returns when the bytes begin to flow.
 Cycles LocalStores::around(Chip& chip, int from, int to, Cycles start, std::size_t bytes) {
   const int all = stops();
   const int up = (to - from + all) % all;

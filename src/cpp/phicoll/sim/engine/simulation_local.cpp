@@ -194,7 +194,7 @@ void Simulation::carried_out(std::uint32_t event) {
   if (awaited && (c.needs != Needs::buffer_empty || local_->idle(c.rank))) wake_at(c, wheel_.now());
 }
 
-/// What a rank gets at once when it asks for a word elsewhere: its line, or what of it lies in the same store.
+/// What a rank gets when it asks for a word elsewhere: its line, or what of that lies in the same store.
 std::size_t Simulation::entry_of(const unsigned char* place, const unsigned char** first) const {
   const auto offset = offset_of(place);
   *first = place - offset;

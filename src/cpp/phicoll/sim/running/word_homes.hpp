@@ -13,12 +13,12 @@
 namespace phicoll {
 namespace sim {
 
-/// Of each 16 bytes of the first `footprint` bytes, from the uses that `dry` has followed: a word lies in the
-/// local store of the rank that waits for it, with what the same rank writes to the rest of its line; one
-/// that two ranks hand to and fro, with both; data, and a word for which several wait, in that of its only
-/// writer; all else, and what is updated atomically, in main memory. `buffers`: which bytes of each rank's
-/// are in its store besides. Throws ArgumentError("algorithm") if several ranks wait for a word that several
-/// others write, or if a rank's part does not fit its local store.
+/// Where each 16 of the first `footprint` bytes lie, from the uses that `dry` has followed: a word in the
+/// local store of the rank that waits for it, with what this rank writes to the rest of its line; one that
+/// two ranks hand to and fro, with both; data, and a word for which several wait, with its only writer; all
+/// else, and atomics, in main memory. `buffers`: each rank's bytes in its store besides.
+/// Throws ArgumentError("algorithm") if several ranks wait for a word that several others write, or if a
+/// rank's part does not fit its store.
 std::vector<LocalStores::Home> word_homes(const CountMachine& dry, const AlgorithmSpec& spec,
                                           const Machine& machine, std::size_t footprint,
                                           const std::vector<std::size_t>& buffers);
