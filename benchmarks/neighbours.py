@@ -1,8 +1,8 @@
 """Barriers beside busy processes on two CPUs: phicoll's ways, MPIs, libgomp and libomp.
 
-A round runs each subject at each point once, in random order. Ratios to the best peer of the kind are taken within rounds. All
-of it is pinned to two CPUs. Also shown: the neighbours' share of the CPU that they have alone; and, from the first
-round, the CPU that a rank takes while it waits for a late one, from 10 ms to 1 s and from then on.
+A round runs each subject at each point once, in random order. Ratios to the best peer of the kind are taken within
+rounds. All of it is pinned to two CPUs. Also shown: the neighbours' share of the CPU that they have alone; and,
+from the first round, the CPU that a rank takes while it waits for a late one, from 10 ms to 1 s and from then on.
 
     python benchmarks/neighbours.py [--rounds 7] [--neighbours 0,1,2,4] [--ranks 2,4] [--computing 0,20000]
         [--late-ms 3000] [--only mpi,omp,pthread,shmem,own] [--mpi4py PYTHON]
