@@ -10,7 +10,6 @@ from phicoll.papers.claims import (
     FAILS,
     HOLDS,
     UNRESOLVED,
-    WAITS,
     Finding,
     StatementRow,
     in_words,
@@ -24,7 +23,7 @@ TITLE = "The papers’ claims, checked"
 ANCHOR = "claims"
 
 CLASSES = {HOLDS: "holds", FAILS: "fails", CALIBRATED: "elsewhere", BUILT_IN: "elsewhere", UNRESOLVED: "open",
-           WAITS: "cannot", CANNOT: "cannot"}  # fmt: skip
+           CANNOT: "cannot"}  # fmt: skip
 
 
 def body(evidence: Evidence) -> Html:
