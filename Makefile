@@ -114,7 +114,7 @@ docs: build
 	$(PYTHON) -m phicoll claims --html build/docs/statements.html >/dev/null
 	$(PYTHON) scripts/links.py build/docs
 
-# All 159 statements: some twelve minutes of CPU time, the same numbers on every host.
+# All 159 statements: some twenty minutes of CPU time, the same numbers on every host.
 claims: build
 	$(PYTHON) scripts/claims.py
 
