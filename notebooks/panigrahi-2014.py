@@ -388,8 +388,8 @@ show("000-13")
 
 # %%
 BROADCASTS = {
-    "centralized": "centralized:region=32768:reset=unset",
-    "double buffering": "double-buffered:region=32768:reset=unset",
+    "centralized": "centralized:region=32768:flags=bytes:reset=unset",
+    "double buffering": "double-buffered:region=32768:flags=bytes:reset=unset",
     "phicoll's ring": "ring",
 }
 MOST = 61 if QUICK else 244

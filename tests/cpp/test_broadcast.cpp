@@ -40,6 +40,7 @@ std::vector<AlgorithmSpec> variants() {
            "centralized:region=192:reset=unset",
            "double-buffered:region=256",
            "double-buffered:region=128:reset=unset",
+           "double-buffered:region=128:flags=bytes:reset=unset",
            "tree-copy:degree=2:piece=64:buffers=1",
            "tree-copy:degree=1:piece=64:trailing=barrier",
            "one-to-all-shifted:shift=3:degree=2",

@@ -67,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
     Algorithms, DelayedBroadcast,
     ::testing::Values("centralized:region=128", "centralized:region=128:reset=unset",
                       "double-buffered:region=256", "double-buffered:region=256:reset=unset",
+                      "double-buffered:region=256:flags=bytes:reset=unset",
                       "tree-copy:piece=64", "one-to-all-shifted:shift=5", "root-copies:chunk=64",
                       "piece-per-rank:minimum=64", "local-store-tree:degree=1:piece=64",
                       "local-store-tree:degree=3:piece=64:buffers=1",

@@ -20,6 +20,7 @@ struct DoubleBufferedBroadcast : AlgorithmDefaults {
   static void describe(Visitor& visitor, Parameters& p) {
     p.describe(visitor);
   }
+  static const char* refuse(const Parameters& p) { return p.refuse(); }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return region_footprint(p, 2, shape);
   }

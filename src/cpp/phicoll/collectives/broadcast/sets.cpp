@@ -4,9 +4,10 @@ namespace phicoll {
 
 namespace {
 
-/// Sections V and VI: both with a shared buffer of 32 KB. Flags are set and unset.
+/// Sections V and VI: both with a shared buffer of 32 KB. Flags are set and unset; bytes, as in Centralized-I.
 std::vector<std::string> paper_000() {
-  return {"centralized:region=32768:reset=unset", "double-buffered:region=32768:reset=unset"};
+  return {"centralized:region=32768:flags=bytes:reset=unset",
+          "double-buffered:region=32768:flags=bytes:reset=unset"};
 }
 
 /// Section 3.3, every call with a barrier at its end (section 3.1). The text names degrees 1 to 3 of the tree
