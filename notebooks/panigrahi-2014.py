@@ -275,18 +275,18 @@ show("000-10")
 # ## Barriers (figure 5 a)
 #
 # Trees of degree 6, as the paper; the root of Centralized-I unsets the bytes of 64 flags by one store, as vectorised code
-# would; dissemination has one line a process for all rounds, as the paper's. Ordered no-read stores where the algorithm has a
+# would; dissemination has one line a process for all rounds, as the paper's, and unsets its flags. Ordered no-read stores where the algorithm has a
 # line for itself, and a delay of 64 cycles between looks: the paper says nothing about either.
 
 # %%
 BARRIERS = {
-    "tree": "tree:degree=6",
+    "tree": "tree:degree=6:reset=unset",
     "binomial tree (BST)": "binomial-tree:release_degree=6",
     "tournament": "tournament-tree:release_degree=6",
     "Centralized-I": "centralized-bytes",
     "Centralized-II": "centralized-lines",
-    "dissemination": "dissemination:layout=line-per-rank",
-    "dissemination, a line a round": "dissemination:layout=line-per-round",
+    "dissemination": "dissemination:layout=line-per-rank:reset=unset",
+    "dissemination, a line a round": "dissemination:layout=line-per-round:reset=unset",
 }
 PROCESSES = [2, 61, 244] if QUICK else [2, 8, 16, 31, 46, 61, 76, 92, 107, 122, 152, 183, 213, 244]
 
@@ -382,7 +382,7 @@ show("000-13")
 # ## Broadcast (figures 5 b and 6)
 #
 # *Centralized*: the root fills one region of 32 KB, all read it, and when all have unset their flags it is filled again. *Double
-# buffering*: two halves of the region in turn. Freshly written messages, back-to-back calls. phicoll's own `ring` beside them, which has
+# buffering*: two halves of the region in turn. A flag is a byte, as in Centralized-I. Freshly written messages, back-to-back calls. phicoll's own `ring` beside them, which has
 # many cells instead of two halves, and flags that only grow: its calls run into each other, and the few that are simulated do not
 # fill it, so its curve says what a call costs a root that is not held up, not how long the message is on its way. Intel's MPI, which the paper compares with, is not simulated.
 

@@ -42,7 +42,8 @@ struct Dissemination : AlgorithmDefaults {
     visitor.choice(
         "layout", p.layout, {"line-per-round", "line-per-rank", "packed"},
         "a line for each flag, one line a rank for all rounds, or 16-byte entries without padding");
-    describe_reset(visitor, p.reset);
+    visitor.choice("reset", p.reset, {"episode", "sense", "unset"},
+                   "flags that only grow, one-bit flags whose sense flips, or flags that the told rank unsets");
     describe_store(visitor, p.store);
   }
 
@@ -57,8 +58,9 @@ struct Dissemination : AlgorithmDefaults {
 
   // A sense flag cannot serve two episodes in a row: a fast rank may set it again before a slow one has
   // looked. Two sets of flags, used in turn, do (Mellor-Crummey and Scott); a monotone episode number needs
-  // one.
-  static std::size_t sets(const Parameters& p) { return p.reset == Reset::sense ? 2 : 1; }
+  // one. A flag that is unset when it was seen needs two as well: its sender sets it again after a barrier
+  // in between, which this rank entered after it had unset the flag.
+  static std::size_t sets(const Parameters& p) { return p.reset == Reset::episode ? 1 : 2; }
 
   static std::size_t flag_offset(const Parameters& p, const Shape& shape, int rank, int round, int way,
                                  std::size_t set) {
@@ -150,7 +152,7 @@ struct Dissemination : AlgorithmDefaults {
         run<ConditionKind::at_least>(port, peers_.data(), episode);
       } else {
         // Sets in turn; a set's sense flips each time it is used again.
-        const std::uint64_t sense = 1 - ((episode - 1) >> 1 & 1);
+        const std::uint64_t sense = reset_ == Reset::unset ? 1 : 1 - ((episode - 1) >> 1 & 1);
         run<ConditionKind::equal>(port, peers_.data() + ((episode - 1) & 1) * peers_a_set_, sense);
       }
     }
@@ -159,6 +161,7 @@ struct Dissemination : AlgorithmDefaults {
     template <ConditionKind kind>
     [[gnu::always_inline]] void run(Port& port, const Peer* round, std::uint64_t value) {
       const StorePolicy store = store_;
+      const bool unset = reset_ == Reset::unset;
       const std::size_t ways = ways_;
       for (std::size_t left = peers_a_set_; left != 0;) {
         const std::size_t here = left < ways ? left : ways;  // the last round may be shorter
@@ -169,8 +172,10 @@ struct Dissemination : AlgorithmDefaults {
             port.signal(*reinterpret_cast<SoleWriterLine<std::uint64_t>*>(round[i].tell), value, store);
           }
         }
-        for (std::size_t i = 0; i < here; ++i)
+        for (std::size_t i = 0; i < here; ++i) {
           port.wait(*round[i].hear, Condition<std::uint64_t>{kind, value, 0}, round[i].from);
+          if (kind == ConditionKind::equal && unset) port.signal(*round[i].hear, std::uint64_t{0});
+        }
         round += here;
         left -= here;
       }

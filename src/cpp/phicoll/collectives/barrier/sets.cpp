@@ -15,7 +15,7 @@ void add_values(std::vector<std::string>& members, const std::string& spec,
 std::vector<std::string> paper_000() {
   return {"centralized-bytes",
           "centralized-lines",
-          "dissemination:ways=1:layout=line-per-rank:reset=sense",
+          "dissemination:ways=1:layout=line-per-rank:reset=unset",
           "tree:degree=6:reset=unset",
           "tournament-tree:release_degree=6",
           "binomial-tree:release_degree=6:release=heap"};
