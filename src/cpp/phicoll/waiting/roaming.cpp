@@ -33,36 +33,30 @@ void Roaming::spread_out() {
   if (++waits_ % waits_a_look_around != 0) return;
   try {
     const std::vector<int> emptier = control_->emptier_cpus(rank_);
-    if (moves_now(!emptier.empty())) os::move_to_cpus(emptier);
+    crowds_ = emptier.empty() ? 0 : crowds_ + 1;
+    if (crowds_ < times_before_a_move << std::min(moves_, most_doublings)) return;
+    crowds_ = 0;
+    const std::int64_t now = os::now_ns();
+    moves_ = now - moved_ns_ < settled_ns ? moves_ + 1 : 1;
+    moved_ns_ = now;
+    os::move_to_cpus(emptier);
   } catch (const std::bad_alloc&) {
     return;  // it waits where it is
   }
   note_cpu();
 }
 
-bool Roaming::moves_now(bool better) {
-  crowds_ = better ? crowds_ + 1 : 0;
-  if (crowds_ < times_before_a_move << std::min(moves_, most_doublings)) return false;
-  crowds_ = 0;
-  const std::int64_t now = os::now_ns();
-  moves_ = now - moved_ns_ < settled_ns ? moves_ + 1 : 1;
-  moved_ns_ = now;
-  return true;
-}
-
 // There are as many CPUs as ranks, so the CPU without a rank is another program's. Beside that program a rank
-// meets its peers in nanoseconds for half of the time; beside a peer, each call takes two switches. Called
-// at every 64th of such waits.
+// meets its peers in nanoseconds for half of the time; beside a peer, each call takes two switches. The
+// kernel brings it back whenever a peer sleeps meanwhile, so the rank moves again, and does not wait for
+// longer each time. Called at every 64th of such waits.
 void Roaming::move_apart() {
   const std::int64_t now = os::now_ns(), since = now - met_ns_;
   met_ns_ = now;
-  if (since > worth_a_move_ns * waits_a_look_in_place) {
-    crowds_ = 0;
-    return;
-  }
+  if (since > worth_a_move_ns * waits_a_look_in_place) return;
   try {
     const std::vector<int> taken = control_->cpus_to_leave(rank_);
-    if (moves_now(!taken.empty()) && os::move_to_cpus(os::allowed_cpus_but(taken))) note_cpu();
+    if (!taken.empty() && os::move_to_cpus(os::allowed_cpus_but(taken))) note_cpu();
   } catch (const std::bad_alloc&) {
     return;
   }

@@ -67,10 +67,9 @@ class Roaming {
     return spins_first && !shares_cpu_ && !roams_ ? bare_looks : 0;
   }
   void note_cpu();
-  /// To be called when a rank is met that shares this CPU by chance: now and then moves to one without ranks.
+  /// To be called when a rank is met that shares this CPU by chance: moves to one without ranks if waits meet
+  /// it in short calls.
   void move_apart();
-  /// Whether it is time to move, where there is somewhere better to be.
-  bool moves_now(bool better);
 
   Control* control_;
   int rank_;
