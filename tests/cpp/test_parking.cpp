@@ -463,7 +463,7 @@ TEST(LongWaits, NapShortlyWhileOtherWorkMovesOn) {
   };
   const std::int64_t began = os::now_ns();
   while (os::now_ns() - began < second_ns / 2) port.take_turn(patience);
-  work.takes_ns = 200 * 1000;
+  work.takes_ns = 12 * 1000;
   const std::int64_t while_moving = least_turn_ns(10);
   EXPECT_LT(while_moving, 7 * 1000 * 1000) << "other naps last a 64th of half a second";
 }

@@ -35,9 +35,10 @@ constexpr unsigned yields_a_check = 16;
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
 // While other work of the rank moves on, naps are short, as more of it may come.
 constexpr unsigned naps_after_a_move = 16;
-// Another library, which the rank lets go on, does not say whether anything moved. Most looks in vain after a
-// nap take it up to 25 us of CPU time, and many of those that copy pieces more.
-constexpr std::int64_t moving_ns = 30 * 1000;
+// Another library, which the rank lets go on, does not say whether anything moved. A look in vain after a nap
+// finds cold caches and takes it up to 30 us of CPU time, as long as a copy of some pieces. So a second look
+// follows, by when the other rank has taken the first one's pieces: in vain it takes at most some 2 us.
+constexpr std::int64_t moving_after_nap_ns = 30 * 1000, second_look_ns = 25 * 1000, moving_ns = 5 * 1000;
 // A rank that has waited this long takes in what others have sent to it.
 constexpr std::int64_t taking_in_ns = 5 * 1000 * 1000;
 // A rank that has waited this long checks whether the others make the same calls, and again after each such
@@ -49,6 +50,16 @@ constexpr std::int64_t exception_ns = 200 * 1000 * 1000;
 // How long a wait must last before it asks whether another thread may end it. Shorter than StuckSearch's
 // patience.
 constexpr std::int64_t threads_counted_ns = 100 * 1000 * 1000;
+
+/// Whether a rank's other work seems to move on, after a nap and a first look at that work. `before`: the CPU
+/// time that the thread had taken before the look.
+bool seems_to_move(Background& work, std::int64_t before) {
+  if (os::thread_cpu_ns() - before > moving_after_nap_ns) return true;
+  const std::int64_t end = os::now_ns() + second_look_ns;
+  while (os::now_ns() < end) arch::pause();
+  const std::int64_t again = os::thread_cpu_ns();
+  return work.go_on() || os::thread_cpu_ns() - again > moving_ns;
+}
 
 }  // namespace
 
@@ -87,7 +98,7 @@ void WaitingRoom::take_turn(Patience& patience) {
   if (background_ != nullptr && background_->pending()) {
     const std::int64_t before = patience.naps_ ? os::thread_cpu_ns() : 0;
     const bool moved = background_->go_on();
-    if (moved || (patience.naps_ && os::thread_cpu_ns() - before > moving_ns))
+    if (moved || (patience.naps_ && seems_to_move(*background_, before)))
       patience.short_naps_ = naps_after_a_move;
     if (moved) return patience.end_mark();
   }
