@@ -225,6 +225,7 @@ def test_a_rank_that_waits_lets_its_messages_go_on(installed: Installed) -> None
     without = {
         "UCX_TLS": "posix,self",
         "OMPI_MCA_smsc": "^cma,knem,xpmem",
+        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         "MPIR_CVAR_CH4_IPC_CMA_ENABLE": "0",
     }
     done = installed.run(2, installed.compile("progress"), options=("--report",), **without)
@@ -1184,3 +1185,54 @@ def test_a_profile_only_watches_threads(any_mpi: Installed) -> None:
     assert {(row["operation"], row["bytes"]) for row in found} == {
         ("allreduce", 4), ("broadcast", 4), ("barrier", 0)
     }  # fmt: skip
+
+
+TWINS = r"""
+#include "expect.h"
+#include <pthread.h>
+#include <unistd.h>
+
+static MPI_Comm twins[2];
+
+static void* use(void* which) {
+  int value = 0;
+  for (int turn = 0; turn < 3; ++turn)
+    if (which == &twins[0])
+      MPI_Bcast(&value, 1, MPI_INT, 0, twins[0]);
+    else
+      MPI_Barrier(twins[1]);
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  pthread_t first, second;
+  begin_with_threads(&argc, &argv);
+  for (int i = 0; i < 2; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &twins[i]);
+  pthread_create(&first, NULL, use, &twins[rank]);
+  usleep(50000);
+  pthread_create(&second, NULL, use, &twins[1 - rank]);
+  pthread_join(first, NULL);
+  pthread_join(second, NULL);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def test_threads_may_use_twins_of_a_communicator_in_any_order(any_mpi: Installed) -> None:
+    source = any_mpi.folder / "twins.c"
+    source.write_text(TWINS)
+    program = any_mpi.compile(str(source), flags=("-I", str(PROGRAMS), "-lpthread"))
+    command = [sys.executable, "-m", "phicoll", "profile", "--only", "--json", "--"]
+    done = subprocess.run(
+        [*command, *any_mpi.launcher(2), program],
+        capture_output=True, text=True, env=any_mpi.environment, timeout=300,
+    )  # fmt: skip
+    if "no threads\n" in done.stdout:
+        pytest.skip(f"this {any_mpi.name} has no MPI_THREAD_MULTIPLE")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert sorted((row["operation"], row["calls"], row["ranks"]) for row in rows) == [
+        ("barrier", 3, 2), ("broadcast", 3, 2)
+    ]  # fmt: skip
+    assert len({row["communicator"] for row in rows}) == 2

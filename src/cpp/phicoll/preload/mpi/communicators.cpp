@@ -110,6 +110,20 @@ Why decide(Comm* comm) {
   return why;
 }
 
+/// The first number that no other communicator with the same ranks has. If world.threads, rank 0 chooses.
+void choose_twin(Comm* comm, uint64_t members) {
+  const Tables locked;
+  comm->members = members;
+  if (world.threads && comm->rank != 0) return;
+  constexpr unsigned most_twins = 4096;  // more share the last one's number
+  bool taken[most_twins] = {};
+  for (const Comm* first : table)
+    for (const Comm* other = first; other != nullptr; other = other->next)
+      if (other != comm && other->members == comm->members) taken[other->twin] = true;
+  comm->twin = 0;
+  while (comm->twin < most_twins - 1 && taken[comm->twin]) ++comm->twin;
+}
+
 }  // namespace
 
 Comm* look_up(MPI_Comm handle) {
@@ -183,16 +197,8 @@ bool number_communicator(Comm* comm) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (int r = 0; r < comm->size; ++r) hash = (hash ^ static_cast<uint32_t>(in_world[r])) * 0x100000001b3u;
   free(in_order);
-  const Tables locked;
-  comm->members = hash << 16 | 1;
-  constexpr unsigned most_twins = 4096;  // more share the last one's number
-  bool taken[most_twins] = {};
-  for (const Comm* first : table)
-    for (const Comm* other = first; other != nullptr; other = other->next)
-      if (other != comm && other->members == comm->members) taken[other->twin] = true;
-  comm->twin = 0;
-  while (comm->twin < most_twins - 1 && taken[comm->twin]) ++comm->twin;
-  return true;
+  choose_twin(comm, hash << 16 | 1);
+  return !world.threads || PMPI_Bcast(&comm->twin, 1, MPI_UNSIGNED, 0, comm->handle) == MPI_SUCCESS;
 }
 
 void name_communicator(const Comm& comm, char* words, size_t bytes) {

@@ -169,9 +169,9 @@ inline Comm* find(MPI_Comm handle) {
 void count_call(Comm* comm);
 /// Which communicator it is, and by what phicoll's errors number its ranks.
 void name_communicator(const Comm& comm, char* words, size_t bytes);
-/// Sets `members` and `twin`. All ranks get the same values without a message, if they first use their
-/// communicators in the same order. Threads may not, where several communicators have the same ranks: then
-/// the profile shows calls of one as another's, and a wrong waiting. Returns false without memory.
+/// Sets `members` and `twin`, in the communicator's first call that is watched. All ranks get the same values
+/// without a message, as they first use their communicators in the same order; if world.threads, they get
+/// those of the communicator's rank 0. Returns false without memory.
 bool number_communicator(Comm* comm);
 void start_communicators();
 void end_communicators();
