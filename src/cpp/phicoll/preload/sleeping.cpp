@@ -23,12 +23,10 @@ constexpr unsigned yields = 4;
 // A thread that moves leaves its caches, so it moves after 8 such waits, and if it is still there after 16,
 // 32 and so on.
 constexpr unsigned waits_before_a_move = 8;
-// Where yields lasted this long, something else computes on this CPU. Each would let it run for a time slice
-// of some ms, so the thread's next waits sleep at once: the kernel lets a thread that wakes go first. Each
-// time that yields last long again, twice as many waits do.
+// Yields that last this long, and how many waits then do without.
 constexpr std::int64_t dear_ns = 500 * 1000;
 constexpr unsigned waits_without_yields = 64, most_waits_without_yields = 4096;
-// After this time a Yielder naps.
+// After this time a Yielder naps at every turn.
 constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
 constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
 
@@ -66,24 +64,30 @@ void Sleeper::wait(Look look, const void* awaited) {
   }
 }
 
+bool DearYields::left_out() {
+  if (without_ == 0) return false;
+  --without_;
+  return true;
+}
+
+bool DearYields::note(std::int64_t took_ns) {
+  const bool dear = took_ns > dear_ns;
+  dear_waits_ =
+      dear ? std::min(std::max(2 * dear_waits_, waits_without_yields), most_waits_without_yields) : 0;
+  without_ = dear_waits_;
+  return dear;
+}
+
 bool Sleeper::yield_and_look(Look look, const void* awaited) {
   if (look(awaited)) return true;
-  if (without_yields_ != 0) {
-    --without_yields_;
-    return false;
-  }
+  if (yields_.left_out()) return false;
   const std::int64_t began = phicoll::os::now_ns();
   bool over = false;
   for (unsigned turn = 0; turn < yields && !over; ++turn) {
     sched_yield();
     over = look(awaited);
   }
-  if (phicoll::os::now_ns() - began > dear_ns) {
-    dear_waits_ = std::min(std::max(2 * dear_waits_, waits_without_yields), most_waits_without_yields);
-    without_yields_ = dear_waits_;
-  } else {
-    dear_waits_ = 0;
-  }
+  yields_.note(phicoll::os::now_ns() - began);
   return over;
 }
 
@@ -121,22 +125,21 @@ bool Yielder::go_on() {
   if (turn == 0) {
     shares_ = bedroom_.shares_cpu(rank_, sharing_waits_);
     started_ns_ = 0;
-    naps_ = false;
+    naps_ = yields_.left_out();
   }
   if (!shares_ && turn < looks) {
     phicoll::arch::pause();
     return true;
   }
-  if (turn % 16 == 15 || naps_) {
-    const std::int64_t now = phicoll::os::now_ns();
-    if (started_ns_ == 0) started_ns_ = now;
-    naps_ = now - started_ns_ > yielding_ns;
-    if (naps_) {
-      phicoll::os::nap(phicoll::os::nap_of_wait(now - started_ns_));
-      return true;
-    }
-  }
-  sched_yield();
+  if (started_ns_ == 0) started_ns_ = now_ns_ = phicoll::os::now_ns();
+  const std::int64_t began = now_ns_, waited = began - started_ns_;
+  const bool naps = naps_ || waited > yielding_ns;
+  if (naps)
+    phicoll::os::nap(phicoll::os::nap_of_wait(waited));
+  else
+    sched_yield();
+  now_ns_ = phicoll::os::now_ns();
+  if (!naps) naps_ = yields_.note(now_ns_ - began);
   return true;
 }
 

@@ -26,6 +26,22 @@ struct SharingWaits {
   std::int64_t since_ns = 0;
 };
 
+/// A thread's waits that do without yields, as those of an earlier wait lasted long: something else computes
+/// on its CPU then, and each yield would let that run for a time slice of some ms. The kernel lets a thread
+/// that has slept go first.
+class DearYields {
+ public:
+  /// To be called once a wait: whether this one does without.
+  bool left_out();
+  /// How long a yield, or some, took. Each time that this is long again, twice as many waits do without.
+  /// Returns whether it was.
+  bool note(std::int64_t took_ns);
+
+ private:
+  unsigned without_ = 0;  // waits to come
+  unsigned dear_waits_ = 0;
+};
+
 /// The memory that a barrier's threads share to sleep and to wake each other.
 ///
 /// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence
@@ -74,8 +90,7 @@ class Sleeper final : public phicoll::Elsewhere {
   Bedroom& bedroom_;
   int rank_;
   SharingWaits sharing_waits_;
-  unsigned without_yields_ = 0;  // how many waits sleep without them
-  unsigned dear_waits_ = 0;      // how many did so after the last yields that lasted long
+  DearYields yields_;
 };
 
 /// The same without sleeping, for teams that have a CPU for each thread: what comes after the port's looks in
@@ -94,8 +109,10 @@ class Yielder final : public phicoll::Background {
   bool shares_ = false;
   bool naps_ = false;
   SharingWaits sharing_waits_;
+  DearYields yields_;
   unsigned turns_ = 0;
   std::int64_t started_ns_ = 0;
+  std::int64_t now_ns_ = 0;  // after the last yield or nap
 };
 
 }  // namespace phicoll_preload
