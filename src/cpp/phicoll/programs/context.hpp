@@ -52,6 +52,11 @@ class BarrierContext {
   /// After they are written.
   template <class T>
   void writes(const T*, std::size_t) const {}
+  /// Before it is read, some way ahead.
+  template <class T>
+  void prefetch(const T* item) const {
+    __builtin_prefetch(item);
+  }
   /// Arithmetic operations, and loads and stores of a rank's own items. A root or a division counts as
   /// `slow_operation`.
   void computes(long) const {}

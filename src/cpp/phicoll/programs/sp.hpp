@@ -28,8 +28,10 @@ struct Sp {
   }
   enum Way : int { loads, get };
   static std::vector<ProblemClass> classes() {
-    return {
-        {'S', "12^3 points, 100 steps"}, {'W', "36^3 points, 400 steps"}, {'A', "64^3 points, 400 steps"}};
+    return {{'S', "12^3 points, 100 steps"},
+            {'W', "36^3 points, 400 steps"},
+            {'A', "64^3 points, 400 steps"},
+            {'B', "102^3 points, 400 steps"}};
   }
   static constexpr int fields = 5;
   using Five = std::array<double, fields>;
@@ -56,6 +58,14 @@ struct Sp {
                  2.1292113035138280},
                 {1.0900140297820550e-04, 3.7343951769282091e-05, 5.0092785406541633e-05,
                  4.7671093939528255e-05, 1.3621613399213001e-04}};
+      case 'B':
+        return {102,
+                400,
+                0.001,
+                {0.6903293579998e+02, 0.3095134488084e+02, 0.4103336647017e+02, 0.3864769009604e+02,
+                 0.5643482272596e+02},
+                {0.9810006190188e-02, 0.1022827905670e-02, 0.1720597911692e-02, 0.1694479428231e-02,
+                 0.1847456263981e-01}};
       default:
         return {12,
                 100,
@@ -90,10 +100,17 @@ struct Sp {
       const auto n = static_cast<std::size_t>(problem(letter).points);
       points = pieces.take<Point>(n * n * n);
       change = pieces.take<Five>(n * n * n);
+      for (int r = 0; r < ranks; ++r) {
+        got_points.push_back(pieces.take<Point>(4 * n * n));
+        got_changes.push_back(pieces.take<Five>(n * n));
+      }
     }
     SharedSums sums;
     Point* points;
     Five* change;  ///< the right-hand side, and at last what a step adds to u
+    /// Each rank's buffers for what it gets: neighbours' planes, or one row of all planes.
+    std::vector<Point*> got_points;
+    std::vector<Five*> got_changes;
   };
 
   template <class Context>
@@ -109,13 +126,10 @@ struct Sp {
           rows_(share_of(n_, context.rank(), context.size())),
           memory_(context.shared()),
           arrays_(memory_, letter, context.size()),
+          got_points_(arrays_.got_points[static_cast<std::size_t>(context.rank())]),
+          got_changes_(arrays_.got_changes[static_cast<std::size_t>(context.rank())]),
           forcing_(plane_points() * own_planes()),
           matrix_(3 * static_cast<std::size_t>(n_)) {
-      if (way == get) {
-        halo_.resize(4 * plane_points());
-        row_points_.resize(plane_points());
-        row_changes_.resize(plane_points());
-      }
       force();
     }
 
@@ -320,12 +334,11 @@ struct Sp {
         const Point* points = &at(0, 0, k);
         if (k < planes_.first || k >= planes_.end) {
           if (way_ == get) {
-            Point* const copy = &halo_[got++ * plane_points()];
+            Point* const copy = got_points_ + got++ * plane_points();
             context_.get(copy, points, plane_points());
             points = copy;
-          } else {
-            context_.reads(points, plane_points());
           }
+          context_.reads(points, plane_points());
         }
         plane[static_cast<std::size_t>(k)] = points;
       }
@@ -384,26 +397,31 @@ struct Sp {
       for (auto j = static_cast<int>(std::max(1L, rows_.first)); j < std::min<long>(rows_.end, n_ - 1); ++j) {
         for (int k = 0; k < n_; ++k) {
           if (way_ == get) {
-            context_.get(&row_points_[index(0, k, 0)], &at(0, j, k), length);
-            context_.get(&row_changes_[index(0, k, 0)], &change(0, j, k), length);
+            context_.get(&got_points_[index(0, k, 0)], &at(0, j, k), length);
+            context_.get(&got_changes_[index(0, k, 0)], &change(0, j, k), length);
           } else {
             context_.reads(&at(0, j, k), length);
             context_.reads(&change(0, j, k), length);
           }
         }
+        if (way_ == get) {
+          context_.reads(got_points_, plane_points());
+          context_.reads(got_changes_, plane_points());
+        }
         for (int i = 1; i < n_ - 1; ++i) {
           if (way_ == get)
             solve(
-                2, [&](int k) -> const Point& { return row_points_[index(i, k, 0)]; },
-                [&](int k) -> Five& { return row_changes_[index(i, k, 0)]; });
+                2, [&](int k) -> const Point& { return got_points_[index(i, k, 0)]; },
+                [&](int k) -> Five& { return got_changes_[index(i, k, 0)]; });
           else
             solve(
                 2, [&](int k) -> const Point& { return at(i, j, k); },
                 [&](int k) -> Five& { return change(i, j, k); });
         }
+        if (way_ == get) context_.writes(got_changes_, plane_points());
         for (int k = 0; k < n_; ++k) {
           if (way_ == get)
-            context_.put(&change(0, j, k), &row_changes_[index(0, k, 0)], length);
+            context_.put(&change(0, j, k), &got_changes_[index(0, k, 0)], length);
           else
             context_.writes(&change(0, j, k), length);
         }
@@ -494,9 +512,9 @@ struct Sp {
     Share planes_, rows_;
     SharedPieces memory_;
     Arrays arrays_;
+    Point* got_points_;
+    Five* got_changes_;
     std::vector<Five> forcing_;
-    std::vector<Point> halo_, row_points_;
-    std::vector<Five> row_changes_;
     std::vector<Diagonals> matrix_;
   };
 };

@@ -2,7 +2,8 @@
 
 // STREAM over OpenSHMEM (paper 003, section 4.2): copy, scale, add and triad of arrays of doubles. Each rank
 // works on one block of its part at a time, and after each block all ranks reduce. A block's operands are got
-// into a buffer and its results put back, or it is computed in place by loads and stores through shmem_ptr.
+// into a buffer and its results put back, or it is computed in place by loads and stores through shmem_ptr,
+// perhaps with prefetches, as the paper's compiler directives ask for them.
 
 #include <algorithm>
 
@@ -19,9 +20,10 @@ struct StreamShmem {
             "namashivayam-2014, section 4.2 (McCalpin 1995)",
             "STREAM over OpenSHMEM: copy, scale, add and triad, with an allreduce after each block",
             {{"put-get", "blocks are got into a buffer and results put back"},
-             {"loads", "loads and stores in place, through shmem_ptr"}}};
+             {"loads", "loads and stores in place, through shmem_ptr"},
+             {"prefetched", "the same, and operands are prefetched"}}};
   }
-  enum Way : int { put_get, loads };
+  enum Way : int { put_get, loads, prefetched };
   static std::vector<ProblemClass> classes() {
     return {{'S', "3 arrays of 2^16 doubles"}, {'W', "3 arrays of 2^20"}, {'A', "3 arrays of 2^23"}};
   }
@@ -93,7 +95,7 @@ struct StreamShmem {
       double* const buffer = arrays_.buffers.of(context_.rank());
       for (std::size_t at = 0; at < part_; at += block) {
         const std::size_t n = std::min(block, part_ - at);
-        if (way_ == loads) {
+        if (way_ != put_get) {
           compute(to + at, left + at, right == nullptr ? nullptr : right + at, n, element);
         } else {
           context_.get(buffer, left + at, n);
@@ -108,14 +110,30 @@ struct StreamShmem {
     }
     template <class Element>
     void compute(double* to, const double* left, const double* right, std::size_t n, Element element) {
-      context_.reads(left, n);
-      if (right != nullptr) context_.reads(right, n);
+      std::size_t at = 0;
+      for (; at + doubles_a_line <= n; at += doubles_a_line)
+        compute_line(to, left, right, at, doubles_a_line, n, element);
+      if (at < n) compute_line(to, left, right, at, n - at, n, element);
+    }
+    /// Vector code: an operation a line.
+    template <class Element>
+    void compute_line(double* to, const double* left, const double* right, std::size_t at, std::size_t items,
+                      std::size_t n, Element element) {
+      if (way_ == prefetched && at + ahead < n) {
+        context_.prefetch(left + at + ahead);
+        if (right != nullptr) context_.prefetch(right + at + ahead);
+      }
+      context_.reads(left + at, items);
+      if (right != nullptr) context_.reads(right + at, items);
       const double* const second = right == nullptr ? left : right;
-      for (std::size_t i = 0; i < n; ++i) to[i] = element(left[i], second[i]);
-      context_.writes(to, n);
-      context_.computes(static_cast<long>(n / doubles_a_line));
+      double line[doubles_a_line];
+      for (std::size_t i = 0; i < items; ++i) line[i] = element(left[at + i], second[at + i]);
+      std::copy_n(line, items, to + at);
+      context_.writes(to + at, items);
+      context_.computes(1);
     }
     static constexpr std::size_t doubles_a_line = arch::line_bytes / sizeof(double);
+    static constexpr std::size_t ahead = 16 * doubles_a_line;
 
     Context& context_;
     int way_;

@@ -38,10 +38,17 @@ def curves(values: Mapping[str, Any]) -> tuple[str, list[float], dict[str, list[
 
 
 def figure(values: Mapping[str, Any]) -> Html:
-    """The curves of a finding's values in SVG; empty if it has none."""
+    """The curves of a finding's values in SVG, for each program if they are of several; empty if it has none."""
+    if isinstance(values.get("ms"), Mapping):
+        x = list(map(float, values["ranks"]))
+        return join("", (panel("ranks", x, found, "ms", f"{of}, ") for of, found in values["ms"].items()))
     over, x, found = curves(values)
-    if not found:
-        return Html("")
+    return panel(over, x, found, "us") if found else Html("")
+
+
+def panel(
+    over: str, x: Sequence[float], found: Mapping[str, Sequence[float]], unit: str, title: str = ""
+) -> Html:
     most, low, high = max(map(max, found.values())), min(x), max(x)
 
     def points(y: Sequence[float]) -> str:
@@ -61,13 +68,23 @@ def figure(values: Mapping[str, Any]) -> Html:
         for colour, (name, y) in zip(COLOURS * 2, found.items(), strict=False)
     )
     names = ", ".join(name for name in found if name)
+    legend = (
+        fill('<tspan fill="{}">{}</tspan>', colour, name)
+        for colour, name in zip(COLOURS * 2, found, strict=False)
+    )
     return fill(
-        '<br><svg width="{w}" height="{h}" role="img"><title>us over {over}{names}</title>'
-        '<text x="0" y="10" font-size="10" fill="currentColor">{most:.3g} us</text>'
-        '<text x="{w}" y="{h}" font-size="10" text-anchor="end" fill="currentColor">{low:g} to {high:g} {over}</text>{lines}</svg>',
+        '<br><svg width="{w}" height="{whole}" role="img"><title>{title}{unit} over {over}{names}</title>'
+        '<text x="0" y="10" font-size="10" fill="currentColor">{title}{most:.3g} {unit}</text>'
+        '<text x="{w}" y="{h}" font-size="10" text-anchor="end" fill="currentColor">{low:g} to {high:g} {over}</text>'
+        '<text x="0" y="{below}" font-size="10">{legend}</text>{lines}</svg>',
         w=WIDTH,
         h=HEIGHT,
+        below=HEIGHT + EDGE - 2,
+        whole=HEIGHT + EDGE,
+        legend=join(" ", legend),
         over=over,
+        unit=unit,
+        title=title,
         names=f": {names}" if names else "",
         most=most,
         low=low,

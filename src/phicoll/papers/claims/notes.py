@@ -12,7 +12,6 @@ _MPI = (
 WHY_NOT = {
     **dict.fromkeys(("000-17", "000-18", "000-25", "000-26", "000-28", "004-33", "004-35"), _MPI),
     "000-33": "noise.os_core gives a core to the operating system, but nothing published says how often and how long.",
-    "000-34": "The applications and their inputs are not published, only figure 7.",
     "001-14": "Intel's OpenMP library, against which the factor stands, is proprietary.",
     "003-11": "Needs MVAPICH2 on the paper's card.",
     "003-13": _MPI,
@@ -45,6 +44,7 @@ CHANGES = {
     "000-27": "Flags of a line each (flags = lines): then two buffers are 0.8 times as fast at 244, as the root stores to 243 lines and looks at them for every piece.",
     "000-29": "Stores of the root that invalidate 61 caches' copies at once: with directory.invalidate_each = 1 one buffer takes 2.1 times as long at 244.",
     "000-30": "As 000-27.",
+    "000-34": "The original codes and Intel's MPI: inputs are not published, and the algorithms of its reduce and allgather.",
     "001-01": "core.pause of the surrogate; Intel's own library.",
     "001-04": "directory.write_unlock = owner, at the price of 004-07.",
     "001-09": "A cost of polling for a core's other contexts. With memory.retry = 0, which reaches the first call alone, 15 of 20 seeds hold.",

@@ -16,7 +16,7 @@ from phicoll.foundations.extras import data_frame
 from phicoll.foundations.files import write_text
 from phicoll.foundations.progress import display
 from phicoll.papers.claims import HOLDS, UNRESOLVED
-from phicoll.papers.validation import collectives, one_sided, programs, transfers
+from phicoll.papers.validation import collectives, programs, transfers
 from phicoll.papers.validation.judges import JUDGES, Judge, findings_of, published_machine, run_judges
 from phicoll.papers.validation.outcome import MachineOutcome
 from phicoll.papers.validation.points import Effort, changed
@@ -35,7 +35,7 @@ DECIDING = Effort(samples=400, seeds=6, rank_step=112, calls=1, lines=2048)
 #: Checks that take too long to be made again for each guess.
 SLOW = (
     programs.figure_5,
-    one_sided.stream_by_put_and_get,
+    programs.stream,
     collectives.allreduces,
     transfers.stream,
 )

@@ -1,4 +1,4 @@
-"""Put and get beside loads and stores: namashivayam-2014's figures 3 to 6 on a simulated machine.
+"""Put and get beside loads and stores: namashivayam-2014's figures 3 to 5 on a simulated machine.
 
 A library's put or get is a call and a copy, and the paper does not say what a call costs. The largest gain of bandwidth that
 it prints sets that cost: short transfers in a row hardly depend on where lines lie. The largest saving of latency, which does
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from phicoll.papers.claims import CALIBRATED as SET_A_PARAMETER
-from phicoll.papers.validation.points import Check, Collective, Effort, Kernel
+from phicoll.papers.validation.points import Check, Effort, Kernel
 from phicoll.papers.validation.quantity import (
     CALIBRATED,
     CALIBRATED_BOUND,
@@ -21,7 +21,7 @@ from phicoll.papers.validation.quantity import (
 from phicoll.papers.validation.ranked import judged
 from phicoll.registry.machines import load_machine
 
-__all__ = ["CALL", "one_sided", "stream_by_put_and_get"]
+__all__ = ["CALL", "one_sided"]
 
 #: Cycles of a call: with them loads and stores have at most 12 times the bandwidth.
 CALL = 187
@@ -31,11 +31,6 @@ PAPER = "namashivayam-2014"
 SHORT = (8, 64, 512, 2048)
 LONG = (8, 512, 4096, 16384, 32768, 131072)
 ABOVE = 16384
-#: Why STREAM gains less.
-ORIGINAL = (
-    "The original's compiled loops, unvectorised and unaligned, and its library's reduction are not published: here both sides copy whole "
-    "lines and differ by calls, prefetches and the reduction alone."
-)
 #: A ratio of bandwidths below this is a small difference.
 SMALL = 1.25
 PAIRS = (1, 30)
@@ -89,33 +84,3 @@ def one_sided(machine: str, effort: Effort) -> Check:
 
 def cycles_a_ns(machine: str) -> float:
     return load_machine(machine).parameters["topology.clock_mhz"] / 1000
-
-
-def stream_by_put_and_get(machine: str, effort: Effort) -> Check:
-    """Figure 6: STREAM with a reduction to all after each block of a process."""
-    ranks, block = 60, 128
-    operations = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
-    ways = (f"way=put-get:block={block}:call={CALL}:ahead=0", "ahead=16:store=no-read")
-    reductions = ("all-reads-all", "flat-tree:transfer=load-store")
-    found = yield [
-        *(Kernel(machine, f"stream:operation={operation}:lines={effort.lines}:{way}", ranks, "scatter", 1, bandwidth=True)
-          for way in ways for operation in operations),
-        *(Collective(machine, "allreduce", spec, ranks, 8, 2, "float64") for spec in reductions),
-    ]  # fmt: skip
-    rates = np.array([float(np.median(one[0])) for one in found[:-2]]).reshape(2, len(operations))
-    read_all, tree = (float(one.mean()) for one in found[-2:])
-    after = np.array([[read_all + ranks * CALL / cycles_a_ns(machine)], [tree]])
-    moved = np.array([arrays * ranks * block * 64 for arrays in operations.values()])
-    reduced = moved / (moved / rates + after)
-    gains = reduced[1] / reduced[0]
-    # What the original would take a block, all in all, and what the reductions alone would give.
-    asked, alone = 40 * float((moved / reduced[1]).mean()) / 1000, float(after[0, 0] / after[1, 0])
-    return [
-        *(Quantity("STREAM by put and get", f"{o}, bandwidth gained", HELD_OUT, 40, float(gain), "times", f"{PAPER} section 4.2, figure 6",
-                   claim="003-04", why=ORIGINAL) for o, gain in zip(operations, gains, strict=True)),
-        judged("003-04", bool(gains.min() > 20),
-               f"{gains.min():.1f} to {gains.max():.1f} times: {', '.join(f'{o} {b:.0f} to {a:.0f} GB/s' for o, b, a in zip(operations, *reduced, strict=True))}. "
-               "Blocks of 8 KB by put and get and a reduction in which all read all, against loads and stores in place, prefetched, and a flat tree; "
-               f"about 40: above 20. Were blocks so short that reductions alone counted, {alone:.1f} times; 40 times would ask for {asked:.0f} us a block and reduction of the "
-               f"original's, of which {float((moved / reduced[0]).mean()) / 1000:.0f} are simulated.", f"{ranks} processes, a call of {CALL} cycles"),
-    ]  # fmt: skip

@@ -187,6 +187,10 @@ class SimulatedContext : public DataContext<SimulatedBarrier> {
   void writes(const T* items, std::size_t count) const {
     simulation_.write(rank(), const_cast<T*>(items), items, count * sizeof(T));
   }
+  template <class T>
+  void prefetch(const T* item) const {
+    simulation_.prefetch(rank(), item);
+  }
   void computes(long operations) const { simulation_.compute(rank(), static_cast<int>(operations)); }
 
  private:
