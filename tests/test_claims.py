@@ -313,6 +313,16 @@ def test_a_row_says_whether_its_verdict_rests_on_a_guess_and_the_page_shows_its_
     assert not re.search(r"""\b(src|href|style|on\w+)=""", text)
 
 
+def test_a_row_shows_the_times_of_each_of_its_programs():
+    times = {"cg.Y": {"dsmn": [1.0, 1.0], "dsmnH": [1.0, 2.0]}, "mg.Y": {"dsmn": [1.0, 3.0]}}
+    found = Finding(claim("001-21"), HOLDS, "m", "simulated", "", {"ranks": [8, 64], "ms": times})
+    text = page(Report([found], 20, {}))
+    assert text.count("<svg") == 2
+    assert "<title>cg.Y, ms over ranks: dsmn, dsmnH</title>" in text
+    assert '<tspan fill="#ee6677">dsmnH</tspan>' in text
+    assert '<polyline fill="none" stroke="#ee6677" points="14.0,55.0 246.0,14.0"><title>dsmnH' in text
+
+
 def test_the_command_shows_what_is_stored(capsys, tmp_path):
     assert main(["claims", "--number", "004-36"]) == 0
     seen = capsys.readouterr().out

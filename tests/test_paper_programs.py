@@ -143,6 +143,18 @@ def test_a_library_s_calls_take_their_time_in_puts_and_gets_only():
     assert time_of("loads", cycles) == time_of("loads", 0)
 
 
+def test_what_sp_gets_is_copied_which_takes_its_time():
+    loads, get = phicoll.sweep(
+        "sp",
+        way=["loads", "get"],
+        algorithm="dissemination",
+        machine="xeon-phi-se10p",
+        ranks=6,
+        progress=False,
+    ).samples
+    assert loads["value_ns"] < 0.99 * get["value_ns"]
+
+
 def test_the_iterations_left_out_take_as_long_as_those_simulated():
     options = {"machine": "xeon-phi-5110p", "algorithm": "hybrid-dissemination", "ranks": 16}
     with ThreadPoolExecutor(1) as executor:  # points go to it as text
