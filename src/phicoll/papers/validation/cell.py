@@ -60,7 +60,7 @@ def bus(machine: str, effort: Effort) -> Check:
                  why="A store's way in never waits for its way out here."),
         Quantity("Bus of a chip", "eight SPEs read from all others", HELD_OUT, 200.0, eight, "GB/s",
                  "Kistler, Perrone and Petrini 2006, abstract: almost 200 GB/s; the bound that Ainsworth and Pinkston 2007 derive from the command bus is 204.8",
-                 why="Each SPE reads blocks of 2 and 4 KB from the others in turn, so stores wait for each other; without rings too."),
+                 why="Each SPE reads blocks of 2 and 4 KB from the others in turn, so stores wait for each other, without rings, too. How they fall in step rests on guesses: -4 % with `dma.command=60`."),
     ]  # fmt: skip
 
 
