@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import select
 import shutil
@@ -46,9 +47,20 @@ LONGEST = (
 )
 
 
+# Collecting makes a million objects that stay: to look for garbage among them takes seconds then, and a third
+# of one again in each test that asks for it.
+gc.disable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """LONGEST first, the others in their order."""
     items.sort(key=lambda item: (*LONGEST, item.path.name).index(item.path.name))
+
+
+def pytest_collection_finish() -> None:
+    """What is there now is left out of every later look, and so is what a fork has of it."""
+    gc.freeze()
+    gc.enable()
 
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -286,7 +286,9 @@ VIEWS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 8))]
+)
 def test_whatever_a_field_holds_every_view_answers_or_refuses(seed, tmp_path):
     random_ = random.Random(seed)
     records = MadeUp(launches=2, rounds=2, modes=("threads", "processes")).records()

@@ -268,7 +268,9 @@ def test_slurm_is_told_to_be_missing(monkeypatch):
         phicoll.sweep(executor="slurm")
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.long), (signal.SIGTERM, 143)]
+)
 def test_a_signal_cancels_the_slurm_job(number, status, tmp_path):
     for name, text in {
         "sbatch": "echo 17",

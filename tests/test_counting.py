@@ -68,7 +68,12 @@ def test_data_operations_count_bytes_and_steps():
     assert "bytes between" in str(counts)
 
 
-@pytest.mark.parametrize("operation", ["allgather", "alltoall", "gather", "reduce_scatter_block"])
+SLOW = [
+    pytest.param(operation, marks=pytest.mark.long) for operation in ("reduce_scatter_block", "allgather")
+]
+
+
+@pytest.mark.parametrize("operation", ["gather", "alltoall", *SLOW])
 def test_a_default_size_that_does_not_fit_is_halved(operation):
     small = phicoll.count(operation, "auto", "60x4", ranks=16)
     large = phicoll.count(operation, "auto", "60x4")

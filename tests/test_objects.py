@@ -91,7 +91,8 @@ def all_calls(comm: phicoll.Comm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "mode"), [(1, "threads"), (3, "threads"), (3, "processes"), (17, "threads")]
+    ("ranks", "mode"),
+    [(1, "threads"), (3, "threads"), (3, "processes"), pytest.param(17, "threads", marks=pytest.mark.long)],
 )
 def test_objects_arrive_as_they_were(ranks: int, mode: str) -> None:
     phicoll.run(all_calls, ranks=ranks, mode=mode, timeout=200)
