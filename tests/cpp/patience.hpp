@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "phicoll/os/clock.hpp"
@@ -13,6 +14,12 @@
 namespace phicoll {
 
 constexpr std::int64_t second_ns = 1000000000;
+
+/// PHICOLL_TEST_LONG=1 runs all; without it a test takes the part of its matrix that has each kind.
+inline bool runs_all() {
+  const char* const text = std::getenv("PHICOLL_TEST_LONG");
+  return text != nullptr && std::string(text) == "1";
+}
 
 /// Waits until `holds()`: for a minute at most, since a test waits so long for nothing that works.
 template <class Condition>

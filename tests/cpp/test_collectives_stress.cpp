@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "delay_port.hpp"
+#include "patience.hpp"
 #include "phicoll/collectives/allgather/registry.hpp"
 #include "phicoll/collectives/allreduce/hierarchical.hpp"
 #include "phicoll/collectives/allreduce/one_shot.hpp"
@@ -398,11 +399,12 @@ TEST_P(Delayed, NothingIsOverwrittenEarly) {
   ThreadGroup two(2, options), five(5, options);
   options.placement = two_cpus();
   ThreadGroup crowd(5, options);
-  run(two, GetParam(), 0x3);
-  run(two, GetParam(), 0x1);
-  run(five, GetParam(), 0x1f);
-  run(five, GetParam(), 0x0d);
-  run(crowd, GetParam(), 0x16);
+  const unsigned turns = runs_all() ? 120 : 60;
+  run(two, GetParam(), 0x3, turns);
+  run(two, GetParam(), 0x1, turns);
+  run(five, GetParam(), 0x1f, turns);
+  run(five, GetParam(), 0x0d, turns);
+  run(crowd, GetParam(), 0x16, turns);
 }
 
 // Each rank wishes at random, after both have tried each way.

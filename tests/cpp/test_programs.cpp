@@ -173,13 +173,13 @@ std::string text_of(const Program& program) {
   return text;
 }
 
-/// A few seconds for each way, a fixed number of programs at the least; the outcome does not depend on it.
+/// A second for each way, a fixed number of programs at the least; the outcome does not depend on it.
 template <class Run>
 void drawn_programs(std::uint64_t salt, int least, const Limits& limits, Run run) {
   const std::uint64_t first = sim::testing::from_environment("PHICOLL_TEST_SEED", salt * 1000000);
   const bool one = std::getenv("PHICOLL_TEST_SEED") != nullptr;
   const auto begin = std::chrono::steady_clock::now();
-  const double seconds = sim::testing::long_run() ? sim::testing::long_seconds() : 3;
+  const double seconds = sim::testing::long_run() ? sim::testing::long_seconds() : 1;
   for (int i = 0;; ++i) {
     const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if ((one && i == 1) || (i >= least && spent > seconds)) break;

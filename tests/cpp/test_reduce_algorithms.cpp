@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "patience.hpp"
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/reduce/model_tree.hpp"
@@ -168,10 +169,16 @@ void run_all_roots_and_counts(const std::string& text, int ranks, bool ordered) 
   });
 }
 
+/// Of up to nine: trees of every form, full and not.
+std::vector<int> numbers_of_ranks() {
+  if (runs_all()) return {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  return {1, 2, 3, 5, 8};
+}
+
 class EveryReduce : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryReduce, GivesTheResultAtAnyRootOfAnyCount) {
-  for (int ranks = 1; ranks <= 9; ++ranks) run_all_roots_and_counts(GetParam(), ranks, false);
+  for (const int ranks : numbers_of_ranks()) run_all_roots_and_counts(GetParam(), ranks, false);
 }
 
 TEST_P(EveryReduce, GivesTheSameBitsInEveryRun) {
@@ -203,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Reduce, EveryReduce, ::testing::ValuesIn(all_reduce_spe
 class OrderedReduce : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(OrderedReduce, KeepsTheOrderOfRanks) {
-  for (int ranks = 1; ranks <= 9; ++ranks) run_all_roots_and_counts(GetParam(), ranks, true);
+  for (const int ranks : numbers_of_ranks()) run_all_roots_and_counts(GetParam(), ranks, true);
 }
 INSTANTIATE_TEST_SUITE_P(Reduce, OrderedReduce,
                          ::testing::ValuesIn(std::vector<std::string>(std::begin(ordered_specs),
