@@ -15,8 +15,10 @@ import struct
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -34,6 +36,15 @@ CALLS = {
 }
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+class Profiled(NamedTuple):
+    """A run that has ended, and its profile if one was made."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    profile: dict[str, Any]
 
 
 class Installed:
@@ -78,12 +89,17 @@ class Installed:
         phicoll: bool = True,
         options: tuple[str, ...] = (),
         launching: tuple[str, ...] = (),
+        profile: bool = False,
         **variables: str,
-    ) -> subprocess.CompletedProcess[str]:
+    ) -> Profiled:
         before = [sys.executable, "-m", "phicoll", "mpi", *options, "--"] if phicoll else []
         command = [*before, *self.launcher(ranks), *launching, *map(str, program)]
+        if profile:
+            command = [sys.executable, "-m", "phicoll", "profile", "--json", "--", *command]
         environment = {**self.environment, **variables}
-        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+        output, begin, rest = done.stdout.rpartition('{\n  "seconds"') if profile else (done.stdout, "", "")
+        return Profiled(done.returncode, output, done.stderr, json.loads(begin + rest or "{}"))
 
 
 def in_build(name: str) -> bool:
@@ -127,25 +143,36 @@ def fortran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return of_the_system(name, "mpifort", tmp_path_factory.mktemp(f"{name}-fortran"))
 
 
-def rows(report: str, part: str) -> dict[str, str]:
-    """The first word of each line of a part of the report, with the line."""
-    after = report.split(part, 1)[1].split("passed through" if part == "in phicoll" else "\0", 1)[0]
-    found: dict[str, str] = {}
-    for line in after.splitlines()[1:]:
-        if line.strip():
-            found[line.split()[0]] = found.get(line.split()[0], "") + line
-    return found
+def in_mpi_s_words(call: str) -> str:
+    return "Bcast" if call == "broadcast" else call.capitalize()
+
+
+def in_phicoll(done: Profiled) -> dict[str, int]:
+    """The calls that ran in phicoll, with their number on all ranks."""
+    found: Counter[str] = Counter()
+    for row in done.profile["rows"]:
+        if not row["algorithm"].startswith("MPI"):
+            found[in_mpi_s_words(row["operation"])] += row["calls"] * row["ranks"]
+    return dict(found)
+
+
+def passed(done: Profiled) -> dict[str, dict[str, int]]:
+    """The calls that the MPI served: why, and how many of all ranks."""
+    found: dict[str, Counter[str]] = {}
+    for row in done.profile["rows"]:
+        if row["algorithm"].startswith("MPI"):
+            counts = found.setdefault(in_mpi_s_words(row["operation"]), Counter())
+            counts[row["algorithm"]] += row["calls"] * row["ranks"]
+    return {call: dict(counts) for call, counts in found.items()}
 
 
 def test_every_call_leaves_what_the_mpi_leaves(installed: Installed) -> None:
-    done = installed.run(2, installed.compile("compare"), options=("--report",))
+    done = installed.run(2, installed.compile("compare"), profile=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "compared" in done.stdout
-    ran = rows(done.stderr, "in phicoll")
-    assert set(ran) == CALLS
-    passed = rows(done.stderr, "passed through")
-    assert passed
-    assert all("one rank" in line or "first calls" in line for line in passed.values()), done.stderr
+    assert set(in_phicoll(done)) == CALLS
+    why = {reason for reasons in passed(done).values() for reason in reasons}
+    assert why == {"MPI (one rank)", "MPI (the communicator's first calls, 3 of each)"}
 
 
 @pytest.mark.parametrize("by", ["header", "module", "f08"])
@@ -158,12 +185,15 @@ def test_fortran_s_calls_run_in_phicoll(fortran: Installed, by: str) -> None:
             pytest.skip("no such module for this gfortran")
         compiler, flags = "mpifc", (*flags, "-fc=gfortran", *([f"-I{modules}"] if modules else []))
     program = fortran.compile("fortran.F90", compiler, flags, name=by)
-    done = fortran.run(3, program, options=("--report",))
+    done = fortran.run(3, program, profile=True)
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stdout + done.stderr
-    assert set(rows(done.stderr, "in phicoll")) == CALLS
-    passed = rows(done.stderr, "passed through")
-    assert set(passed) == {"Barrier", "Allreduce"}, done.stderr  # the first three calls, once each
-    assert {line.split()[1] for line in passed.values()} == {"3", "6"}
+    assert set(in_phicoll(done)) == CALLS
+    first = "MPI (the communicator's first calls, 3 of each)"
+    # the first three calls, once each
+    assert passed(done) in (
+        {"Barrier": {first: 3}, "Allreduce": {first: 6}},
+        {"Barrier": {first: 6}, "Allreduce": {first: 3}},
+    )
 
 
 def gfortran_modules(intel: Installed) -> Path | None:
@@ -176,20 +206,20 @@ def gfortran_modules(intel: Installed) -> Path | None:
 def test_fortran_s_names_are_served_in_every_spelling(fortran: Installed) -> None:
     libraries = {"openmpi": "-lmpi_mpifh", "mpich": "-lmpichfort", "intelmpi": "-lmpifort"}
     program = fortran.compile("spellings", flags=(libraries[fortran.name],))
-    done = fortran.run(2, program, options=("--report",), PHICOLL_MPI_FIRST_CALLS="0")
+    done = fortran.run(2, program, profile=True, PHICOLL_MPI_FIRST_CALLS="0")
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stdout + done.stderr
-    assert rows(done.stderr, "in phicoll")["Allreduce"].split()[3] == "8"  # of four names on two ranks
-    assert rows(done.stderr, "passed through") == {}
+    assert in_phicoll(done)["Allreduce"] == 8  # of four names on two ranks
+    assert passed(done) == {}
 
 
 def test_a_program_for_the_standard_abi_gets_the_library_for_it(installed: Installed) -> None:
     if not (installed.root / "bin" / "mpicc_abi").exists():
         pytest.skip(f"this {installed.name} has no MPI-5 ABI")
     program = installed.compile("compare", "mpicc_abi")
-    done = installed.run(2, program, 200, options=("--report",))
+    done = installed.run(2, program, 200, profile=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "compared" in done.stdout
-    assert len(rows(done.stderr, "in phicoll")) == 16
+    assert len(in_phicoll(done)) == 16
     assert [path.name[:23] for path in (installed.folder / "cache").rglob("*-abi-*")] == [
         "libphicoll-mpi-abi-1.0-"
     ]
@@ -214,10 +244,10 @@ def test_derived_types_may_have_more_than_2_gb(installed: Installed) -> None:
     free = re.search(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())
     if free is None or int(free[1]) < 10 << 20:
         pytest.skip("takes 9 GB of memory")
-    done = installed.run(2, installed.compile("large"), options=("--report",), PHICOLL_MPI_FIRST_CALLS="0")
+    done = installed.run(2, installed.compile("large"), profile=True, PHICOLL_MPI_FIRST_CALLS="0")
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert set(rows(done.stderr, "in phicoll")) == {"Bcast", "Allgather", "Allgatherv"}
-    assert rows(done.stderr, "passed through") == {}
+    assert set(in_phicoll(done)) == {"Bcast", "Allgather", "Allgatherv"}
+    assert passed(done) == {}
 
 
 def test_a_rank_that_waits_lets_its_messages_go_on(installed: Installed) -> None:
@@ -228,19 +258,19 @@ def test_a_rank_that_waits_lets_its_messages_go_on(installed: Installed) -> None
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         "MPIR_CVAR_CH4_IPC_CMA_ENABLE": "0",
     }
-    done = installed.run(2, installed.compile("progress"), options=("--report",), **without)
+    done = installed.run(2, installed.compile("progress"), profile=True, **without)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == ["got 1", "received 42"]
-    assert "Barrier" in rows(done.stderr, "in phicoll")
+    assert "Barrier" in in_phicoll(done)
 
 
 def test_threads_have_communicators_of_their_own(installed: Installed) -> None:
-    done = installed.run(2, installed.compile("threads"), options=("--report",))
+    done = installed.run(2, installed.compile("threads"), profile=True)
     if done.stdout == "no threads\n":
         pytest.skip(f"this {installed.name} has no MPI_THREAD_MULTIPLE")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "right\n"
-    assert {"Allreduce", "Bcast", "Barrier"} == set(rows(done.stderr, "in phicoll"))
+    assert {"Allreduce", "Bcast", "Barrier"} == set(in_phicoll(done))
 
 
 @pytest.mark.parametrize("nodes", ["a a", "a a b"])
@@ -268,16 +298,16 @@ def test_errors_are_the_mpi_s(installed: Installed) -> None:
 
 def test_arguments_without_a_meaning_may_be_null_on_one_rank(installed: Installed) -> None:
     program = installed.compile("insignificant")
-    done = installed.run(3, program, options=("--report",), PHICOLL_MPI_FIRST_CALLS="0")
+    done = installed.run(3, program, profile=True, PHICOLL_MPI_FIRST_CALLS="0")
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert rows(done.stderr, "passed through") == {}
+    assert passed(done) == {}
 
 
 def test_displacements_of_one_rank_may_be_addresses(installed: Installed) -> None:
     program = installed.compile("bottom", flags=("-fno-pie", "-no-pie"))
-    done = installed.run(3, program, options=("--report",), PHICOLL_MPI_FIRST_CALLS="0")
+    done = installed.run(3, program, profile=True, PHICOLL_MPI_FIRST_CALLS="0")
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert rows(done.stderr, "passed through") == {}
+    assert passed(done) == {}
 
 
 def run_on_nodes(
@@ -286,8 +316,9 @@ def run_on_nodes(
     *program: object,
     options: tuple[str, ...] = (),
     launching: tuple[str, ...] = (),
+    profile: bool = False,
     **variables: str,
-) -> subprocess.CompletedProcess[str]:
+) -> Profiled:
     """Run a rank on each of the named nodes."""
     script = installed.folder / "on-a-node"
     script.write_text(
@@ -296,14 +327,22 @@ def run_on_nodes(
     )
     script.chmod(0o755)
     return installed.run(
-        len(nodes.split()), script, *program, options=options, launching=launching, NODES=nodes, **variables
+        len(nodes.split()),
+        script,
+        *program,
+        options=options,
+        launching=launching,
+        profile=profile,
+        NODES=nodes,
+        **variables,
     )
 
 
 def test_a_rank_on_each_node_leaves_calls_to_the_mpi(installed: Installed) -> None:
-    done = run_on_nodes(installed, "a b", installed.compile("compare"), 200, options=("--report",))
+    done = run_on_nodes(installed, "a b", installed.compile("compare"), 200, profile=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "several nodes" in rows(done.stderr, "passed through")["Barrier"]
+    assert passed(done)["Barrier"].keys() >= {"MPI (several nodes)"}
+    assert all(row["waited_s"] is None for row in done.profile["rows"] if row["ranks"] == 2)  # two clocks
 
 
 @pytest.mark.parametrize(
@@ -312,12 +351,12 @@ def test_a_rank_on_each_node_leaves_calls_to_the_mpi(installed: Installed) -> No
     ids=["unequal", "in-turn", "in-blocks", "three"],
 )
 def test_ranks_on_several_nodes_get_what_the_mpi_gives(installed: Installed, nodes: str) -> None:
-    done = run_on_nodes(installed, nodes, installed.compile("compare"), 200, options=("--report",))
+    done = run_on_nodes(installed, nodes, installed.compile("compare"), 200, profile=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "compared" in done.stdout
     for call in ("Barrier", "Bcast", "Reduce", "Allreduce", "Gather", "Scatter", "Allgather"):
-        assert call in rows(done.stderr, "in phicoll"), done.stderr
-    assert "several nodes" in rows(done.stderr, "passed through")["Alltoallv"]
+        assert call in in_phicoll(done), done.stderr
+    assert "MPI (several nodes)" in passed(done)["Alltoallv"]
     done = run_on_nodes(installed, nodes, installed.compile("pieces"))
     assert (done.returncode, done.stdout) == (0, "pieces are right\n"), done.stderr
 
@@ -340,9 +379,9 @@ def test_an_algorithm_that_cannot_serve_a_call_within_a_node_gives_way(
     installed: Installed, nodes: str, variable: str, value: str
 ) -> None:
     more = {variable: value, "PHICOLL_MPI_FIRST_CALLS": "0"}
-    done = run_on_nodes(installed, nodes, installed.compile("within"), options=("--report",), **more)
+    done = run_on_nodes(installed, nodes, installed.compile("within"), profile=True, **more)
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert rows(done.stderr, "passed through") == {}
+    assert passed(done) == {}
     assert done.stderr.count(f"auto serves a {variable.split('_')[1].lower()} within a node: ") == 1
 
 
@@ -354,11 +393,11 @@ def test_new_communicators_over_nodes_are_made_and_freed(installed: Installed) -
 
 
 def test_threads_have_communicators_over_nodes(installed: Installed) -> None:
-    done = run_on_nodes(installed, "a b a", installed.compile("threads"), options=("--report",))
+    done = run_on_nodes(installed, "a b a", installed.compile("threads"), profile=True)
     if done.stdout == "no threads\n":
         pytest.skip(f"this {installed.name} has no MPI_THREAD_MULTIPLE")
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert {"Allreduce", "Bcast", "Barrier"} == set(rows(done.stderr, "in phicoll"))
+    assert {"Allreduce", "Bcast", "Barrier"} == set(in_phicoll(done))
 
 
 def test_what_the_mpi_refuses_between_nodes_leaves_no_rank_waiting(installed: Installed) -> None:
@@ -405,38 +444,37 @@ def test_a_bad_variable_is_one_line_and_the_program_runs(
 
 def test_an_algorithm_that_cannot_serve_a_call_leaves_it_to_the_mpi(installed: Installed) -> None:
     named = {"PHICOLL_GATHER": "single-copy", "PHICOLL_SCATTER": "single-copy"}
-    done = installed.run(4, installed.compile("compare"), 60, options=("--report",), **named)
+    done = installed.run(4, installed.compile("compare"), 60, profile=True, **named)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "compared" in done.stdout
     lines = [line.split(":")[2] for line in done.stderr.splitlines() if "stays with the MPI" in line]
     assert " MPI_Gatherv stays with the MPI" in lines, done.stderr  # blocks of one size only
     assert len(lines) == len(set(lines)), done.stderr
-    assert "a variable names" in rows(done.stderr, "passed through")["Gatherv"]
-    assert "Gatherv" not in rows(done.stderr, "in phicoll")
+    assert "MPI (the algorithm that a variable names cannot serve it)" in passed(done)["Gatherv"]
+    assert "Gatherv" not in in_phicoll(done)
 
 
 def test_the_number_of_first_calls_can_be_set(installed: Installed) -> None:
     program = installed.compile("progress")  # some dozen calls of one communicator
     for first, found in (
-        ("0", "in phicoll"),
+        ("0", "{}"),
         ("100", "first calls"),
         ("many", "got 'many'; allowed: a whole number"),
     ):
-        done = installed.run(2, program, options=("--report",), PHICOLL_MPI_FIRST_CALLS=first)
+        done = installed.run(2, program, profile=True, PHICOLL_MPI_FIRST_CALLS=first)
         assert done.returncode == 0, done.stderr
-        assert found in done.stderr
-        assert ("Barrier" in rows(done.stderr, "in phicoll")) == (first != "100")
+        assert found in done.stderr + str(passed(done))
+        assert ("Barrier" in in_phicoll(done)) == (first != "100")
 
 
 def test_later_communicators_have_fewer_first_calls_with_threads(installed: Installed) -> None:
-    done = installed.run(2, installed.compile("many"), options=("--report",))
+    done = installed.run(2, installed.compile("many"), profile=True)
     if done.stdout == "no threads\n":
         pytest.skip(f"this {installed.name} has no MPI_THREAD_MULTIPLE")
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    passed = rows(done.stderr, "passed through")["Allreduce"]
-    assert "the communicator's first calls: at most 63 of each" in passed
     # Of four times 70, the first 63, 31, 15 and 7; all 63 of each had been 504.
-    assert passed.split()[1] == str(2 * (63 + 31 + 15 + 7))
+    first = "MPI (the communicator's first calls, at most 63 of each)"
+    assert passed(done)["Allreduce"] == {first: 2 * (63 + 31 + 15 + 7)}
 
 
 @pytest.mark.parametrize("way", ["nothing", "idle", "at once", "closed"])
@@ -445,21 +483,13 @@ def test_a_program_gets_its_line_and_its_report_in_whatever_way_it_ends(
 ) -> None:
     done = installed.run(2, installed.compile("ends"), way, options=("--report",))
     said = [line for line in done.stderr.splitlines() if line.startswith("phicoll: ")]
-    assert (
-        said
-        == {
-            "nothing": ["phicoll: mpi: nothing ran in phicoll: the program did not call MPI_Init"],
-            "idle": ["phicoll: mpi: 2 ranks; no collective calls of all ranks together"],
-            "at once": [
-                "phicoll: mpi: 2 ranks; calls, bytes and seconds of rank 0 alone, "
-                "as the program ended without MPI_Finalize"
-            ],
-            "closed": ["phicoll: mpi: 2 ranks; calls, bytes and seconds of all ranks together"],
-        }[way]
-    ), done.stderr
+    nothing = ["phicoll: mpi: nothing ran in phicoll: the program did not call MPI_Init"]
+    assert said == (nothing if way == "nothing" else [])
     if way in ("at once", "closed"):
-        assert rows(done.stderr, "in phicoll")["Barrier"].split()[3] == {"at once": "7", "closed": "14"}[way]
-        assert "first calls: 3 of each" in done.stderr
+        assert re.search(r"^0.1 +2 +barrier .* 7 ", done.stderr, re.MULTILINE), done.stderr
+        assert "left to the MPI: the communicator's first calls, 3 of each: 6 of barrier\n" in done.stderr
+    else:
+        assert "no collective calls in " in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -486,17 +516,18 @@ def test_the_library_binds_names_when_it_needs_them(any_mpi: Installed) -> None:
     assert b"NOW" not in subprocess.run(["readelf", "-d", library.strip()], capture_output=True).stdout
 
 
-def test_rank_0_decides_about_the_report(installed: Installed) -> None:
+def test_rank_0_decides_about_the_profile(installed: Installed) -> None:
     script = installed.folder / "report-of-one"
     script.write_text(
         "#!/bin/bash\n"
-        '[ "${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}}" = "$WITH" ] || unset PHICOLL_MPI_REPORT\nexec "$@"\n'
+        '[ "${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}}" = "$WITH" ] || unset PHICOLL_PROFILE\nexec "$@"\n'
     )
     script.chmod(0o755)
     for rank in ("0", "1"):
-        done = installed.run(2, script, installed.compile("progress"), options=("--report",), WITH=rank)
+        done = installed.run(2, script, installed.compile("progress"), profile=True, WITH=rank)
         assert done.returncode == 0, done.stderr
-        assert ("in phicoll" in done.stderr) == (rank == "0")
+        assert bool(done.profile["rows"]) == (rank == "0")
+        assert all(row["waited_s"] is not None for row in done.profile["rows"])  # no rank's calls are missing
 
 
 def test_a_library_that_is_preloaded_twice_is_one_line_a_rank(installed: Installed) -> None:
@@ -812,7 +843,7 @@ def test_without_a_standard_error_the_program_runs(launcher: Path) -> None:
 
 def test_ranks_without_a_standard_error_run(installed: Installed) -> None:
     program = installed.compile("progress")
-    done = installed.run(2, *WITHOUT_STDERR, program, options=("--report",))
+    done = installed.run(2, *WITHOUT_STDERR, program, profile=True)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == ["got 1", "received 42"]
     assert "phicoll" not in done.stderr  # whatever has its number then is the program's
@@ -1017,9 +1048,9 @@ def test_a_program_linked_with_the_standard_abi_wants_its_own_compiler(
 
 def test_no_command_and_no_such_launcher_are_refused() -> None:
     with pytest.raises(ArgumentError, match="command"):
-        mpi.run([])
+        mpi.served([])
     with pytest.raises(ArgumentError, match="no-such-mpiexec"):
-        mpi.run(["no-such-mpiexec", "-n", "2"])
+        mpi.served(["no-such-mpiexec", "-n", "2"])
     with pytest.raises(ResourceError, match="no mpicc: /no/mpicc"):
         mpi.find_mpi("/no/mpicc")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -53,6 +55,15 @@ class Compiled:
         return made
 
 
+class Profiled(NamedTuple):
+    """A run that has ended, and its profile."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    profile: dict[str, Any]
+
+
 def run(
     kind: str, *program: object, options: tuple[str, ...] = (), plain: bool = False, **variables: str
 ) -> subprocess.CompletedProcess[str]:
@@ -67,15 +78,31 @@ def run(
     )
 
 
-def calls(report: str) -> dict[int, int]:
-    """Of a report: threads, and their barriers in phicoll."""
-    lines = [line.split() for line in report.splitlines()]
-    return {int(line[0]): int(line[1]) for line in lines if len(line) == 2 and all(w.isdigit() for w in line)}
+def profiled(kind: str, *program: object, options: tuple[str, ...] = (), **variables: str) -> Profiled:
+    """A run with its profile."""
+    command = [sys.executable, "-m", "phicoll", kind, *options, "--", *map(str, program)]
+    environment = {**os.environ, **variables}
+    return watched(command, environment)
 
 
-def reports_of_pairs(reports: str) -> list[int]:
-    """Of several processes' reports: the barriers of two threads in each."""
-    return [int(number) for number in re.findall(r"^ +2 +([0-9]+)$", reports, re.MULTILINE)]
+def watched(command: list[str], environment: dict[str, str]) -> Profiled:
+    words = [sys.executable, "-m", "phicoll", "profile", "--json", "--", *command]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    output, begin, rest = done.stdout.rpartition('{\n  "seconds"')
+    return Profiled(done.returncode, output, done.stderr, json.loads(begin + rest))
+
+
+def calls(done: Profiled) -> dict[int, int]:
+    """Of a profile: threads, and their barriers in phicoll."""
+    found: dict[int, int] = {}
+    for row in done.profile["rows"]:
+        found[row["ranks"]] = found.get(row["ranks"], 0) + row["calls"]
+    return found
+
+
+def calls_of_pairs(done: Profiled) -> list[int]:
+    """The barriers of two threads in each of several processes."""
+    return sorted(row["calls"] for row in done.profile["rows"] if row["ranks"] == 2)
 
 
 RUNTIMES = {"libgomp": list, "libomp": libomp, "libiomp5": libiomp5}
@@ -106,10 +133,10 @@ def flags_of(openmp: Compiled) -> tuple[str, ...]:
 
 
 def test_what_was_written_before_a_barrier_is_seen_after(openmp: Compiled) -> None:
-    done = run("omp", openmp.program("openmp/compare.c", *flags_of(openmp)), 25, options=("--report",))
+    done = profiled("omp", openmp.program("openmp/compare.c", *flags_of(openmp)), 25)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "right\n"
-    assert set(calls(done.stderr)) == set(range(2, 9))
+    assert set(calls(done)) == set(range(2, 9))
     assert "barriers of the runtime" not in done.stderr
 
 
@@ -123,10 +150,10 @@ def test_any_barrier_serves(openmp: Compiled, barrier: str) -> None:
 
 
 def test_a_program_with_tasks_is_left_alone_with_a_word(openmp: Compiled) -> None:
-    done = run("omp", openmp.program("openmp/tasks.c", *flags_of(openmp)), options=("--report",))
+    done = profiled("omp", openmp.program("openmp/tasks.c", *flags_of(openmp)))
     assert (done.returncode, done.stdout) == (0, "50 of 50\n")
     assert "stay with its runtime: it uses OpenMP tasks, which run in barriers (" in done.stderr
-    assert calls(done.stderr) == {}
+    assert calls(done) == {}
 
 
 # Which imports the linker puts into the GNU hash table, and whether there is one, depends on these.
@@ -137,10 +164,10 @@ def test_a_program_s_tasks_are_found_however_it_is_linked(
 ) -> None:
     flags = (*calls_by.split(), f"-Wl,--hash-style={hashes}", *flags_of(openmp))
     program = openmp.program("openmp/tasks.c", *flags, name=f"tasks{calls_by}{hashes}".replace(" ", ""))
-    done = run("omp", program, options=("--report",))
+    done = profiled("omp", program)
     assert (done.returncode, done.stdout) == (0, "50 of 50\n")
     assert "stay with its runtime: it uses OpenMP tasks, which run in barriers (" in done.stderr
-    assert calls(done.stderr) == {}
+    assert calls(done) == {}
 
 
 def test_a_program_that_cancels_is_left_alone_with_a_word(openmp: Compiled) -> None:
@@ -156,53 +183,53 @@ def plugin(openmp: Compiled, *flags: str, name: str) -> Path:
 
 def test_a_host_that_loads_openmp_later_gains(openmp: Compiled) -> None:
     host = openmp.program("openmp/host.c", openmp=False)
-    done = run("omp", host, plugin(openmp, name="plugin.so"), options=("--report",))
+    done = profiled("omp", host, plugin(openmp, name="plugin.so"))
     assert done.stdout == "0 wrong\n", done.stderr
-    assert calls(done.stderr) == {3: 398}
+    assert calls(done) == {3: 398}
 
 
 def test_a_loaded_object_with_tasks_is_found(openmp: Compiled) -> None:
     host = openmp.program("openmp/host.c", openmp=False)
     plain, tasks = plugin(openmp, name="plugin.so"), plugin(openmp, "-DTASKS", name="tasks.so")
-    done = run("omp", host, plain, tasks, plain, options=("--report",))
+    done = profiled("omp", host, plain, tasks, plain)
     assert done.stdout == "0 wrong\n" * 3, done.stderr
     assert f"{tasks} uses OpenMP tasks" in done.stderr
-    assert calls(done.stderr) == {3: 398}
+    assert calls(done) == {3: 398}
 
 
 def test_tasks_of_an_object_that_is_loaded_in_a_region_are_done(openmp: Compiled) -> None:
     host = openmp.program("openmp/host.c", "-DTEAM", *flags_of(openmp), name="team")
     tasks = plugin(openmp, "-DTASKS", name="tasks.so")
-    done = run("omp", host, tasks, tasks, options=("--report",))
+    done = profiled("omp", host, tasks, tasks)
     assert done.stdout == "50 of 50\n" * 2, done.stderr
     assert "loaded in a parallel region uses OpenMP tasks" in done.stderr
-    assert calls(done.stderr) == {2: 2}
+    assert calls(done) == {2: 2}
 
 
 def test_a_region_begins_in_a_constructor_beside_the_program_s_first(openmp: Compiled) -> None:
     source = "openmp/constructor.c"
     host = openmp.program(source, "-rdynamic", *flags_of(openmp), name="constructors-host")
     loaded = openmp.program(source, "-DLOADED", "-fPIC", "-shared", *flags_of(openmp), name="constructor.so")
-    done = run("omp", host, loaded, options=("--report",))
+    done = profiled("omp", host, loaded)
     assert done.stdout == "3 2\n", done.stderr
-    assert calls(done.stderr) == {2: 2}
+    assert calls(done) == {2: 2}
 
 
 def test_a_constructor_waits_for_a_thread_that_begins_its_object_s_first_region(openmp: Compiled) -> None:
     if openmp.runtime:
         pytest.skip("this runtime asks the dynamic linker, and hangs without phicoll, too")
     host = openmp.program("openmp/host.c", openmp=False)
-    done = run("omp", host, plugin(openmp, "-DWAITS", name="waits.so"), options=("--report",))
+    done = profiled("omp", host, plugin(openmp, "-DWAITS", name="waits.so"))
     assert done.stdout == "0 wrong in a constructor\n0 wrong\n", done.stderr
-    assert calls(done.stderr) == {3: 2 * 398}
+    assert calls(done) == {3: 2 * 398}
 
 
 def test_an_object_may_be_closed_and_loaded_again(openmp: Compiled) -> None:
     host = openmp.program("openmp/host.c", "-DCLOSES", name="closes", openmp=False)
     loaded = plugin(openmp, name="plugin.so")
-    done = run("omp", host, loaded, loaded, loaded, options=("--report",))
+    done = profiled("omp", host, loaded, loaded, loaded)
     assert done.stdout == 3 * "0 wrong\n", done.stderr
-    assert calls(done.stderr) == {3: 3 * 398}
+    assert calls(done) == {3: 3 * 398}
 
 
 def test_deep_regions_of_llvm_s_compilers_need_little_stack(openmp: Compiled) -> None:
@@ -219,9 +246,10 @@ def test_a_child_of_fork_begins_regions_and_counts_its_own(openmp: Compiled) -> 
     # A child's lock counts those who waited for it in the parent: under load 1 to 5 of 6 programs hang.
     if openmp.runtime:
         pytest.skip("children of LLVM's and Intel's runtimes hang without phicoll, too")
-    done = run("omp", openmp.program("openmp/forks.c", *flags_of(openmp)), options=("--report",))
+    done = profiled("omp", openmp.program("openmp/forks.c", *flags_of(openmp)))
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert reports_of_pairs(done.stderr)[:-1] == 400 * [1]  # the last is the parent's
+    assert calls_of_pairs(done)[:400] == 400 * [1]  # the last is the parent's
+    assert "omp: 1 parallel regions, in each of 400 processes" in done.profile["notes"]
 
 
 def test_a_program_that_uses_no_openmp_is_told_so() -> None:
@@ -245,13 +273,12 @@ def test_pthread_barriers_are_glibc_s_in_every_manner(plain: Compiled) -> None:
     program = compare(plain, "pthread")
     assert run("pthread", program, 24, plain=True).stdout == "right\n"
     for options in ((), ("--barrier", "sense-reversing"), ("--barrier", "dissemination:ways=2")):
-        done = run("pthread", program, 120, options=("--report", *options))
+        done = profiled("pthread", program, 120, options=options)
         assert done.stdout == "right\n", done.stdout + done.stderr
-        assert set(calls(done.stderr)) == set(range(2, 9))
-        assert "barriers went on in glibc" in done.stderr
-        made = re.search(r"(\d+) barriers made", done.stderr)
-        assert made is not None, done.stderr
-        assert int(made[1]) > 3000, done.stderr  # a thousand for two, three and four threads
+        assert set(calls(done)) == set(range(2, 9))
+        made, elsewhere = done.profile["notes"]
+        assert int(made.split()[1]) > 3000  # a thousand for two, three and four threads
+        assert "barriers went on in glibc: more threads came" in elsewhere
 
 
 @pytest.mark.parametrize("barrier", ["auto", "dissemination:wait=yield", "dissemination:wait=adaptive"])
@@ -262,9 +289,9 @@ def test_a_wait_in_a_barrier_is_no_point_of_cancellation(
     assert run("pthread", program, plain=True).stdout == "right\n"
     table = tmp_path / "table"  # is read in the first wait
     table.write_text("phicoll tuning 1\n")
-    done = run("pthread", program, options=("--report", "--barrier", barrier), PHICOLL_TUNING=str(table))
+    done = profiled("pthread", program, options=("--barrier", barrier), PHICOLL_TUNING=str(table))
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert calls(done.stderr) == {2: 6}
+    assert calls(done) == {2: 6}
     if barrier == "auto":  # the runtimes of Clang and Intel cancel their threads anywhere
         program = plain.program("openmp/cancelled.c", name="omp-cancelled")
         done = run("omp", program, OMP_WAIT_POLICY="active")
@@ -272,28 +299,31 @@ def test_a_wait_in_a_barrier_is_no_point_of_cancellation(
 
 
 def test_a_child_of_fork_uses_barriers_and_counts_its_own(plain: Compiled) -> None:
-    done = run("pthread", plain.program("pthread/forks.c", openmp=False), options=("--report",))
+    done = profiled("pthread", plain.program("pthread/forks.c", openmp=False))
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert reports_of_pairs(done.stderr) == [*(400 * [3]), 2]
+    assert calls_of_pairs(done) == [2, *(400 * [3])]
 
 
 def test_a_constructor_waits_for_threads_that_use_a_barrier(plain: Compiled) -> None:
     source = "pthread/constructor.c"
     host = plain.program(source, name="constructors-host", openmp=False)
     loaded = plain.program(source, "-DLOADED", "-fPIC", "-shared", name="constructor.so", openmp=False)
-    done = run("pthread", host, loaded, options=("--report",))
+    done = profiled("pthread", host, loaded)
     assert done.stdout == "loaded\n", done.stderr
-    assert calls(done.stderr) == {2: 10}
+    assert calls(done) == {2: 10}
 
 
 def test_a_program_without_a_free_key_has_its_barriers(plain: Compiled) -> None:
     program = plain.program("pthread/no_key.c", openmp=False)
-    done = run("pthread", program, options=("--report",))
+    done = profiled("pthread", program)
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
     why = "it has taken all keys of threads (pthread_key_create)"
     assert done.stderr.startswith(f"phicoll: pthread: the program's barriers stay with glibc: {why}\n")
-    assert done.stderr.endswith(f"\n1 barriers stayed with glibc: {why}\n")
-    assert calls(done.stderr) == {}
+    assert done.profile["notes"] == [
+        "pthread: 1 barriers made",
+        f"pthread: 1 barriers stayed with glibc: {why}",
+    ]
+    assert calls(done) == {}
 
 
 def test_a_program_without_pthread_barriers_is_told_so() -> None:
@@ -318,11 +348,14 @@ def test_two_copies_of_a_library_are_one_line(plain: Compiled, kind: str, tmp_pa
         copy.parent.mkdir()
         shutil.copy(f"{native_folder()}/{copy.name}", copy)
     program = compare(plain, kind)
-    variables = {"LD_PRELOAD": ":".join(map(str, copies)), f"PHICOLL_{kind.upper()}_REPORT": "1"}
-    done = run(kind, program, 12, plain=True, LD_LIBRARY_PATH=native_folder(), **variables)
+    variables = {"LD_PRELOAD": ":".join(map(str, copies)), "LD_LIBRARY_PATH": native_folder()}
+    done = watched(
+        ["env", *(f"{name}={value}" for name, value in variables.items()), str(program), "12"],
+        dict(os.environ),
+    )
     assert done.stdout == "right\n", done.stderr
     assert done.stderr.startswith(f"phicoll: {kind}: preloaded twice: the first library serves\n")
-    assert set(calls(done.stderr)) == set(range(2, 9))
+    assert set(calls(done)) == set(range(2, 9))
 
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])
@@ -342,11 +375,8 @@ def test_an_unusable_tuning_table_is_one_line(plain: Compiled, kind: str) -> Non
     assert "barriers stay with " in done.stderr
     assert "/no/such/table" in done.stderr
     done = run(kind, compare(plain, kind), 12, options=("--report",), PHICOLL_TUNING="/no/such/table")
-    theirs = {
-        "omp": "barriers of the runtime, by thread +[0-9]+   ",
-        "pthread": "[0-9] barriers stayed with glibc: ",
-    }
-    assert re.search(f"{theirs[kind]}tuning: got '/no/such/table'", done.stderr), done.stderr
+    theirs = {"omp": "barriers, by thread: ", "pthread": "[0-9] barriers stayed with glibc: "}
+    assert re.search(f"{kind}: .*{theirs[kind]}tuning: got '/no/such/table'", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])
@@ -388,10 +418,7 @@ NOTHING_USED = {
     "omp": "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n",
     "pthread": "phicoll: pthread: the program made no pthread barrier\n",
 }
-NO_BARRIERS = {
-    "omp": "phicoll: omp: 1 parallel regions, no barriers\n",
-    "pthread": "phicoll: pthread: 1 barriers made, no rounds in phicoll\n",
-}
+NO_BARRIERS = {"omp": "omp: 1 parallel regions", "pthread": "pthread: 1 barriers made"}
 
 
 @pytest.mark.parametrize("way", ["fclose", "close", "replaced", "_exit", "_Exit", "quick_exit", "handler"])
@@ -404,17 +431,17 @@ def test_a_program_gets_its_line_and_its_report_in_whatever_way_it_ends(
     done = run(kind, program, way)
     assert (done.returncode, done.stderr) == (0, NOTHING_USED[kind])
     done = run(kind, program, way, "region", own, options=("--report",))
-    assert (done.returncode, done.stderr) == (0, NO_BARRIERS[kind])
-    done = run(kind, program, way, "barrier", own, options=("--report",))
-    assert (done.returncode, calls(done.stderr)) == (0, {2: 1})
+    assert re.fullmatch(rf"no collective calls in [0-9.]+ s\n{NO_BARRIERS[kind]}\n", done.stderr)
+    done = profiled(kind, program, way, "barrier", own)
+    assert (done.returncode, calls(done)) == (0, {2: 1})
     assert not own.exists() or own.read_text() == ""
 
 
 def test_a_child_that_ends_at_once_says_nothing_of_its_parent_s(plain: Compiled) -> None:
     code = "import os\nif os.fork() == 0: os._exit(0)\nos.wait()\nprint('done')"
     for kind in ("omp", "pthread"):
-        done = run(kind, sys.executable, "-c", code, options=("--report",))
-        assert (done.stdout, done.stderr) == ("done\n", "")
+        done = profiled(kind, sys.executable, "-c", code)
+        assert (done.stdout, done.stderr, done.profile["notes"]) == ("done\n", "", [])
 
 
 def test_the_copy_of_standard_error_does_not_outlive_a_fork(tmp_path: Path) -> None:
@@ -454,18 +481,18 @@ def test_a_static_program_is_one_line(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", threads.KINDS)
 def test_bad_arguments_are_refused(kind: str) -> None:
     with pytest.raises(ArgumentError, match="command: got nothing"):
-        threads.run(kind, [])
+        threads.served(kind, [])
     with pytest.raises(ArgumentError, match="no-such-program"):
-        threads.run(kind, ["no-such-program"])
+        threads.served(kind, ["no-such-program"])
     with pytest.raises(ArgumentError, match="dissemination"):
-        threads.run(kind, ["true"], barrier="disemination")
+        threads.served(kind, ["true"], barrier="disemination")
     with pytest.raises(ArgumentError, match="barrier: got 'dissemination,auto'"):
-        threads.run(kind, ["true"], barrier="dissemination,auto")
+        threads.served(kind, ["true"], barrier="dissemination,auto")
     for unfit in ("junk", "all", "libgomp", "auto,auto", ""):
         with pytest.raises(
             ArgumentError, match=rf"barrier: got '{unfit}'; allowed: one algorithm; "
         ) as caught:
-            threads.run(kind, ["true"], barrier=unfit)
+            threads.served(kind, ["true"], barrier=unfit)
         allowed = str(caught.value).partition("allowed: ")[2]
         assert "hybrid-dissemination" in allowed
         assert "references" not in allowed
@@ -484,4 +511,4 @@ def test_the_command_within_itself_works(kind: str) -> None:
 def test_an_empty_path_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ArgumentError, match=r"got 'true'; allowed: a program on the PATH, which is empty"):
-        threads.run("omp", ["true"])
+        threads.served("omp", ["true"])

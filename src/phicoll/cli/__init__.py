@@ -26,7 +26,7 @@ __all__ = ["main"]
 
 #: The commands that become a program, which is to start soon, and those of their options that are read here; true: with
 #: a value.
-BECOMING = {"omp": {"report": False}, "pthread": {"report": False}, "mpi": {"report": False, "mpicc": True}}
+BECOMING: dict[str, dict[str, bool]] = {"omp": {}, "pthread": {}, "mpi": {"mpicc": True}}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,13 +66,17 @@ def drop_output() -> None:
 def dispatch(words: list[str]) -> int:
     if (plain := plainly(words)) is not None:
         command, options = plain
+        from phicoll.foundations.programs import become
+
         if words[0] == "mpi":
             from phicoll.preload import mpi
 
-            return mpi.run(command, **options)
-        from phicoll.preload import threads
+            served = mpi.served(command, **options)
+        else:
+            from phicoll.preload import threads
 
-        return threads.run(words[0], command, **options)
+            served = threads.served(words[0], command, **options)
+        become(served[0][0], *served)
     from phicoll.cli.commands import parser
     from phicoll.foundations.laboratory import load
 
@@ -103,7 +107,7 @@ def plainly(words: list[str]) -> tuple[list[str], dict[str, Any]] | None:
     known = BECOMING.get(words[0]) if words else None
     options: dict[str, Any] = {}
     at = 1
-    while known and at < len(words):
+    while known is not None and at < len(words):
         word = words[at]
         if word == "--" or not word.startswith("-"):
             command = words[at + (word == "--") :]

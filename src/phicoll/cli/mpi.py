@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="after the run: a table of calls, sizes and time, and of what passed through and why",
+        help="after the run: the table of phicoll profile, on stderr; of what passed through it has why",
     )
     parser.add_argument(
         "launcher", nargs=argparse.REMAINDER, metavar="-- mpiexec -n 2 ./program", help="what to run"
@@ -31,12 +31,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from phicoll.cli.profile import run_served
     from phicoll.foundations.programs import given
     from phicoll.preload import mpi
 
     command = given(arguments.launcher)
     if not arguments.build:
-        return mpi.run(command, mpicc=arguments.mpicc, report=arguments.report)
+        return run_served("mpi", mpi.served(command, mpicc=arguments.mpicc), report=arguments.report)
     if command:
         raise ArgumentError(
             "build", f"a command beside it, {command[0]!r}", "--build alone, or the command alone"

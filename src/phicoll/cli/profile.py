@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+from collections.abc import Sequence
 
 from phicoll.cli.options import report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
-from phicoll.explaining.profile import EVERY, VARIABLE, profile
+from phicoll.explaining.profile import EVERY, VARIABLE, Profile, profile
 from phicoll.foundations.files import check_writable
-from phicoll.foundations.programs import given, started
+from phicoll.foundations.programs import become, given, started
+from phicoll.foundations.streams import say, tell
 from phicoll.preload.mpi import only_watched
 
-__all__ = ["add"]
+__all__ = ["add", "run_served"]
 
 EXAMPLES = """a program of phicoll's, or of an MPI or OpenMP with its collectives in phicoll:
   phicoll profile -- python program.py
@@ -45,14 +47,27 @@ def run(arguments: argparse.Namespace) -> int:
     trace = None if arguments.trace is None else check_writable(arguments.trace, "trace")
     # Before the run, as it may compile, which is no time of the program's.
     words, environment = only_watched(command) if arguments.only else (command, None)
-    with profile(every=trace is not None) as found:
+    found, code = watch(words, environment, every=trace is not None)
+    put_found(found, arguments.json)
+    if page is not None:
+        report_written(str(found.page(page)))
+    if trace is not None:
+        report_written(f"{found.trace(trace)}; ui.perfetto.dev opens it")
+    return code
+
+
+def watch(
+    words: Sequence[str], environment: dict[str, str] | None = None, *, every: bool = False
+) -> tuple[Profile, int]:
+    """Run a program to its end; what it did, and its exit code, as a shell tells it."""
+    with profile(every=every) as found:
         if environment is not None:
             environment |= {name: os.environ[name] for name in (VARIABLE, EVERY) if name in os.environ}
         try:
             process = started(words, env=environment)
         except OSError as error:
             raise ArgumentError(
-                "command", repr(command[0]), f"a program that runs ({error.strerror})"
+                "command", repr(words[0]), f"a program that runs ({error.strerror})"
             ) from error
         # Ctrl-C reaches the program, too; what it has done until then is the profile.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -60,9 +75,16 @@ def run(arguments: argparse.Namespace) -> int:
             code = process.wait()
         finally:
             signal.signal(signal.SIGINT, before)
-    put_found(found, arguments.json)
-    if page is not None:
-        report_written(str(found.page(page)))
-    if trace is not None:
-        report_written(f"{found.trace(trace)}; ui.perfetto.dev opens it")
-    return code if code >= 0 else 128 - code
+    return found, code if code >= 0 else 128 - code
+
+
+def run_served(kind: str, served: tuple[Sequence[str], dict[str, str]], *, report: bool) -> int:
+    """Become a program that phicoll serves; or run it, and tell its profile on stderr."""
+    if report and os.environ.get(VARIABLE):
+        say(f"{kind}: the profile that is being made is the report")
+        report = False
+    if not report:
+        become(served[0][0], *served)
+    found, code = watch(*served)
+    tell(str(found))
+    return code

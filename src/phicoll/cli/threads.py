@@ -11,15 +11,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--barrier", metavar="ALGORITHM", help="the barrier, such as hybrid-dissemination (default: auto)"
     )
-    parser.add_argument("--report", action="store_true", help="after the run: how many barriers ran where")
+    parser.add_argument(
+        "--report", action="store_true", help="after the run: the table of phicoll profile, on stderr"
+    )
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- ./program", help="what to run")
     parser.set_defaults(function=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from phicoll.cli.profile import run_served
     from phicoll.foundations.programs import given
     from phicoll.preload import threads
 
-    return threads.run(
-        arguments.command, given(arguments.program), barrier=arguments.barrier, report=arguments.report
-    )
+    kind = arguments.command
+    served = threads.served(kind, given(arguments.program), barrier=arguments.barrier)
+    return run_served(kind, served, report=arguments.report)

@@ -16,25 +16,41 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Watched", "read_logs"]
+from phicoll.registry import CALLS
+
+__all__ = ["BYTES", "Watched", "call_name", "read_logs"]
 
 HEADER = struct.Struct("@16sdQ4i4Q64s32s448s")
 MAGIC = b"phicoll-calls-2\0"
 HEADER_BYTES = 4096
 #: As they are written: calls, or how many in a row were not timed (``entered``), if ``left`` is 0.
-RECORD = np.dtype([("entered", "u8"), ("left", "u8"), ("bytes", "u8")])
+RECORD = np.dtype([("entered", "u8"), ("left", "u8"), ("what", "u8")])
+#: In ``what``, beside the bytes of the count argument: a call with counts, and an exclusive scan.
+COUNTED, EXCLUSIVE = 1 << 63, 1 << 62
 #: Timed calls: their number on the communicator, and how many calls each stands for.
 CALL = np.dtype([*RECORD.descr, ("number", "u8"), ("weight", "f8")])
+BYTES = EXCLUSIVE - 1
+#: By operation: the call of it that has a name of its own.
+OTHER_CALL = {operation: call for call, operation in CALLS.items() if call != operation}
+
+#: Begins the names of groups that may be on several hosts.
+OF_MPI = "mpi:"
 
 Array = np.ndarray[Any, Any]
 
 
+def call_name(operation: str, what: int) -> str:
+    """The name of a call, such as ``gatherv``, by its operation and what was written of it."""
+    return OTHER_CALL.get(operation, operation) if what & ~BYTES else operation
+
+
 @dataclass
 class Log:
-    """One file: a rank's ``calls`` of one algorithm that were timed, and of how many."""
+    """One file: a rank's ``calls`` of one algorithm that were timed, and of how many; ``host`` numbers the rank's."""
 
     key: tuple[str, int, int, str, str]
     rank: int
+    host: int
     mode: str
     made: tuple[int, int]
     ns_per_tick: float
@@ -58,10 +74,14 @@ class Watched:
     by_rank: dict[int, Array]
     more: tuple[int, int]
     mode: str = "processes"
+    one_clock: bool = True
 
     def common(self) -> Array | None:
-        """The calls that all ranks have timed, by rank; None where a rank's are missing, or more than were kept."""
-        if len(self.by_rank) < self.ranks or self.more[0]:
+        """The calls that all ranks have timed, by rank.
+
+        None where a rank's are missing, or more than were kept, or ranks are on several hosts.
+        """
+        if len(self.by_rank) < self.ranks or self.more[0] or not self.one_clock:
             return None
         numbers = reduce(np.intersect1d, (calls["number"] for calls in self.by_rank.values()))
         found = []
@@ -78,10 +98,10 @@ def stand_for(timed: Array, others: Array) -> None:
 
     If there is none, to the one before; and if none of the size was timed, to those of the nearest size.
     """
-    for size in np.unique(others["bytes"]) if len(timed) else ():
-        nearest = np.abs(timed["bytes"].astype(np.float64) - float(size)).argmin()
-        chosen = np.flatnonzero(timed["bytes"] == timed["bytes"][nearest])
-        these = others[others["bytes"] == size]
+    for size in np.unique(others["what"]) if len(timed) else ():
+        nearest = np.abs(timed["what"].astype(np.float64) - float(size)).argmin()
+        chosen = np.flatnonzero(timed["what"] == timed["what"][nearest])
+        these = others[others["what"] == size]
         next_one = np.searchsorted(timed["number"][chosen], these["number"]).clip(max=len(chosen) - 1)
         np.add.at(timed["weight"], chosen[next_one], these["weight"])
 
@@ -105,7 +125,7 @@ def read_log(path: Path) -> Log | None:
         head = file.read(HEADER.size)
         if len(head) < HEADER.size or not head.startswith(MAGIC):
             return None
-        _, ns, place, rank, size, _, shared, most, calls, timed, ticks, *names = HEADER.unpack(head)
+        _, ns, place, rank, size, host, shared, most, calls, timed, ticks, *names = HEADER.unpack(head)
         file.seek(HEADER_BYTES)
         pieces = []
         while piece := file.read(RECORD.itemsize << 14):
@@ -118,9 +138,12 @@ def read_log(path: Path) -> Log | None:
     process, number = path.stem.split("-")
     found = (np.concatenate(pieces) if pieces else np.empty(0, RECORD))[:most]
     count = int(np.where(found["left"] == 0, found["entered"], 1).sum())
+    if host and not group.startswith(OF_MPI):  # what tells groups of one host apart
+        group = f"{host}/{group}"
     return Log(
         (group, place, size, operation, algorithm),
         rank,
+        host,
         "processes" if shared else "threads",
         (int(process), int(number)),
         ns,
@@ -142,12 +165,34 @@ def joined(logs: Sequence[Log]) -> Array:
     return np.concatenate(pieces)
 
 
+def to_one_clock(logs: Sequence[Log]) -> None:
+    """Give other hosts' calls ticks of the same length as the first's; each host's first call is at one time."""
+    by_host: dict[int, list[Log]] = {}
+    for log in logs:
+        by_host.setdefault(log.host, []).append(log)
+    begun = {
+        host: min((int(log.calls["entered"][0]) for log in of if len(log.calls)), default=0)
+        for host, of in by_host.items()
+    }
+    first = min(by_host, default=0)
+    for host in by_host.keys() - {first}:
+        ns = by_host[first][0].ns_per_tick
+        for log in by_host[host]:
+            ticks = log.ns_per_tick / ns
+            for name in ("entered", "left"):
+                after = (log.calls[name] - np.uint64(begun[host])) * ticks
+                log.calls[name] = after.astype(np.uint64) + np.uint64(begun[first])
+            log.more = (log.more[0], round(log.more[1] * ticks))
+            log.ns_per_tick = ns
+
+
 def read_logs(folder: Path) -> list[Watched]:
     """What the files in ``folder`` have."""
+    every = [log for path in folder.glob("*.calls") if (log := read_log(path))]
+    to_one_clock(every)
     logs: dict[tuple[str, int, int, str, str], list[Log]] = {}
-    for path in folder.glob("*.calls"):
-        if log := read_log(path):
-            logs.setdefault(log.key, []).append(log)
+    for log in every:
+        logs.setdefault(log.key, []).append(log)
     groups = list(dict.fromkeys(key[0] for key in sorted(logs)))
     parts = {group: sorted({key[1] for key in logs if key[0] == group and key[1]}) for group in groups}
     found = []
@@ -160,5 +205,8 @@ def read_logs(folder: Path) -> list[Watched]:
         calls = {rank: joined(by_rank[rank]) for rank in range(size) if rank in by_rank}
         more = (sum(log.more[0] for log in files), sum(log.more[1] for log in files))
         one = files[0]
-        found.append(Watched(name, size, operation, algorithm, one.ns_per_tick, calls, more, one.mode))
+        one_clock = len({log.host for log in files}) == 1
+        found.append(
+            Watched(name, size, operation, algorithm, one.ns_per_tick, calls, more, one.mode, one_clock)
+        )
     return found

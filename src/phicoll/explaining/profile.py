@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from phicoll.errors import Error
-from phicoll.explaining.call_logs import Array, Watched, read_logs
+from phicoll.explaining.call_logs import BYTES, Array, Watched, call_name, read_logs
 from phicoll.explaining.timeline import timeline
 from phicoll.foundations.files import check_writable, temporary_folder, write_text
 from phicoll.foundations.html_table import html_table
@@ -38,7 +39,7 @@ LEAST_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """The calls of one operation, algorithm and size on one communicator; times are sums over ranks, in seconds.
+    """The calls of one name, algorithm and size on one communicator; times are sums over ranks, in seconds.
 
     ``calls`` are a rank's, ``bytes`` the count argument's of one call. Of ``inside_s``, ``waited_s`` was before the
     last rank had entered. ``late_rank`` entered last most often, in the share ``late_share`` of the calls. None where a
@@ -131,7 +132,9 @@ class Profile:
         ]
         if rest := self.rows[MOST_ROWS:]:
             seconds = sum(row.inside_s / row.ranks for row in rest)
-            table.append(f"and {len(rest)} more rows of {seconds:.6f} s in all, which --json has")
+            table.append(
+                f"and {len(rest)} more rows of {seconds:.6f} s in all, which phicoll profile --json has"
+            )
         return "\n".join([*table, f"a run of {self.seconds:.3f} s; means over ranks", *self.notes])
 
     def _repr_html_(self) -> str:
@@ -215,7 +218,26 @@ def profile_of(watched: list[Watched], seconds: float) -> Profile:
                 "of an algorithm"
             )
     found.rows.sort(key=lambda row: row.inside_s, reverse=True)
+    found.notes += passed_through(found.rows)
     return found
+
+
+def remarks(folder: Path) -> Iterator[str]:
+    """What libraries under the program said of the processes, in the folder's other files."""
+    texts = (path.read_text(errors="replace") for path in sorted(folder.glob("*.remarks")))
+    for line, times in Counter(line for text in texts for line in text.splitlines()).items():
+        yield line if times == 1 else f"{line}, in each of {times:,} processes"
+
+
+def passed_through(rows: Sequence[ProfileRow]) -> Iterator[str]:
+    """Why phicoll left calls to the MPI, a line each, with how many these are of all ranks."""
+    calls: dict[str, Counter[str]] = {}
+    for row in rows:
+        if reason := re.fullmatch(r"MPI \((.*)\)", row.algorithm):
+            calls.setdefault(reason[1], Counter())[row.operation] += row.calls * row.ranks
+    for reason, of in calls.items():
+        counts = ", ".join(f"{number:,} of {call}" for call, number in sorted(of.items()))
+        yield f"left to the MPI: {reason}: {counts}"
 
 
 def rows_of(one: Watched) -> Iterator[ProfileRow]:
@@ -227,13 +249,13 @@ def rows_of(one: Watched) -> Iterator[ProfileRow]:
         waited = np.clip(np.minimum(left, entered.max(axis=0)) - entered, 0, None) * common["weight"]
         all_of = (left - entered) * common["weight"]
         late = entered.argmax(axis=0)
-    every = np.concatenate([calls["bytes"] for calls in one.by_rank.values()])
-    for message in np.unique(every):
-        chosen = [calls[calls["bytes"] == message] for calls in one.by_rank.values()]
+    every = np.concatenate([calls["what"] for calls in one.by_rank.values()])
+    for what in np.unique(every):
+        chosen = [calls[calls["what"] == what] for calls in one.by_rank.values()]
         inside = sum(float((times(calls) * calls["weight"]).sum()) for calls in chosen)
         wait, late_rank, late_share = None, None, None
         if common is not None and common.size:
-            of_size = common[0]["bytes"] == message
+            of_size = common[0]["what"] == what
             wait = (
                 inside
                 * ns
@@ -248,9 +270,9 @@ def rows_of(one: Watched) -> Iterator[ProfileRow]:
         yield ProfileRow(
             one.communicator,
             one.ranks,
-            one.operation,
+            call_name(one.operation, int(what)),
             one.algorithm,
-            int(message),
+            int(what) & BYTES,
             max(round(float(calls["weight"].sum())) for calls in chosen),
             inside * ns / 1e9,
             wait,
@@ -324,6 +346,7 @@ def profile(trace: str | os.PathLike[str] | None = None, *, every: bool = False)
             os.environ.pop(EVERY, None)
             found.watched = read_logs(folder)
             made = profile_of(found.watched, seconds)
+            made.notes += remarks(folder)
             found.rows, found.seconds, found.notes = made.rows, made.seconds, made.notes
     if target is not None:
         found.trace(target)

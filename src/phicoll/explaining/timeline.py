@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phicoll.explaining.call_logs import Watched
+from phicoll.explaining.call_logs import BYTES, Watched, call_name
 
 __all__ = ["timeline"]
 
@@ -58,10 +58,11 @@ def calls_of(one: Watched, process: int, begun: int, ended: int) -> Iterator[dic
         return {"ph": "X", "name": name, "pid": process, "tid": rank, "ts": at, "dur": took, "args": facts}
 
     for rank, calls in one.by_rank.items():
-        for entered, left, size, number, _ in calls.tolist():
+        for entered, left, what, number, _ in calls.tolist():
             if entered >= ended:
                 break
-            yield event(one.operation, rank, entered, left, algorithm=one.algorithm, bytes=size, call=number)
+            name = call_name(one.operation, what)
+            yield event(name, rank, entered, left, algorithm=one.algorithm, bytes=what & BYTES, call=number)
             end, who = ends.get(number, (0, 0))
             if (waited := min(left, end)) > entered:
                 yield event(f"waits for rank {who}", rank, entered, waited)

@@ -16,14 +16,14 @@ from phicoll.foundations.own_files import foreign_reason, make_own_folder
 from phicoll.foundations.programs import environment_before_python, finished, on_path
 from phicoll.preload.building import BUILD_TIMEOUT_S, built, cache_folder, hashed
 from phicoll.preload.programs import (
-    become,
     native_folder,
     needed_libraries,
     preloadable_programs,
+    ready,
     with_preload,
 )
 
-__all__ = ["Mpi", "build", "find_mpi", "launcher_kind", "only_watched", "preloaded", "run"]
+__all__ = ["Mpi", "build", "find_mpi", "launcher_kind", "only_watched", "preloaded", "served"]
 
 #: What a program for MPI-5's ABI is linked with, whichever MPI it runs under, and the end of its compiler's name.
 ABI_LIBRARY = r"libmpi_abi\.so"
@@ -238,8 +238,8 @@ def for_ranks(command: Sequence[str], variable: str, value: str) -> list[str] | 
     return None
 
 
-def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = False) -> int:
-    """Become ``command``, an MPI's launcher, with the library preloaded under the ranks.
+def served(command: Sequence[str], *, mpicc: str | None = None) -> tuple[Sequence[str], dict[str, str]]:
+    """The words and the environment that run ``command``, an MPI's launcher, with the library under the ranks.
 
     If that is impossible, a line on stderr says why, and the command runs as it is.
 
@@ -248,13 +248,8 @@ def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = Fals
     ArgumentError
         There is no command, or no such program.
     """
-
-    def prepared(environment: dict[str, str]) -> tuple[Sequence[str], dict[str, str]]:
-        if report:
-            environment = {**environment, "PHICOLL_MPI_REPORT": "1"}
-        return preloaded(command, environment, mpicc)
-
-    return become("mpi", command, "an MPI's launcher and its arguments: mpiexec -n 2 ./program", prepared)
+    example = "an MPI's launcher and its arguments: mpiexec -n 2 ./program"
+    return ready("mpi", command, example, lambda environment: preloaded(command, environment, mpicc))
 
 
 def preloaded(

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["become", "is_whole", "native_folder", "needed_libraries", "preloadable_programs", "with_preload"]
+__all__ = ["is_whole", "native_folder", "needed_libraries", "preloadable_programs", "ready", "with_preload"]
 
 #: e_machine of the ELF header.
 MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -146,15 +146,15 @@ def native_folder() -> str:
     return dirname(library)
 
 
-def become(
+def ready(
     kind: str,
     command: Sequence[str],
     example: str,
     prepared: Callable[[dict[str, str]], tuple[Sequence[str], dict[str, str]]],
-) -> int:
-    """Become ``command`` with ``libphicoll-KIND`` preloaded.
+) -> tuple[Sequence[str], dict[str, str]]:
+    """The words and the environment that run ``command`` with ``libphicoll-KIND`` preloaded.
 
-    ``prepared`` returns the words and the environment that do so, made from this environment.
+    ``prepared`` makes them from this environment.
 
     If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is. If the
     library is preloaded already, it stays, and a line says so; likewise if ``command`` is ``phicoll KIND`` itself.
@@ -182,4 +182,4 @@ def become(
             said = f"the program runs without phicoll: {error}"
     if said:
         say(f"{kind}: {said}")
-    programs.become(command[0], command, environment)
+    return command, environment

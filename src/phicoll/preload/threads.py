@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from phicoll.errors import ArgumentError, ResourceError
-from phicoll.preload.programs import become, native_folder, preloadable_programs, with_preload
+from phicoll.preload.programs import native_folder, preloadable_programs, ready, with_preload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["KINDS", "preloaded", "run"]
+__all__ = ["KINDS", "preloaded", "served"]
 
 #: The kinds of programs, which are the commands' and the libraries' names, with an example of what is run.
 KINDS = {
@@ -20,8 +20,10 @@ KINDS = {
 }
 
 
-def run(kind: str, command: Sequence[str], *, barrier: str | None = None, report: bool = False) -> int:
-    """Become ``command`` with the kind's library preloaded.
+def served(
+    kind: str, command: Sequence[str], *, barrier: str | None = None
+) -> tuple[Sequence[str], dict[str, str]]:
+    """The words and the environment that run ``command`` with the kind's library preloaded.
 
     If that is impossible, a line on stderr says why, and the command runs as it is.
 
@@ -46,11 +48,9 @@ def run(kind: str, command: Sequence[str], *, barrier: str | None = None, report
         environment[f"{variable}_PROCESS"] = str(os.getpid())
         if barrier is not None:
             environment[f"{variable}_BARRIER"] = barrier
-        if report:
-            environment[f"{variable}_REPORT"] = "1"
         return words, environment
 
-    return become(kind, command, KINDS[kind], prepared)
+    return ready(kind, command, KINDS[kind], prepared)
 
 
 def preloaded(

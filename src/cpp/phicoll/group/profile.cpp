@@ -1,14 +1,17 @@
 #include "phicoll/group/profile.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "phicoll/os/clock.hpp"
@@ -18,8 +21,8 @@ namespace phicoll {
 struct CallLog::Header {
   char magic[16];
   double ns_per_tick;
-  std::uint64_t communicator;  ///< its place in the group's memory
-  std::int32_t rank, size, process, shared;
+  std::uint64_t communicator;                        ///< its place in the group's memory
+  std::int32_t rank, size, host, shared;             ///< the host: 0 where the folder is
   std::uint64_t most;                                ///< records that fit; of more calls there are only sums
   std::uint64_t more_calls, more_timed, more_ticks;  ///< ticks are those of the timed
   char group[64];
@@ -27,7 +30,23 @@ struct CallLog::Header {
   char algorithm[448];
 };
 
+namespace {
+
+/// The logs of a process on another host than the folder.
+struct InMemory {
+  bool wanted = false;  // set before any is made
+  std::mutex lock;
+  std::vector<unsigned char*> logs;
+};
+InMemory& in_memory() {
+  static InMemory* const all = new InMemory;  // logs may end after what is static
+  return *all;
+}
+
+}  // namespace
+
 const char* profile_folder() {
+  if (in_memory().wanted) return "memory";
   const char* const folder = std::getenv("PHICOLL_PROFILE");
   return folder != nullptr && folder[0] != 0 ? folder : nullptr;
 }
@@ -74,13 +93,10 @@ bool asked_every() {
 
 }  // namespace
 
-std::unique_ptr<CallLog> CallLog::make(const LogTitle& title) {
-  static_assert(sizeof(Header) == 624 && sizeof(Record) == record_bytes, "as Python reads it");
-  const char* const folder = profile_folder();
-  if (folder == nullptr) return nullptr;
-  static std::atomic<unsigned> made{0};
-  const std::string path = std::string(folder) + "/" + std::to_string(getpid()) + "-" +
-                           std::to_string(made.fetch_add(1, std::memory_order_relaxed)) + ".calls";
+namespace {
+
+/// A new file's memory; null if there is none, which a line on standard error says once.
+void* map_file(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   void* memory = MAP_FAILED;
   if (file >= 0 && ftruncate(file, static_cast<off_t>(file_bytes)) == 0)
@@ -90,20 +106,47 @@ std::unique_ptr<CallLog> CallLog::make(const LogTitle& title) {
     close(file);
     if (memory == MAP_FAILED) unlink(path.c_str());
   }
-  if (memory == MAP_FAILED) {
-    static std::atomic<bool> told{false};
-    if (!told.exchange(true, std::memory_order_relaxed))
-      std::fprintf(stderr, "phicoll: profile: %s: %s; calls are not watched\n", path.c_str(),
-                   std::strerror(error));
-    return nullptr;
-  }
+  if (memory != MAP_FAILED) return memory;
+  static std::atomic<bool> told{false};
+  if (!told.exchange(true, std::memory_order_relaxed))
+    std::fprintf(stderr, "phicoll: profile: %s: %s; calls are not watched\n", path.c_str(),
+                 std::strerror(error));
+  return nullptr;
+}
+
+void* take_memory() {
+  void* const memory =
+      mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  const std::lock_guard<std::mutex> locked(in_memory().lock);
+  in_memory().logs.push_back(static_cast<unsigned char*>(memory));
+  return memory;
+}
+
+/// Where a process's log with this number is.
+std::string path_of(long process, unsigned number) {
+  return std::string(profile_folder()) + "/" + std::to_string(process) + "-" + std::to_string(number) +
+         ".calls";
+}
+
+std::string next_path() {
+  static std::atomic<unsigned> made{0};
+  return path_of(getpid(), made.fetch_add(1, std::memory_order_relaxed));
+}
+
+}  // namespace
+
+std::unique_ptr<CallLog> CallLog::make(const LogTitle& title) {
+  static_assert(sizeof(Header) == 624 && sizeof(Record) == record_bytes, "as Python reads it");
+  if (profile_folder() == nullptr) return nullptr;
+  void* const memory = in_memory().wanted ? take_memory() : map_file(next_path());
+  if (memory == nullptr) return nullptr;
   std::unique_ptr<CallLog> log(new CallLog(static_cast<unsigned char*>(memory)));
   Header& header = *static_cast<Header*>(memory);
   header.ns_per_tick = os::ns_per_tick();
   header.communicator = title.communicator;
   header.rank = title.rank;
   header.size = title.size;
-  header.process = static_cast<std::int32_t>(getpid());
   header.shared = title.shared ? 1 : 0;
   header.most = most_records;
   copy_text(header.group, sizeof header.group, title.group);
@@ -111,6 +154,24 @@ std::unique_ptr<CallLog> CallLog::make(const LogTitle& title) {
   copy_text(header.algorithm, sizeof header.algorithm, title.algorithm);
   std::memcpy(header.magic, "phicoll-calls-2", sizeof header.magic);
   return log;
+}
+
+/// Held over a fork, so that the child finds it whole.
+struct CallLog::Live {
+  Live() {
+    pthread_atfork([] { live().lock.lock(); }, [] { live().lock.unlock(); },
+                   [] {
+                     for (CallLog* const log : live().logs) log->begin_anew();
+                     live().lock.unlock();
+                   });
+  }
+  std::mutex lock;
+  std::vector<CallLog*> logs;
+};
+
+CallLog::Live& CallLog::live() {
+  static Live* const all = new Live;  // logs may end after what is static
+  return *all;
 }
 
 CallLog::CallLog(unsigned char* memory)
@@ -122,10 +183,85 @@ CallLog::CallLog(unsigned char* memory)
       by_cycles_(os::cycle_counter_is_clock()),
       every_(asked_every()) {
   has_room();
+  const std::lock_guard<std::mutex> locked(live().lock);
+  live().logs.push_back(this);
+}
+
+// In the child of a fork: the file is the parent's.
+void CallLog::begin_anew() {
+  if (in_memory().wanted) return;  // the child's own copy, which nobody gets
+  next_ = end_ = last_ = nullptr;
+  untimed_ = nullptr;
+  for (Sampled& one : sampled_) one = Sampled{};
+  forked_ = true;
+}
+
+/// At the child's first call.
+bool CallLog::renew() {
+  forked_ = false;
+  Header header = *reinterpret_cast<const Header*>(memory_);
+  // Ranks that are processes make no calls in a child, and what it writes is lost.
+  void* memory = header.shared == 0 ? map_file(next_path()) : nullptr;
+  if (memory == nullptr)
+    memory =
+        mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  const std::string group = header.group;
+  copy_text(header.group, sizeof header.group, std::to_string(getpid()) + group.substr(group.find(':')));
+  header.more_calls = header.more_timed = header.more_ticks = 0;
+  munmap(memory_, file_bytes);
+  memory_ = static_cast<unsigned char*>(memory);
+  *static_cast<Header*>(memory) = header;
+  next_ = end_ = reinterpret_cast<Record*>(memory_ + header_bytes);
+  last_ = next_ + most_records;
+  return has_room();
 }
 
 CallLog::~CallLog() {
-  munmap(memory_, file_bytes);
+  {
+    const std::lock_guard<std::mutex> locked(live().lock);
+    std::vector<CallLog*>& logs = live().logs;
+    logs.erase(std::find(logs.begin(), logs.end(), this));
+  }
+  if (!in_memory().wanted) munmap(memory_, file_bytes);
+}
+
+void CallLog::stay_in_memory() {
+  in_memory().wanted = true;
+}
+
+std::vector<unsigned char> CallLog::packed() {
+  std::vector<unsigned char> all;
+  const std::lock_guard<std::mutex> locked(in_memory().lock);
+  for (unsigned char* const memory : in_memory().logs) {
+    const Record* const first = reinterpret_cast<const Record*>(memory + header_bytes);
+    const Record* last = first;
+    while (last != first + most_records && last->entered != 0) ++last;
+    const std::uint64_t bytes =
+        header_bytes + static_cast<std::uint64_t>(last - first) * std::uint64_t{sizeof(Record)};
+    const auto* const size = reinterpret_cast<const unsigned char*>(&bytes);
+    all.insert(all.end(), size, size + sizeof bytes);
+    all.insert(all.end(), memory, memory + bytes);
+  }
+  return all;
+}
+
+void CallLog::unpack(const std::vector<unsigned char>& logs, int rank, int host) {
+  constexpr long no_process = 1 << 23;  // above all of this host's
+  unsigned number = 0;
+  std::uint64_t bytes = 0;
+  for (std::size_t at = 0; at < logs.size(); at += bytes) {
+    std::memcpy(&bytes, &logs[at], sizeof bytes);
+    at += sizeof bytes;
+    Header header;
+    std::memcpy(&header, &logs[at], sizeof header);
+    header.host = host;
+    void* const memory = map_file(path_of(no_process + rank, number++));
+    if (memory == nullptr) return;
+    std::memcpy(memory, &logs[at], bytes);
+    std::memcpy(memory, &header, sizeof header);
+    munmap(memory, file_bytes);
+  }
 }
 
 std::uint64_t CallLog::by_clock() {
@@ -135,6 +271,7 @@ std::uint64_t CallLog::by_clock() {
 /// Takes pages for more records, many at once: page by page they would cost as much as the clock.
 [[gnu::noinline, gnu::cold]] bool CallLog::has_room() {
   constexpr std::ptrdiff_t piece = 8192;  // records: whole pages
+  if (forked_) return renew();
   if (end_ == last_) return false;
 #if defined(MADV_POPULATE_WRITE)
   // Before Linux 5.14 stores take the pages. Where there are none left they would end the program.
@@ -165,14 +302,15 @@ class Watched final : public AnyCollective<NativePort> {
       : AnyCollective(
             [](AnyCollective& self, NativePort& port, const Call& call) {
               Watched& own = of(self);
-              const std::uint64_t bytes = bytes_of(call, own.mean_of_);
-              const std::uint64_t entered = own.log_->enter(bytes, call.vector);
+              const std::uint64_t what =
+                  CallLog::what(bytes_of(call, own.mean_of_), call.vector, call.exclusive);
+              const std::uint64_t entered = own.log_->enter(what);
               (*own.algorithm_)(port, call);
-              own.log_->leave(entered, bytes);
+              own.log_->leave(entered, what);
             },
             algorithm->bare() == nullptr ? nullptr : Bare([](AnyCollective& self, NativePort& port) {
               Watched& own = of(self);
-              const std::uint64_t entered = own.log_->enter(0, false);
+              const std::uint64_t entered = own.log_->enter(0);
               own.bare_(*own.algorithm_, port);
               own.log_->leave(entered, 0);
             }),

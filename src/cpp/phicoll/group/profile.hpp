@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "phicoll/collectives/contract/any_collective.hpp"
 #include "phicoll/collectives/contract/spec.hpp"
@@ -25,7 +26,8 @@ struct LogTitle {
   const char* algorithm;
 };
 
-/// A rank's calls of one algorithm, in a mapped file, which stays however the process ends.
+/// A rank's calls of one algorithm, in a mapped file, which stays however the process ends. If the process
+/// forks, the child's calls go into a file of its own.
 ///
 /// Calls are sorted by the power of two of their size; those with counts, whose sizes differ, are together.
 /// Of each, the first 1,024 are timed, and then one in eight. A call that follows a long one (2 us) is timed
@@ -35,14 +37,27 @@ class CallLog {
  public:
   /// Null if calls are not watched. If the folder can't be written, a line on standard error says so, once.
   static std::unique_ptr<CallLog> make(const LogTitle& title);
+
+  /// From now on this process's logs stay in its memory: it is on another host than the folder.
+  static void stay_in_memory();
+  /// Those logs, to be brought to a process on the folder's host.
+  static std::vector<unsigned char> packed();
+  /// Writes them into the folder there. `host` numbers the host, from 1.
+  static void unpack(const std::vector<unsigned char>& logs, int rank, int host);
+
   ~CallLog();
   CallLog(const CallLog&) = delete;
   CallLog& operator=(const CallLog&) = delete;
 
+  /// Which call it is: the bytes of its count argument, and the version.
+  static constexpr std::uint64_t what(std::uint64_t bytes, bool counted, bool exclusive) {
+    return bytes | std::uint64_t{counted} << 63 | std::uint64_t{exclusive} << 62;
+  }
   /// Call it before a call. Returns the time, or 0 if the call is not timed; pass it to leave() with the same
-  /// `bytes`. `counted`: the call has counts.
-  std::uint64_t enter(std::uint64_t bytes, bool counted) {
-    Sampled& of = sampled_[counted ? 65 : bytes == 0 ? 0 : 64 - __builtin_clzll(bytes)];
+  /// `what`.
+  std::uint64_t enter(std::uint64_t what) {
+    const std::uint64_t bytes = what & ~std::uint64_t{0} >> 2;
+    Sampled& of = sampled_[what >> 63 != 0 ? 63 : bytes == 0 ? 0 : 64 - __builtin_clzll(bytes)];
     if (of.calls++ != of.next) return 0;
     if (of.calls < all_timed || every_)
       of.next = of.calls;
@@ -52,16 +67,16 @@ class CallLog {
     return stamp();
   }
   /// After the call. One that throws is not noted.
-  void leave(std::uint64_t entered, std::uint64_t bytes) {
+  void leave(std::uint64_t entered, std::uint64_t what) {
     if (entered != 0) {
       const std::uint64_t left = stamp();
       if (left - entered >= long_call_) latest_->next = latest_->calls;
-      note(entered, left, bytes);
+      note(entered, left, what);
       untimed_ = nullptr;
-    } else if (untimed_ != nullptr && untimed_->bytes == bytes) {
+    } else if (untimed_ != nullptr && untimed_->what == what) {
       ++untimed_->entered;
     } else {
-      untimed_ = note(1, 0, bytes);
+      untimed_ = note(1, 0, what);
     }
   }
 
@@ -72,13 +87,19 @@ class CallLog {
     /// were not timed
     std::uint64_t entered;
     std::uint64_t left;
-    std::uint64_t bytes;  ///< of the count argument
+    std::uint64_t what;
   };
   struct Header;
   struct Sampled {
     std::uint64_t calls = 0;
     std::uint64_t next = 0;  ///< the number of the next timed one
   };
+  /// The logs of this process, which its child by fork begins anew.
+  struct Live;
+  static Live& live();
+  void begin_anew();
+  bool renew();
+
   static constexpr std::uint64_t all_timed = 1024;
   static constexpr std::uint64_t one_in = 8;
 
@@ -96,12 +117,12 @@ class CallLog {
   std::uint64_t stamp() const { return __builtin_expect(by_cycles_, 1) ? arch::cycles() : by_clock(); }
   static std::uint64_t by_clock();
   /// Null if it was added to the sums.
-  Record* note(std::uint64_t entered, std::uint64_t left, std::uint64_t bytes) {
+  Record* note(std::uint64_t entered, std::uint64_t left, std::uint64_t what) {
     if (__builtin_expect(next_ == end_, 0) && !has_room()) {
       sum(entered, left);
       return nullptr;
     }
-    *next_ = Record{entered, left, bytes};
+    *next_ = Record{entered, left, what};
     return next_++;
   }
   bool has_room();
@@ -116,7 +137,8 @@ class CallLog {
   std::uint64_t long_call_;    // ticks
   bool by_cycles_;
   bool every_;
-  Sampled sampled_[66];  // by the power of two of the size; the last: with counts
+  bool forked_ = false;  // this is a child's, and has no file yet
+  Sampled sampled_[64];  // by the power of two of the size; the last: with counts
 };
 
 /// Where calls are to be noted (PHICOLL_PROFILE); null if they are not watched.

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <stdexcept>
@@ -287,6 +289,24 @@ int phicoll_preload_profiles(void) {
   return phicoll::profile_folder() != nullptr ? 1 : 0;
 }
 
+void phicoll_preload_remark(const char* format, ...) {
+  const phicoll_preload::Uncancelled uncancelled;
+  const phicoll::os::KeptErrno kept;
+  const char* const folder = phicoll::profile_folder();
+  char path[1024];
+  if (folder == nullptr || std::snprintf(path, sizeof path, "%s/%d.remarks", folder,
+                                         static_cast<int>(getpid())) >= static_cast<int>(sizeof path))
+    return;
+  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return;
+  va_list values;
+  va_start(values, format);
+  vdprintf(file, format, values);
+  va_end(values);
+  dprintf(file, "\n");
+  close(file);
+}
+
 PhicollLog* phicoll_preload_log(const char* group, uint64_t communicator, int rank, int size,
                                 PhicollOperation operation, const char* served) {
   const char* const name = to_string(static_cast<phicoll::Operation>(operation));
@@ -295,16 +315,41 @@ PhicollLog* phicoll_preload_log(const char* group, uint64_t communicator, int ra
   return reinterpret_cast<PhicollLog*>(made.release());
 }
 
-uint64_t phicoll_preload_log_enter(PhicollLog* log, uint64_t bytes, int counted) {
-  return reinterpret_cast<phicoll::CallLog*>(log)->enter(bytes, counted != 0);
+uint64_t phicoll_preload_log_what(uint64_t bytes, int counted, int exclusive) {
+  return phicoll::CallLog::what(bytes, counted != 0, exclusive != 0);
 }
 
-void phicoll_preload_log_leave(PhicollLog* log, uint64_t entered, uint64_t bytes) {
-  reinterpret_cast<phicoll::CallLog*>(log)->leave(entered, bytes);
+uint64_t phicoll_preload_log_enter(PhicollLog* log, uint64_t what) {
+  return reinterpret_cast<phicoll::CallLog*>(log)->enter(what);
+}
+
+void phicoll_preload_log_leave(PhicollLog* log, uint64_t entered, uint64_t what) {
+  reinterpret_cast<phicoll::CallLog*>(log)->leave(entered, what);
 }
 
 void phicoll_preload_log_end(PhicollLog* log) {
   delete reinterpret_cast<phicoll::CallLog*>(log);
+}
+
+void phicoll_preload_log_in_memory(void) {
+  phicoll::CallLog::stay_in_memory();
+}
+
+unsigned char* phicoll_preload_logs_packed(size_t* bytes) {
+  unsigned char* copy = nullptr;
+  *bytes = 0;
+  guarded([&] {
+    const std::vector<unsigned char> logs = phicoll::CallLog::packed();
+    copy = static_cast<unsigned char*>(std::malloc(logs.size()));
+    if (copy == nullptr) return;
+    std::copy(logs.begin(), logs.end(), copy);
+    *bytes = logs.size();
+  });
+  return copy;
+}
+
+void phicoll_preload_logs_unpack(const unsigned char* logs, size_t bytes, int rank, int host) {
+  guarded([=] { phicoll::CallLog::unpack({logs, logs + bytes}, rank, host); });
 }
 
 namespace {

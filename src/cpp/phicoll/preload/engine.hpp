@@ -119,16 +119,29 @@ PHICOLL_PRELOAD_API PhicollResult phicoll_preload_call(PhicollComm* comm, const 
 
 /// Whether a profile is being made (PHICOLL_PROFILE).
 PHICOLL_PRELOAD_API int phicoll_preload_profiles(void);
+/// A line below the profile's table. Of equal lines of several processes there is one, with their number.
+PHICOLL_PRELOAD_API void phicoll_preload_remark(const char* format, ...)
+    __attribute__((format(printf, 1, 2)));
 /// A phicoll::CallLog of those calls of a rank that the MPI serves.
 typedef struct PhicollLog PhicollLog;
 /// Null if no profile is made. `group` and `communicator` must be the same on all ranks of a communicator and
 /// differ from any other's; `communicator` 0 is the whole group. `served` names what serves the calls.
 PHICOLL_PRELOAD_API PhicollLog* phicoll_preload_log(const char* group, uint64_t communicator, int rank,
                                                     int size, PhicollOperation operation, const char* served);
-/// Before a call, and after it with what the first returned. `counted`: it has counts.
-PHICOLL_PRELOAD_API uint64_t phicoll_preload_log_enter(PhicollLog* log, uint64_t bytes, int counted);
-PHICOLL_PRELOAD_API void phicoll_preload_log_leave(PhicollLog* log, uint64_t entered, uint64_t bytes);
+/// Which call it is: the bytes of its count argument, whether it has counts, and whether it is an exclusive
+/// scan.
+PHICOLL_PRELOAD_API uint64_t phicoll_preload_log_what(uint64_t bytes, int counted, int exclusive);
+/// Before a call, and after it with what the first returned.
+PHICOLL_PRELOAD_API uint64_t phicoll_preload_log_enter(PhicollLog* log, uint64_t what);
+PHICOLL_PRELOAD_API void phicoll_preload_log_leave(PhicollLog* log, uint64_t entered, uint64_t what);
 PHICOLL_PRELOAD_API void phicoll_preload_log_end(PhicollLog* log);
+/// Of a process on another host than the profile's folder: its logs stay in its memory, and are packed at the
+/// end. To be freed by free(); null without memory, with 0 bytes.
+PHICOLL_PRELOAD_API void phicoll_preload_log_in_memory(void);
+PHICOLL_PRELOAD_API unsigned char* phicoll_preload_logs_packed(size_t* bytes);
+/// Writes the packed logs of a rank on host number `host`, from 1, into the folder.
+PHICOLL_PRELOAD_API void phicoll_preload_logs_unpack(const unsigned char* logs, size_t bytes, int rank,
+                                                     int host);
 
 /// A phicoll::Transfer, to be dropped. Dropping it lets it go on.
 typedef struct PhicollTransfer PhicollTransfer;

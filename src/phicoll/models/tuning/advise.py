@@ -22,7 +22,7 @@ from phicoll.models.tuning.setting import check_sizes
 from phicoll.models.tuning.tune import LEAST_POINT_S, tune
 from phicoll.preload.alternatives import alternatives
 from phicoll.preload.mpi import launcher_kind, only_watched
-from phicoll.registry import CALLS, OPERATIONS, REDUCTIONS, moves_data, short_spec
+from phicoll.registry import CALLS, REDUCTIONS, moves_data, short_spec
 from phicoll.results.reading.subject import size_text
 
 __all__ = ["Advised", "Call", "advise"]
@@ -85,8 +85,9 @@ def calls_of(found: Profile, ranks: Mapping[str, int] | None = None) -> list[Cal
         all_ranks[group] = max(row.ranks, all_ranks.get(group, 0))
     rows: dict[tuple[str, str, int, int], list[Any]] = {}
     for row in found.rows:
-        if row.ranks > 1 and row.operation in OPERATIONS and (row.bytes or not moves_data(row.operation)):
-            rows.setdefault((row.operation, row.mode, row.ranks, row.bytes), []).append(row)
+        operation = CALLS.get(row.operation)  # whose algorithms serve the version with counts, too
+        if row.ranks > 1 and operation is not None and (row.bytes or not moves_data(operation)):
+            rows.setdefault((operation, row.mode, row.ranks, row.bytes), []).append(row)
     calls = []
     for key, alike in rows.items():
         of = [(row, all_ranks[row.communicator.partition(".")[0]]) for row in alike]

@@ -37,7 +37,7 @@ int fail(const Comm& comm, Row row) {
     if (comm->ranks != nullptr) return comm;
   }
   if (comm != nullptr && comm->nodes != nullptr && spreads(row)) return comm;
-  note_passed(row, comm != nullptr ? comm->why : Why::inactive);
+  note_passed(comm != nullptr ? comm->why : Why::inactive);
   return nullptr;
 }
 
@@ -54,11 +54,22 @@ bool whole(const Comm& comm) {
   return __builtin_expect(comm.ranks != nullptr, 1);
 }
 
+/// Those that spread() allows have one row each.
+Row row_over_nodes(const PhicollRequest& request) {
+  int row = 0;
+  while (kinds[row].operation != request.operation) ++row;
+  return static_cast<Row>(row);
+}
+
 /// Makes a call in phicoll. The rest describes a reduction to the MPI: the bytes of all its elements, its
 /// type and operator.
 [[gnu::always_inline]] inline PhicollResult make(const Comm& comm, const PhicollRequest& request,
                                                  size_t bytes, const MpiOperator& with) {
-  return whole(comm) ? phicoll_preload_call(comm.ranks, &request) : nodes_call(comm, request, bytes, with);
+  if (whole(comm)) return phicoll_preload_call(comm.ranks, &request);
+  if (__builtin_expect(!watching, 1)) return nodes_call(comm, request, bytes, with);
+  Noted noted(comm.handle, row_over_nodes(request), Why::none);
+  if (noted.comm() != nullptr) noted.enter(bytes);
+  return nodes_call(comm, request, bytes, with);
 }
 PhicollResult make(const Comm& comm, const PhicollRequest& request) {
   return make(comm, request, request.count, MpiOperator{MPI_DATATYPE_NULL, MPI_OP_NULL});
@@ -68,7 +79,7 @@ PhicollResult make(const Comm& comm, const PhicollRequest& request) {
 /// that waits in another call, in phicoll, for one that waits in this one finds out, and none waits for ever.
 template <class Pass>
 [[gnu::noinline]] int pass_noted(const Comm& comm, Row row, Why why, Pass pass) {
-  note_passed(row, why);
+  note_passed(why);
   static uint64_t signatures[rows] = {};  // for all threads, which find the same
   uint64_t signature = __atomic_load_n(&signatures[static_cast<int>(row)], __ATOMIC_RELAXED);
   if (signature == 0) {
@@ -94,10 +105,9 @@ int pass_or_fail(const Comm& comm, Row row, PhicollResult result, Pass pass) {
 }
 
 template <class Pass>
-int ended(const Comm& comm, Timed& timed, PhicollResult result, Pass pass) {
+int ended(const Comm& comm, Row row, PhicollResult result, Pass pass) {
   if (__builtin_expect(result == PHICOLL_DONE, 1)) return MPI_SUCCESS;
-  timed.passes();
-  return pass_or_fail(comm, timed.row(), result, pass);
+  return pass_or_fail(comm, row, result, pass);
 }
 
 bool is_rank(const Comm& comm, int root) {
@@ -272,10 +282,10 @@ class Blocks {
   unsigned char* room_ = nullptr;
 };
 
-#define PHICOLL_PASS(row, why) \
-  do {                         \
-    note_passed(row, why);     \
-    return pass();             \
+#define PHICOLL_PASS(why) \
+  do {                    \
+    note_passed(why);     \
+    return pass();        \
   } while (false)
 /// Of calls that move data of any type.
 #define PHICOLL_PASS_UNLESS_PACKED(row) \
@@ -286,9 +296,8 @@ int barrier(MPI_Comm handle, Pass pass) {
   constexpr Row row = Row::Barrier;
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
-  Timed timed(row, 0);
   static constexpr PhicollRequest request = request_of(row, nullptr, nullptr, 0);
-  return ended(*comm, timed, make(*comm, request), pass);
+  return ended(*comm, row, make(*comm, request), pass);
 }
 
 template <class Count, class Pass>
@@ -298,13 +307,12 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm handl
   if (comm == nullptr) return pass();
   PHICOLL_PASS_UNLESS_PACKED(row);
   Elements data;
-  if (!is_rank(*comm, root) || !data.set(buffer, count, type)) PHICOLL_PASS(row, Why::argument);
+  if (!is_rank(*comm, root) || !data.set(buffer, count, type)) PHICOLL_PASS(Why::argument);
   if (data.bytes() == 0) return MPI_SUCCESS;  // as all ranks see
-  Timed timed(row, data.bytes());
   void* const bytes = comm->rank == root ? data.filled_room() : data.room();
   const PhicollResult result = make(*comm, request_of(row, nullptr, bytes, data.bytes(), nullptr, root));
   if (result == PHICOLL_DONE && comm->rank != root) data.arrived();
-  return ended(*comm, timed, result, pass);
+  return ended(*comm, row, result, pass);
 }
 
 [[gnu::noinline]] const Reducing* find_or_make(Comm& comm, MPI_Datatype type, MPI_Op op, OwnOperator* own) {
@@ -339,19 +347,17 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   if (reducing == nullptr) return pass_reduction(*comm, row, op, pass);
   const bool at_root = comm->rank == root;
   const bool in_place = at_root && send == MPI_IN_PLACE;
-  if (count < 0 || !is_rank(*comm, root) || (!at_root && send == MPI_IN_PLACE))
-    PHICOLL_PASS(row, Why::argument);
+  if (count < 0 || !is_rank(*comm, root) || (!at_root && send == MPI_IN_PLACE)) PHICOLL_PASS(Why::argument);
   if (count == 0) return MPI_SUCCESS;
-  if (!whole(*comm) && !fits_counts(*comm, static_cast<size_t>(count))) PHICOLL_PASS(row, Why::nodes);
-  if ((send == nullptr && !in_place) || (at_root && receive == nullptr)) PHICOLL_PASS(row, Why::argument);
+  if (!whole(*comm) && !fits_counts(*comm, static_cast<size_t>(count))) PHICOLL_PASS(Why::nodes);
+  if ((send == nullptr && !in_place) || (at_root && receive == nullptr)) PHICOLL_PASS(Why::argument);
   const size_t elements = static_cast<size_t>(count);
   const size_t bytes = elements * reducing->extent;
-  Timed timed(row, bytes);
   Scratch apart;
   const void* from = in_place ? nullptr : send;
   if (at_root && from != nullptr && from != receive && overlap(from, bytes, receive, bytes))
     from = memcpy(apart.take(bytes), send, bytes);
-  return ended(*comm, timed,
+  return ended(*comm, row,
                make(*comm, request_of(row, from, receive, elements, reducing->with, root), bytes,
                     MpiOperator{type, op}),
                pass);
@@ -364,29 +370,27 @@ template <class Count, class Pass>
   OwnOperator own;
   const Reducing* const reducing = operator_for(*comm, type, op, &own);
   if (reducing == nullptr) return pass_reduction(*comm, row, op, pass);
-  if (count < 0) PHICOLL_PASS(row, Why::argument);
+  if (count < 0) PHICOLL_PASS(Why::argument);
   if (count == 0) return MPI_SUCCESS;
   // Rank 0 of an exclusive scan receives nothing, so its buffer may be anything, and no algorithm writes to
   // it.
   if (row == Row::Exscan && comm->rank == 0 && send != MPI_IN_PLACE) receive = const_cast<void*>(send);
-  if (send == nullptr || receive == nullptr) PHICOLL_PASS(row, Why::argument);
+  if (send == nullptr || receive == nullptr) PHICOLL_PASS(Why::argument);
   const size_t elements = static_cast<size_t>(count);
   const size_t bytes = elements * reducing->extent;
-  Timed timed(row, bytes);
   Scratch apart;
   const void* from = send == MPI_IN_PLACE ? nullptr : send;
   const size_t operands = blocks ? bytes * static_cast<size_t>(comm->size) : bytes;
   if (from != nullptr && (blocks || from != receive) && overlap(from, operands, receive, bytes))
     from = memcpy(apart.take(operands), send, operands);
   return ended(
-      *comm, timed,
+      *comm, row,
       make(*comm, request_of(row, from, receive, elements, reducing->with), bytes, MpiOperator{type, op}),
       pass);
 }
 
 /// Reductions in which each rank has operands and results of `count` elements; operands of a block for each
-/// rank if `blocks`. The usual call, by the communicator's last operator, has nothing to copy, make, free or
-/// report. It is kept apart because a small call is short enough to notice.
+/// rank if `blocks`. The usual call, by the communicator's last operator, has nothing to copy, make or free. It is kept apart because a small call is short enough to notice.
 template <class Count, class Pass>
 [[gnu::always_inline]] inline int reduce_everywhere(Row row, bool blocks, const void* send, void* receive,
                                                     Count count, MPI_Datatype type, MPI_Op op,
@@ -396,7 +400,7 @@ template <class Count, class Pass>
   const Reducing& last = comm->reducing;
   const size_t bytes = static_cast<size_t>(count) * last.extent;
   const bool usual = last.with != nullptr && last.type == type && last.op == op && whole(*comm) && !blocks &&
-                     !reporting && count > 0 && send != nullptr && send != MPI_IN_PLACE && receive != nullptr;
+                     count > 0 && send != nullptr && send != MPI_IN_PLACE && receive != nullptr;
   if (__builtin_expect(!usual, 0) || overlap(send, bytes, receive, bytes))
     return reduce_unusually(row, blocks, send, receive, count, type, op, comm, pass);
   const PhicollRequest request = request_of(row, send, receive, static_cast<size_t>(count), last.with);
@@ -414,26 +418,25 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   OwnOperator own;
   const Reducing* const reducing = operator_for(*comm, type, op, &own);
   if (reducing == nullptr) return pass_reduction(*comm, row, op, pass);
-  if (counts == nullptr || send == nullptr) PHICOLL_PASS(row, Why::argument);
+  if (counts == nullptr || send == nullptr) PHICOLL_PASS(Why::argument);
   Counts table;
   size_t* const elements = table.take(static_cast<size_t>(comm->size));
   size_t total = 0;
   for (int r = 0; r < comm->size; ++r) {
-    if (counts[r] < 0) PHICOLL_PASS(row, Why::argument);
+    if (counts[r] < 0) PHICOLL_PASS(Why::argument);
     elements[r] = static_cast<size_t>(counts[r]);
     total += elements[r];
   }
   if (total == 0) return MPI_SUCCESS;
-  if (receive == nullptr && elements[comm->rank] != 0) PHICOLL_PASS(row, Why::argument);
+  if (receive == nullptr && elements[comm->rank] != 0) PHICOLL_PASS(Why::argument);
   const size_t bytes = total * reducing->extent;
-  Timed timed(row, bytes);
   Scratch apart;
   const void* from = send == MPI_IN_PLACE ? nullptr : send;
   if (from != nullptr && overlap(from, bytes, receive, elements[comm->rank] * reducing->extent))
     from = memcpy(apart.take(bytes), send, bytes);
   PhicollRequest request = request_of(row, from, receive, 0, reducing->with);
   request.send_counts = elements;
-  return ended(*comm, timed, make(*comm, request), pass);
+  return ended(*comm, row, make(*comm, request), pass);
 }
 
 /// A gather or scatter, of equal blocks (`All` is Elements) or of others (Blocks). `mine` is this rank's
@@ -444,18 +447,17 @@ int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype ty
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   PHICOLL_PASS_UNLESS_PACKED(row);
-  if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
+  if (!is_rank(*comm, root)) PHICOLL_PASS(Why::argument);
   const bool at_root = comm->rank == root;
   const bool in_place = at_root && mine == MPI_IN_PLACE;
   Elements own;
   All all;
-  if (!in_place && (mine == MPI_IN_PLACE || !own.set(mine, count, type))) PHICOLL_PASS(row, Why::argument);
-  if (at_root && !set(&all, comm->size)) PHICOLL_PASS(row, Why::argument);
+  if (!in_place && (mine == MPI_IN_PLACE || !own.set(mine, count, type))) PHICOLL_PASS(Why::argument);
+  if (at_root && !set(&all, comm->size)) PHICOLL_PASS(Why::argument);
   const size_t bytes = at_root ? all.own(root) : own.bytes();
-  if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
+  if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(Why::argument);
   if (All::equal && bytes == 0) return MPI_SUCCESS;  // as all ranks see
-  if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
-  Timed timed(row, bytes);
+  if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(Why::nodes);
   const bool apart = at_root && !in_place && own.plain() && all.overlaps(own.memory(), bytes);
   static unsigned char nothing;  // stands for no bytes, where null would mean "in place"
   const void* from;
@@ -474,7 +476,7 @@ int rooted(Row row, bool to_root, const void* mine, Count count, MPI_Datatype ty
                to_root ? &request.receive_displacements : &request.send_displacements);
   const PhicollResult result = make(*comm, request);
   if (result == PHICOLL_DONE) to_root ? all.arrived() : own.arrived();
-  return ended(*comm, timed, result, pass);
+  return ended(*comm, row, result, pass);
 }
 
 template <class Count, class Pass>
@@ -519,19 +521,18 @@ int exchange(Row row, bool to_each, const void* send, Count send_count, MPI_Data
   const bool in_place = send == MPI_IN_PLACE;
   Elements own;
   Elements all;
-  if (!all.set_blocks(receive, count, type, comm->size)) PHICOLL_PASS(row, Why::argument);
+  if (!all.set_blocks(receive, count, type, comm->size)) PHICOLL_PASS(Why::argument);
   if (!in_place && !own.set_blocks(send, send_count, send_type, to_each ? comm->size : 1))
-    PHICOLL_PASS(row, Why::argument);
+    PHICOLL_PASS(Why::argument);
   const size_t bytes = all.own(comm->rank);
-  if (!in_place && own.bytes() != (to_each ? all.bytes() : bytes)) PHICOLL_PASS(row, Why::argument);
+  if (!in_place && own.bytes() != (to_each ? all.bytes() : bytes)) PHICOLL_PASS(Why::argument);
   if (bytes == 0) return MPI_SUCCESS;
-  if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
-  Timed timed(row, bytes);
+  if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(Why::nodes);
   const void* const from = in_place ? nullptr : own.sent_apart(all);
   void* const to = in_place ? all.filled_room() : all.room();
   const PhicollResult result = make(*comm, request_of(row, from, to, bytes));
   if (result == PHICOLL_DONE) all.arrived();
-  return ended(*comm, timed, result, pass);
+  return ended(*comm, row, result, pass);
 }
 
 template <class Count, class Displacement, class Pass>
@@ -544,12 +545,11 @@ int allgatherv(const void* send, Count send_count, MPI_Datatype send_type, void*
   const bool in_place = send == MPI_IN_PLACE;
   Elements own;
   Blocks all;
-  if (!all.set(receive, counts, displacements, type, comm->size)) PHICOLL_PASS(row, Why::argument);
+  if (!all.set(receive, counts, displacements, type, comm->size)) PHICOLL_PASS(Why::argument);
   if (!in_place && (!own.set(send, send_count, send_type) || own.bytes() != all.own(comm->rank)))
-    PHICOLL_PASS(row, Why::argument);
+    PHICOLL_PASS(Why::argument);
   if (all.total() == 0) return MPI_SUCCESS;
   const size_t bytes = all.own(comm->rank);
-  Timed timed(row, bytes);
   static unsigned char nothing;
   const void* from = nullptr;
   if (!in_place) from = own.plain() && all.overlaps(own.memory(), bytes) ? own.copy() : own.sent();
@@ -559,7 +559,7 @@ int allgatherv(const void* send, Count send_count, MPI_Datatype send_type, void*
   all.describe(&request.receive_counts, &request.receive_displacements);
   const PhicollResult result = make(*comm, request);
   if (result == PHICOLL_DONE) all.arrived();
-  return ended(*comm, timed, result, pass);
+  return ended(*comm, row, result, pass);
 }
 
 template <class Count, class Displacement, class Pass>
@@ -573,11 +573,10 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
   const bool in_place = send == MPI_IN_PLACE;
   Blocks in;
   Blocks out;
-  if (!in.set(receive, counts, displacements, type, comm->size)) PHICOLL_PASS(row, Why::argument);
+  if (!in.set(receive, counts, displacements, type, comm->size)) PHICOLL_PASS(Why::argument);
   if (in_place ? !out.set(receive, counts, displacements, type, comm->size)
                : !out.set(send, send_counts, send_displacements, send_type, comm->size))
-    PHICOLL_PASS(row, Why::argument);
-  Timed timed(row, out.total() / static_cast<size_t>(comm->size));
+    PHICOLL_PASS(Why::argument);
   const void* from = in_place || out.overlaps(in) ? out.copy() : out.sent();
   static unsigned char nothing;
   if (from == nullptr) from = &nothing;
@@ -586,7 +585,7 @@ int alltoallv(const void* send, const Count* send_counts, const Displacement* se
   in.describe(&request.receive_counts, &request.receive_displacements);
   const PhicollResult result = make(*comm, request);
   if (result == PHICOLL_DONE) in.arrived();
-  return ended(*comm, timed, result, pass);
+  return ended(*comm, row, result, pass);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@
 
 namespace phicoll_mpi {
 
-/// Why a call passes through to the MPI. In the order of `why_words`.
+/// Why a call passes through to the MPI. In the order of `why_words` (watching.cpp).
 enum class Why : unsigned char {
   none,       ///< it runs in phicoll
   inactive,   ///< phicoll has no group: before MPI_Init, after MPI_Finalize, or attaching failed
@@ -38,9 +38,8 @@ enum class Why : unsigned char {
   argument    ///< something that the MPI will refuse
 };
 constexpr int whys = 11;
-extern const char* const why_words[whys];
 
-/// The intercepted collectives, one row each: rows of tables, and of the report.
+/// The intercepted collectives, one row each.
 enum class Row : unsigned char {
 #define PHICOLL_MPI_ROW(name, ...) name,
 #include "rows.inc"
@@ -111,7 +110,7 @@ struct Comm {
   unsigned calls;  ///< collective ones so far, while `why` is `early`
   MPI_Comm handle;
   Reducing reducing;  ///< of its last reduction by one of phicoll's operators; `with` is null before
-  PhicollLog** logs;  ///< of its calls that the MPI serves, by row; null while none is watched
+  PhicollLog** logs;  ///< of its calls that the MPI serves, by row and reason; null while none is watched
   uint64_t members;   ///< a hash of its ranks; 0 until it has logs
   unsigned twin;      ///< tells it from communicators of the same ranks
   Comm* next;         ///< in its bucket
@@ -266,49 +265,40 @@ class Counts {
 void pack(unsigned char* to, const void* from, size_t count, MPI_Datatype type, const TypeFacts& facts);
 void unpack(void* to, const unsigned char* from, size_t count, MPI_Datatype type, const TypeFacts& facts);
 
-// --- report.cpp
-
-extern bool reporting;
-/// Whether this rank's environment asks for it.
-bool asked_report();
-/// Collective over MPI_COMM_WORLD: gathers all ranks' tables and prints them.
-void end_report();
-/// The same of this rank's table alone, where the program ends without MPI_Finalize.
-void end_report_alone();
-void note_passed(Row row, Why why);
-double now_seconds();
-void note_done(Row row, size_t bytes, double since);
-
-/// A call in phicoll, for the report.
-class Timed {
- public:
-  Timed(Row row, size_t bytes)
-      : bytes_(bytes), since_(__builtin_expect(reporting, 0) ? now_seconds() : 0), row_(row) {}
-  ~Timed() {
-    if (__builtin_expect(reporting, 0) && !passes_) note_done(row_, bytes_, since_);
-  }
-  Row row() const { return row_; }
-  /// It is the MPI's after all.
-  void passes() { passes_ = true; }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-
- private:
-  size_t bytes_;
-  double since_;
-  Row row_;
-  bool passes_ = false;
-};
-
 // --- watching.cpp
 
 extern bool watching;
 /// Whether PHICOLL_MPI_ONLY has all calls stay with the MPI.
 bool asked_only();
-/// Has the calls that the MPI serves noted in the profile that is being made. `group` is 0 where none is.
+/// Collective over MPI_COMM_WORLD, with the nodes known: has the calls that the MPI serves noted in the profile
+/// that is being made. `group` is 0 where none is.
 void start_watching(uint64_t group);
-/// Null if the communicator's calls are not watched.
-PhicollLog* log_of(Comm* comm, Row row);
+/// Collective, after all logs have ended: rank 0 gets those of other nodes' ranks.
+void end_watching();
+/// Why the calling thread's next call is the MPI's.
+extern thread_local Why passing_for __attribute__((tls_model("initial-exec")));
+inline void note_passed(Why why) {
+  passing_for = why;
+}
+/// A call on a communicator, noted while it lives, as the MPI serves it for this reason; or as nodes do.
+class Noted {
+ public:
+  Noted(MPI_Comm handle, Row row, Why why);
+  ~Noted() {
+    if (log_ != nullptr) phicoll_preload_log_leave(log_, entered_, what_);
+  }
+  Noted(const Noted&) = delete;
+  Noted& operator=(const Noted&) = delete;
+  /// Null if the communicator's calls are not watched.
+  const Comm* comm() const { return log_ != nullptr ? comm_ : nullptr; }
+  void enter(uint64_t bytes);
+
+ private:
+  Row row_;
+  Comm* comm_;
+  PhicollLog* log_;
+  uint64_t entered_ = 0, what_ = 0;
+};
 void end_logs(Comm* comm);
 
 /// A call as the MPI serves it. `count(comm)` is the number of elements of `type` in its count argument.
@@ -324,17 +314,15 @@ struct Passing {
 
  private:
   [[gnu::noinline, gnu::cold]] int watched() const {
-    Comm* const known = find(comm);
-    PhicollLog* const log = known != nullptr ? log_of(known, row) : nullptr;
-    if (log == nullptr) return call();
-    TypeFacts facts = {true, 0, 0};
-    if (type != MPI_DATATYPE_NULL) facts_of(type, &facts);
-    const uint64_t bytes = static_cast<uint64_t>(count(*known)) * facts.size;
-    const uint64_t entered =
-        phicoll_preload_log_enter(log, bytes, kinds[static_cast<int>(row)].vector ? 1 : 0);
-    const int result = call();
-    phicoll_preload_log_leave(log, entered, bytes);
-    return result;
+    Noted noted(comm, row, passing_for);
+    if (noted.comm() != nullptr) {
+      TypeFacts facts = {true, 0, 0};
+      if (type != MPI_DATATYPE_NULL) facts_of(type, &facts);
+      // The counts of a call between two groups are the other group's.
+      const bool sized = noted.comm()->why != Why::inter || !kinds[static_cast<int>(row)].vector;
+      noted.enter(sized ? static_cast<uint64_t>(count(*noted.comm())) * facts.size : 0);
+    }
+    return call();
   }
 };
 template <class Count, class Call>

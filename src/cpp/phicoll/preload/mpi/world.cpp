@@ -20,17 +20,11 @@ unsigned calls_begun = 0;
 
 World world = {nullptr, false, Why::inactive, false, 0, 0, MPI_GROUP_NULL, nullptr, nullptr, 0, false, false};
 
-const char* const why_words[whys] = {"in phicoll",
-                                     "phicoll has no group",
-                                     "the communicator's first calls",
-                                     "one rank",
-                                     "an intercommunicator",
-                                     "several nodes",
-                                     "ranks outside MPI_COMM_WORLD",
-                                     "the shared heap is full",
-                                     "the algorithm that a variable names cannot serve it",
-                                     "an operator or type that phicoll has not",
-                                     "refused by the MPI"};
+const char* const row_names[rows] = {
+#define PHICOLL_MPI_ROW(name, ...) #name,
+#include "rows.inc"
+#undef PHICOLL_MPI_ROW
+};
 
 void say(const char* format, ...) {
   char line[1024];
@@ -112,7 +106,6 @@ struct Announced {
   int32_t threads;  ///< MPI_THREAD_MULTIPLE
   int32_t ready;
   int32_t first_calls;  ///< PHICOLL_MPI_FIRST_CALLS, where rank 0's counts; -1: not set
-  int32_t report;       ///< PHICOLL_MPI_REPORT, where rank 0's counts: the report is collective
   uint64_t profile;     ///< names the group in the profile, where rank 0's counts; 0: none is made
 };
 
@@ -152,9 +145,8 @@ void attach(bool ready) {
   const size_t size = static_cast<size_t>(world.size);
   int provided = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&provided);
-  const Announced mine = {node_identity(),        provided == MPI_THREAD_MULTIPLE ? 1 : 0,
-                          ready ? 1 : 0,          asked_first_calls(),
-                          asked_report() ? 1 : 0, phicoll_preload_profiles() != 0 ? random_number() | 1 : 0};
+  const Announced mine = {node_identity(), provided == MPI_THREAD_MULTIPLE ? 1 : 0, ready ? 1 : 0,
+                          asked_first_calls(), phicoll_preload_profiles() != 0 ? random_number() | 1 : 0};
   Announced* const all = static_cast<Announced*>(malloc(size * sizeof(Announced)));
   world.node_of = static_cast<int*>(malloc(2 * size * sizeof(int)));
   world.place = world.node_of + size;
@@ -171,7 +163,6 @@ void attach(bool ready) {
                                               : usual_first_calls;
   world.counts_down = threads && all_ready && all[0].first_calls < 0;
   world.one_node = here == world.size;
-  reporting = all[0].report != 0;
   start_watching(all[0].profile);
   free(all);
   world.why = Why::inactive;
@@ -276,7 +267,6 @@ bool has_joined = false;
 /// What is said at the end if the program did not get to MPI_Finalize.
 void say_last() {
   if (getpid() != loaded_by) return;  // a child is no rank
-  if (world.joined) end_report_alone();
   if (has_joined || own == nullptr || !is_first_process() || !program_uses_mpi()) return;
   int begun = 0;
   PMPI_Initialized(&begun);
@@ -357,13 +347,13 @@ void join() {
 
 void leave() {
   if (!world.joined) return;
-  end_report();
   end_communicators();
   end_types();
   world.joined = false;
   latest = nullptr;
   if (world.group != nullptr) phicoll_preload_leave(world.group);
   world.group = nullptr;
+  end_watching();
   if (progress_comm != MPI_COMM_NULL) PMPI_Comm_free(&progress_comm);
   PMPI_Group_free(&world.ranks);
   free(world.node_of);

@@ -18,11 +18,6 @@ namespace {
 
 constexpr int most_arguments = 1020;
 
-bool on(const char* variable) {
-  const char* const text = getenv(variable);
-  return text != nullptr && text[0] == '1';
-}
-
 /// Gives this thread another state for the length of a scope.
 class During {
  public:
@@ -104,17 +99,17 @@ int enter() {
   return around == nullptr ? 1 : around->outer() * around->runtime().num_threads();
 }
 
-bool reporting;
+bool profiled;
 
 void count_theirs() {
-  if (reporting && here.region != nullptr && here.region->runtime().num_threads() > 1)
+  if (profiled && here.region != nullptr && here.region->runtime().num_threads() > 1)
     counts.theirs.fetch_add(1, std::memory_order_relaxed);
 }
 
 void end() {
   if (preloaded_twice()) return;
   const bool used = counts.regions.load(std::memory_order_relaxed) != 0;
-  if (used && reporting) report();
+  if (used && profiled) note_counts();
   if (!used && speaks_for_the_command("PHICOLL_OMP_PROCESS"))
     phicoll_preload_print(
         "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n");
@@ -124,7 +119,7 @@ using Last = phicoll_preload::LastWord<end>;
 
 __attribute__((constructor)) void begin() {
   Last::begin();
-  reporting = on("PHICOLL_OMP_REPORT");
+  profiled = phicoll_preload_profiles() != 0;
   if (preloaded_twice()) {
     phicoll_preload_print("phicoll: omp: preloaded twice: the first library serves\n");
     left_alone.set("the library is preloaded twice");

@@ -4,11 +4,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include <new>
-
 #include "phicoll/os/kept_errno.hpp"
 #include "phicoll/preload/forks.hpp"
-#include "phicoll/preload/last_word.hpp"
 #include "phicoll/preload/patience.hpp"
 
 namespace phicoll_omp {
@@ -20,14 +17,11 @@ namespace {
 
 pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 Team* free_teams;
-Team* all_teams;
 
 /// A child of fork counts its own calls.
 void forget_counts() {
   counts.regions.store(0, std::memory_order_relaxed);
   counts.theirs.store(0, std::memory_order_relaxed);
-  for (const Team* team = all_teams; team != nullptr; team = team->all)
-    team->places[0].passed.store(0, std::memory_order_relaxed);
 }
 
 __attribute__((constructor)) void begin() {
@@ -59,18 +53,17 @@ Team* make(int size, int crowded) {
     return nullptr;
   }
   auto* const team = static_cast<Team*>(calloc(1, sizeof(Team)));
-  void* places = nullptr;
-  if (team == nullptr ||
-      posix_memalign(&places, alignof(Place), sizeof(Place) * static_cast<std::size_t>(size)) != 0) {
+  auto* const places = static_cast<Place*>(calloc(static_cast<std::size_t>(size), sizeof(Place)));
+  if (team == nullptr || places == nullptr) {
     free(team);
+    free(places);
     left_alone.set("no memory for a barrier");
     return nullptr;
   }
   team->size = size;
   team->crowded = crowded;
-  team->places = static_cast<Place*>(places);
-  for (int rank = 0; rank < size; ++rank)
-    new (&team->places[rank]) Place{phicoll_preload_seat(threads, rank), {0}};
+  team->places = places;
+  for (int rank = 0; rank < size; ++rank) places[rank].seat = phicoll_preload_seat(threads, rank);
   return team;
 }
 
@@ -85,10 +78,7 @@ Team* take(int size, int crowded) {
       *at = team->next;
       break;
     }
-  if (team == nullptr && (team = make(size, crowded)) != nullptr) {
-    team->all = all_teams;
-    all_teams = team;
-  }
+  if (team == nullptr) team = make(size, crowded);
   pthread_mutex_unlock(&pool_lock);
   return team;
 }
@@ -145,33 +135,13 @@ void end_serial() {
   here.barriers = here.before_serial == Here::ours ? Here::undecided : here.before_serial;
 }
 
-void report() {
+void note_counts() {
   const auto regions = static_cast<unsigned long>(counts.regions.load(std::memory_order_relaxed));
-  const uint64_t theirs = counts.theirs.load(std::memory_order_relaxed);
-  bool any = false;
-  const auto tell = [&](int size, uint64_t calls) {
-    if (!any)
-      phicoll_preload_print("phicoll: omp: %lu parallel regions\n%-24s%12s%14s\n", regions,
-                            "barriers in phicoll", "threads", "calls");
-    any = true;
-    phicoll_preload_print("%-24s%12d%14lu\n", "", size, static_cast<unsigned long>(calls));
-  };
-  const bool locked = phicoll_preload::try_to_lock(&pool_lock);
-  for (int size = 2; locked && size <= phicoll_preload_most_threads(); ++size) {
-    uint64_t calls = 0;
-    for (const Team* team = all_teams; team != nullptr; team = team->all)
-      if (team->size == size) calls += team->places[0].passed.load(std::memory_order_relaxed);
-    if (calls != 0) tell(size, calls);
-  }
-  if (locked) pthread_mutex_unlock(&pool_lock);
-  if (!any)
-    phicoll_preload_print("phicoll: omp: %lu parallel regions, %s\n", regions,
-                          !locked       ? "whose barriers cannot be counted now"
-                          : theirs != 0 ? "no barriers in phicoll"
-                                        : "no barriers");
+  const auto theirs = static_cast<unsigned long>(counts.theirs.load(std::memory_order_relaxed));
+  phicoll_preload_remark("omp: %lu parallel regions", regions);
   if (theirs != 0)
-    phicoll_preload_print(
-        "%-36s%14lu   %s\n", "barriers of the runtime, by thread", static_cast<unsigned long>(theirs),
+    phicoll_preload_remark(
+        "omp: the runtime served %lu barriers, by thread: %s", theirs,
         left_alone ? left_alone.text() : "teams of one thread, or of more than phicoll takes");
 }
 

@@ -16,16 +16,14 @@
 
 namespace phicoll_omp {
 
-/// A thread's place in a team's barrier, on a line of its own.
-struct alignas(128) Place {
+/// A thread's place in a team's barrier.
+struct Place {
   PhicollSeat* seat;
-  std::atomic<uint64_t> passed;  // written by the thread that sits here
 };
 
 /// A barrier that teams of one size use, one team at a time.
 struct Team {
   Team* next;  // in the list of free teams
-  Team* all;   // in the list of all
   int size;
   int crowded;
   Place* places;
@@ -71,7 +69,6 @@ extern thread_local Here here __attribute__((tls_model("initial-exec")));
 Place* find_place();
 
 inline void pass(Place& place) {
-  place.passed.store(place.passed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   phicoll_preload_pass(place.seat);
 }
 
@@ -86,14 +83,14 @@ inline const Runtime& reached(const void* address, bool kmp) {
 void begin_serial();
 void end_serial();
 
-/// Calls of this process, for its report.
+/// Of this process, for the profile.
 struct Counts {
   std::atomic<uint64_t> regions;
   std::atomic<uint64_t> theirs;  ///< barriers that stayed with the runtime, in teams of more than one thread
 };
 extern Counts counts;
 
-/// At the end of the process.
-void report();
+/// At the end of the process: adds them to the profile.
+void note_counts();
 
 }  // namespace phicoll_omp

@@ -82,39 +82,21 @@ bool preloaded_twice() {
   return dlsym(RTLD_DEFAULT, "phicoll_pthread_library") != &phicoll_pthread_own_mark;
 }
 
-void report(unsigned long made) {
-  bool any = false;
-  struct Table {
-    unsigned long made;
-    bool* any;
-  } table = {made, &any};
-  Elsewhere elsewhere = {0, 0};
-  const bool counted = for_each_size(
-      [](void* context, int threads, uint64_t rounds) {
-        const auto& of = *static_cast<const Table*>(context);
-        if (!*of.any)
-          phicoll_preload_print("phicoll: pthread: %lu barriers made\n%-24s%12s%14s\n", of.made,
-                                "rounds in phicoll", "threads", "rounds");
-        *of.any = true;
-        phicoll_preload_print("%-24s%12d%14lu\n", "", threads, static_cast<unsigned long>(rounds));
-      },
-      &table, &elsewhere);
-  if (!any)
-    phicoll_preload_print("phicoll: pthread: %lu barriers made, %s\n", made,
-                          counted ? "no rounds in phicoll" : "whose rounds cannot be counted now");
+void note_counts(unsigned long made) {
+  const Elsewhere elsewhere = gone_elsewhere();
+  phicoll_preload_remark("pthread: %lu barriers made", made);
   if (elsewhere.crowded != 0)
-    phicoll_preload_print("%lu barriers went on in glibc: more threads came than they have places\n",
-                          static_cast<unsigned long>(elsewhere.crowded));
+    phicoll_preload_remark("pthread: %lu barriers went on in glibc: more threads came than they have places",
+                           static_cast<unsigned long>(elsewhere.crowded));
   if (elsewhere.stayed != 0)
-    phicoll_preload_print("%lu barriers stayed with glibc: %s\n",
-                          static_cast<unsigned long>(elsewhere.stayed), left_alone.text());
+    phicoll_preload_remark("pthread: %lu barriers stayed with glibc: %s",
+                           static_cast<unsigned long>(elsewhere.stayed), left_alone.text());
 }
 
 void end() {
   if (second) return;
   const auto made = static_cast<unsigned long>(barriers_made.load(std::memory_order_relaxed));
-  const char* const wanted = getenv("PHICOLL_PTHREAD_REPORT");
-  if (made != 0 && wanted != nullptr && wanted[0] == '1') report(made);
+  if (made != 0 && phicoll_preload_profiles() != 0) note_counts(made);
   if (made == 0 && speaks_for_the_command("PHICOLL_PTHREAD_PROCESS"))
     phicoll_preload_print("phicoll: pthread: the program made no pthread barrier\n");
 }

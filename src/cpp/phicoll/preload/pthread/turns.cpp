@@ -21,9 +21,7 @@ struct Record {
 
 struct Places {
   Places* next;  // in the list of free ones
-  Places* all;
   int size;
-  uint64_t rounds;  // of barriers that have ended
   Place* first;
 };
 
@@ -40,7 +38,6 @@ std::size_t begun;             // how many of it have been used
 Turns* free_barriers;
 Record* free_records;
 Places* free_places;
-Places* all_places;
 Elsewhere went_elsewhere;
 pthread_key_t at_exit;
 bool has_key;
@@ -131,8 +128,6 @@ Places* make_places(int size) {
     Place* const place = new (&places->first[i]) Place{};
     place->seat = phicoll_preload_seat(threads, i);
   }
-  places->all = all_places;
-  all_places = places;
   return places;
 }
 
@@ -316,7 +311,6 @@ void Turns::give_back() {
   const Guard guard(shared_lock);
   object_.store(nullptr, std::memory_order_relaxed);
   if (places_ != nullptr) {
-    places_->rounds += places_->first[0].left.load(std::memory_order_relaxed);
     for (int i = 0; i < size_; ++i) {
       Place& place = places_->first[i];
       place.entered.store(0, std::memory_order_relaxed);
@@ -341,26 +335,14 @@ void Turns::begin_anew() {
     all[i].locked_ = 0;
     ++all[i].generation_;
   }
-  for (Places* places = all_places; places != nullptr; places = places->all) {
-    places->rounds = 0;
-    places->first[0].left.store(0, std::memory_order_relaxed);
-  }
   went_elsewhere = Elsewhere{};
 }
 
-bool for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context,
-                   Elsewhere* elsewhere) {
-  if (!phicoll_preload::try_to_lock(&shared_lock)) return false;
-  for (int size = 2; size <= phicoll_preload_most_threads(); ++size) {
-    uint64_t rounds = 0;
-    for (const Places* places = all_places; places != nullptr; places = places->all)
-      if (places->size == size)
-        rounds += places->rounds + places->first[0].left.load(std::memory_order_relaxed);
-    if (rounds != 0) tell(context, size, rounds);
-  }
-  *elsewhere = went_elsewhere;
+Elsewhere gone_elsewhere() {
+  if (!phicoll_preload::try_to_lock(&shared_lock)) return Elsewhere{};
+  const Elsewhere found = went_elsewhere;
   pthread_mutex_unlock(&shared_lock);
-  return true;
+  return found;
 }
 
 }  // namespace phicoll_pthread

@@ -86,9 +86,7 @@ struct Elsewhere {
   uint64_t stayed;   ///< there were no places to be had: see `left_alone`
 };
 
-/// For the report of this process alone: calls `tell(context, threads, rounds)` for each number of threads
-/// that had rounds. False, and it has told nothing, if a thread that may have been stopped holds the lock.
-bool for_each_size(void (*tell)(void* context, int threads, uint64_t rounds), void* context,
-                   Elsewhere* elsewhere);
+/// Of this process. None are told if a thread that may have been stopped holds the lock.
+Elsewhere gone_elsewhere();
 
 }  // namespace phicoll_pthread
