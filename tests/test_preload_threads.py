@@ -411,7 +411,7 @@ int main(int count, char** words) {
         done = run(kind, *without, program, own, options=("--report",), **variables)
         assert done.returncode == 0
         assert own.read_text() == ""
-        assert "phicoll" in run(kind, program, own, options=("--report",), **variables).stderr
+        assert f"{kind}: " in run(kind, program, own, options=("--report",), **variables).stderr
 
 
 NOTHING_USED = {
