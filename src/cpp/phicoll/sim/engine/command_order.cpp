@@ -1,6 +1,7 @@
 #include "phicoll/sim/engine/command_order.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "phicoll/errors.hpp"
 
@@ -59,10 +60,11 @@ void CommandOrder::join(Knowledge& knows, const Knowledge& more) {
 void CommandOrder::issued(int rank, int slot, const DmaCommand& command) {
   const auto r = static_cast<std::size_t>(rank);
   Pending one{++count_[r], slot, false, command, knows_[r]};
-  for (const Pending& earlier : pending_[r]) {
-    if (!command.follows(earlier.command)) continue;
-    join(one.knows, earlier.knows);
-    one.knows[r].add(earlier.number);
+  for (auto earlier = pending_[r].rbegin(); earlier != pending_[r].rend(); ++earlier) {
+    if (!command.follows(earlier->command)) continue;
+    join(one.knows, earlier->knows);
+    one.knows[r].add(earlier->number);
+    if (earlier->command.fenced || earlier->command.barriered) break;  // it knows of those before
   }
   Known& own = knows_[r][r];
   while (own.upto < one.number) own.missing.push_back(++own.upto);
@@ -100,16 +102,12 @@ void CommandOrder::waited(int rank, int slot) {
 template <class Which>
 void CommandOrder::learn(int rank, Which which) {
   const auto r = static_cast<std::size_t>(rank);
-  auto& mine = pending_[r];
-  for (std::size_t i = 0; i < mine.size();) {
-    if (!mine[i].ended || !which(mine[i].command)) {
-      ++i;
-      continue;
-    }
-    join(knows_[r], mine[i].knows);
-    knows_[r][r].add(mine[i].number);
-    mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(i));
-  }
+  std::erase_if(pending_[r], [&](const Pending& one) {
+    if (!one.ended || !which(one.command)) return false;
+    join(knows_[r], one.knows);
+    knows_[r][r].add(one.number);
+    return true;
+  });
 }
 
 void CommandOrder::waited(int rank, const unsigned char* place, std::size_t bytes) {
@@ -125,27 +123,37 @@ void CommandOrder::accessed(int rank, const void* place, std::size_t bytes, bool
   const auto* const from = static_cast<const unsigned char*>(place);
   if (word && !writes) {
     // It looks for a command that a later one of its rank's, of which the reader knows, may overtake.
-    const auto check = [&](int writer, Number number, const unsigned char* to, std::size_t count,
-                           const std::string& what) {
-      const Known& of = knows_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(writer)];
-      if (!DmaCommand::meet(from, bytes, to, count) || number >= of.upto || of.has(number)) return;
-      const auto other = std::find_if(accesses_.begin(), accesses_.end(), [&](const Access& a) {
-        return a.rank == writer && a.number == of.upto;
-      });
-      const bool found = other != accesses_.end();
-      throw Error("simulation: no order between " + what + " and " +
-                  (found ? other->what
-                         : "command " + std::to_string(of.upto) + " of rank " + std::to_string(writer)) +
-                  (found && entry_of(other->place) == entry_of(to) ? ", halves of the same 16 bytes" : "") +
-                  ": rank " + std::to_string(rank) + " knows of the second and loads what the first writes");
+    const auto overtaken = [&](int writer, Number number) {
+      const Known& of = knows_[r][static_cast<std::size_t>(writer)];
+      return number < of.upto && !of.has(number);
     };
-    for (const Access& a : accesses_)
-      if (a.writes && a.word) check(a.rank, a.number, a.place, a.bytes, a.what);
+    const auto refuse = [&](int writer, const unsigned char* to, const std::string& what) {
+      const Number upto = knows_[r][static_cast<std::size_t>(writer)].upto;
+      const Access* other = nullptr;
+      for (const auto& of_power : accesses_)
+        for (const auto& [at, a] : of_power)
+          if (a.rank == writer && a.number == upto && (other == nullptr || a.turn < other->turn)) other = &a;
+      throw Error(
+          "simulation: no order between " + what + " and " +
+          (other != nullptr ? other->what
+                            : "command " + std::to_string(upto) + " of rank " + std::to_string(writer)) +
+          (other != nullptr && entry_of(other->place) == entry_of(to) ? ", halves of the same 16 bytes"
+                                                                      : "") +
+          ": rank " + std::to_string(rank) + " knows of the second and loads what the first writes");
+    };
+    const Access* first = nullptr;
+    meeting(from, bytes, [&](const Access& a) {
+      if (a.writes && a.word && overtaken(a.rank, a.number) && (first == nullptr || a.turn < first->turn))
+        first = &a;
+    });
+    if (first != nullptr) refuse(first->rank, first->place, first->what);
     for (std::size_t w = 0; w < pending_.size(); ++w)
-      for (const Pending& p : pending_[w])
-        if (!p.ended && p.command.word && p.command.to != nullptr)
-          check(static_cast<int>(w), p.number, p.command.to, p.command.bytes,
-                name_of(static_cast<int>(w), p.number, p.command));
+      for (const Pending& p : pending_[w]) {
+        const DmaCommand& c = p.command;
+        const int writer = static_cast<int>(w);
+        if (!p.ended && c.word && DmaCommand::meet(from, bytes, c.to, c.bytes) && overtaken(writer, p.number))
+          refuse(writer, c.to, name_of(writer, p.number, c));
+      }
     return;
   }
   const Number number = ++count_[r];
@@ -181,29 +189,46 @@ void CommandOrder::updated(int rank, const void* word) {
   note_word(word, 1, knows_[r], rank, number);
 }
 
-void CommandOrder::access(const Access& access, const Knowledge& knows) {
-  for (const Access& earlier : accesses_) {
-    if (!access.writes && !earlier.writes) continue;
-    const bool same = earlier.rank == access.rank;
-    if (access.word && earlier.word && !same) continue;
-    if (!DmaCommand::meet(access.place, access.bytes, earlier.place, earlier.bytes)) continue;
-    if (same && earlier.number == access.number) continue;
-    if (!knows[static_cast<std::size_t>(earlier.rank)].has(earlier.number)) fail(access, earlier, knows);
+/// Calls `visit` with each access that is kept of any of these bytes.
+template <class Visit>
+void CommandOrder::meeting(const unsigned char* place, std::size_t bytes, Visit visit) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(place);
+  for (std::size_t power = 0; power < accesses_.size(); ++power) {
+    const auto& kept = accesses_[power];
+    for (auto one = kept.upper_bound(at - (std::uintptr_t{1} << power));
+         one != kept.end() && one->first < at + bytes; ++one)
+      if (DmaCommand::meet(place, bytes, one->second.place, one->second.bytes)) visit(one->second);
   }
-  accesses_.push_back(access);
-  if (accesses_.size() > room_) forget();
+}
+
+void CommandOrder::access(Access access, const Knowledge& knows) {
+  const Access* first = nullptr;  // that it does not know of
+  meeting(access.place, access.bytes, [&](const Access& earlier) {
+    if (!access.writes && !earlier.writes) return;
+    const bool same = earlier.rank == access.rank;
+    if (access.word && earlier.word && !same) return;
+    if (same && earlier.number == access.number) return;
+    if (knows[static_cast<std::size_t>(earlier.rank)].has(earlier.number)) return;
+    if (first == nullptr || earlier.turn < first->turn) first = &earlier;
+  });
+  if (first != nullptr) fail(access, *first, knows);
+  const auto power = static_cast<std::size_t>(std::bit_width(access.bytes));
+  if (accesses_.size() <= power) accesses_.resize(power + 1);
+  access.turn = ++turns_;
+  accesses_[power].emplace(reinterpret_cast<std::uintptr_t>(access.place), std::move(access));
+  if (++kept_ > room_) forget();
 }
 
 /// Forgets what all ranks know of: whatever comes follows it.
 void CommandOrder::forget() {
-  accesses_.erase(std::remove_if(accesses_.begin(), accesses_.end(),
-                                 [&](const Access& a) {
-                                   return std::all_of(knows_.begin(), knows_.end(), [&](const Knowledge& k) {
-                                     return k[static_cast<std::size_t>(a.rank)].has(a.number);
-                                   });
-                                 }),
-                  accesses_.end());
-  room_ = 2 * accesses_.size() + 64;
+  for (auto& of_power : accesses_)
+    kept_ -= std::erase_if(of_power, [&](const auto& kept) {
+      const Access& a = kept.second;
+      return std::all_of(knows_.begin(), knows_.end(), [&](const Knowledge& k) {
+        return k[static_cast<std::size_t>(a.rank)].has(a.number);
+      });
+    });
+  room_ = 2 * kept_ + 64;
 }
 
 void CommandOrder::fail(const Access& later, const Access& earlier, const Knowledge& knows) const {

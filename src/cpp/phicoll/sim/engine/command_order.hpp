@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -57,6 +58,7 @@ class CommandOrder {
     std::size_t bytes;
     bool writes, word;
     std::string what;
+    std::uint64_t turn = 0;  // which of all accesses it is
   };
   struct Pending {
     Number number;
@@ -69,7 +71,9 @@ class CommandOrder {
   static void join(Knowledge& knows, const Knowledge& more);
   template <class Which>
   void learn(int rank, Which which);
-  void access(const Access& access, const Knowledge& knows);
+  void access(Access access, const Knowledge& knows);
+  template <class Visit>
+  void meeting(const unsigned char* place, std::size_t bytes, Visit visit) const;
   void note_word(const void* place, std::size_t bytes, const Knowledge& knows, int rank, Number number);
   void forget();
   [[noreturn]] void fail(const Access& later, const Access& earlier, const Knowledge& knows) const;
@@ -77,8 +81,11 @@ class CommandOrder {
   std::vector<Knowledge> knows_;               // by rank
   std::vector<Number> count_;                  // by rank
   std::vector<std::vector<Pending>> pending_;  // by rank: not known to it to have ended
-  std::vector<Access> accesses_;               // that some rank does not know of
-  std::size_t room_ = 64;
+  // Those that some rank does not know of, by address. Of fewer bytes than a power of two (the index), one
+  // that meets a range begins in it, or less than that power before it.
+  std::vector<std::multimap<std::uintptr_t, Access>> accesses_;
+  std::uint64_t turns_ = 0;
+  std::size_t kept_ = 0, room_ = 64;
   std::unordered_map<std::uintptr_t, Knowledge> words_;  // what their writers knew, by 8 bytes
 };
 
