@@ -152,6 +152,22 @@ TEST(DmaOrder, IsLackingWhereAnEntryIsWrittenByHalves) {
     }
 }
 
+TEST(DmaOrder, BringsAPieceAgainThatItsRankHasChangedInAnothersStore) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Two two(seed);
+    const std::string found = two.run(
+        [&](SimPort& port) {
+          port.copy(two.memory(0), two.data(1), 128);
+          port.store_relaxed(*reinterpret_cast<Flag*>(two.data(1)), std::uint64_t{77});
+          port.copy(two.memory(1), two.data(1), 128);
+        },
+        [](SimPort&) {});
+    EXPECT_EQ(found, "");
+    EXPECT_EQ(two.memory(0)[0], 0);
+    EXPECT_EQ(two.memory(1)[0], 77);
+  }
+}
+
 struct Case {
   Operation operation;
   const char* spec;

@@ -365,6 +365,7 @@ class Simulation final : private CoherenceListener {
   DmaCommand signal_to(const Context& c, unsigned char* place, const void* value, unsigned bytes,
                        int home) const;
   void finish_command(Context& c, int slot);
+  void drop_overwritten(Context& c, const unsigned char* to, std::size_t bytes) const;
   void finish_commands(Context& c, const void* from, std::size_t bytes);
   std::size_t entry_of(const unsigned char* place, const unsigned char** first) const;
   void see(Context& c, const unsigned char* first, std::size_t bytes);

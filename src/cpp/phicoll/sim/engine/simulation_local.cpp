@@ -15,6 +15,13 @@ namespace sim {
 // begins in this line at byte `end` and has `length` bytes (0: no piece). streams[1] says which buffer has it
 // (`end`) and which buffer is filled next (`length`).
 
+/// A piece whose source the rank itself writes, in whosever store it lies, is out of date.
+void Simulation::drop_overwritten(Context& c, const unsigned char* to, std::size_t bytes) const {
+  Stream& held = c.streams[0];
+  const unsigned char* const source = memory_ + std::size_t{held.last_miss} * arch::line_bytes + held.end;
+  if (held.length != 0 && to < source + held.length && source < to + bytes) held.length = 0;
+}
+
 /// Gives the rank's unit a command, once its queue has a place for it. Returns its slot.
 int Simulation::enqueue(Context& c, DmaCommand command) {
   spend(c, machine_.p.dma_enqueue, 0);
@@ -323,6 +330,7 @@ void Simulation::local_store(Context& c, unsigned char* place, const void* value
   spend(c, machine_.p.store_instructions, 0);
   const int home = local_->target(c.rank, place);
   if (home == LocalStores::main_memory) c.streams[0].length = 0;
+  drop_overwritten(c, place, bytes);
   // Data that commands still bring or take is older than what this store may announce.
   if (home == c.rank && order == Order::release) finish_commands(c, nullptr, 0);
   if (home == c.rank) {
@@ -410,8 +418,7 @@ void Simulation::local_copy(Context& c, unsigned char* to, const unsigned char* 
     command.target = local_->target(c.rank, to);
     command.data = true;
     command.ghost = ghost(from) || ghost(to);
-    const unsigned char* const source = memory_ + std::size_t{held.last_miss} * arch::line_bytes + held.end;
-    if (held.length != 0 && to < source + held.length && source < to + piece) held.length = 0;
+    drop_overwritten(c, to, piece);
     if (command.source == c.rank && command.target == c.rank) {
       finish_commands(c, from, piece);
       finish_commands(c, to, piece);
