@@ -3,7 +3,7 @@
 // All ranks copy into private buffers at the same time: one line (or several) of one root, or lines of one
 // another. Source: 000 section IV (figures 2, 3 and 4): a barrier before every access, 1,000 accesses. What
 // is read has been written by its owner before every access; without that every access but the first would
-// hit the reader's own cache.
+// hit the reader's own cache. The instructions around a copy are those of 004's contention test.
 
 #include "phicoll/kernels/draw.hpp"
 #include "phicoll/kernels/kernel_run.hpp"
@@ -102,6 +102,7 @@ struct ReadByAll {
       }
       unsigned char* const theirs = buffer(p, run, s, source);
       const std::int64_t begin = meeting.start(port, samples);
+      port.software(Software::copy);
       port.copy(mine, theirs, lines * arch::line_bytes);
       port.fence();
       samples.ticks.push_back(port.ticks() - begin);

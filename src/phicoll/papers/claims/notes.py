@@ -34,7 +34,7 @@ CHANGES = {
     "000-01": "Nothing: 163 GB/s set memory.bandwidth.",
     "000-02": "request.merge_reads = on, which makes contexts of a core share a read.",
     "000-03": "A larger directory.service: its published values do not tell it from the lock while the owner answers.",
-    "000-06": "A request queue that a core's contexts share: with core.core_window = 2 all three patterns take 1.4 times as long at 244.",
+    "000-06": "Fewer instructions around a copy than software.copy, which 004's contention test set: a core's contexts share their issue. Without them 1.03 times.",
     "000-08": "Queues on the ring's links.",
     "000-12": "owner.service, which decides how long readers wait for the root's cache.",
     "000-14": "Dissemination by flags that nobody unsets (reset = sense or episode): it takes 5.3 us at 244 then, less than the trees.",

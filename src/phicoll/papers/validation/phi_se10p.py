@@ -120,7 +120,7 @@ def distinct_lines(machine: str, effort: Effort) -> Check:
         judged("000-05", spread(of[:, 0]) < 0.1 and spread(of[:, 1]) < 0.1, f"ns by pattern: {text}. Little: below 10 %.", under),
         by_rank("000-06", [bool(np.all(growth[:, s] > 1.1)) for s in range(len(seeds))],
                 f"From 61 to 244 processes {', '.join(f'{p} {g:.2f}' for p, g in zip(patterns, growth.mean(axis=1), strict=True))} times as long; "
-                "significant: more than 10 %.", under),
+                "significant: more than 10 %. A core's contexts take turns to issue the instructions around a copy.", under),
         by_rank("000-07", [bool(np.all(means[:, 3, s] - means[:, 1, s] < 0.25 * (root[3, s] - root[1, s]))) for s in range(len(seeds))],
                 f"From 61 to 244: one line {root[3].mean() - root[1].mean():+.0f} ns, distinct lines {(of[:, 3] - of[:, 1]).max():+.0f} ns; small: "
                 "below a quarter.", under),

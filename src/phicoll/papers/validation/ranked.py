@@ -18,7 +18,6 @@ SIMULATED = "simulated"
 CAUSES = {
     "000-02": "Only the line's own queue grows with its readers here.",
     "000-03": "A further reader waits while the directory locks the line for the owner's answer; the directory's own share is small.",
-    "000-06": "A core's contexts share an issue port and a window of 38 requests here, but no fill port or request queue.",
     "000-08": "A line is locked for the way to its owner and back, so a ring without distance saves most.",
     "001-04": "From 120 threads on, releasing one line to all is nearly all of both times. At 60, one counter goes from core to core 60 times in a row, a "
     "combining tree's in parallel.",

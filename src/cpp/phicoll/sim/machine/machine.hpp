@@ -264,7 +264,7 @@ void describe_software(Visitor& v, MachineParameters& m) {
   v.number("software.send", m.software_send, 0, 10000, "",
            "instructions around a send: the loop, whom to tell next");
   v.number("software.copy", m.software_copy, 0, 10000, "",
-           "instructions around the copy in the contention kernel");
+           "instructions around the copy in the kernels contention and read-by-all");
   v.number("software.put", m.software_put, 0, 100000, "cycles",
            "what a program's put or get takes beside its copy: its call of the library");
   v.choice("software.flags", m.flags, {"pairs", "lines"},
