@@ -7,21 +7,25 @@ import os
 import re
 import signal
 import sys
+import time
 
 import numpy as np
 import pytest
 
 import phicoll
 from phicoll.cli import main
-from phicoll.explaining.call_logs import HEADER, HEADER_BYTES, MAGIC, RECORD, read_logs
+from phicoll.explaining.call_logs import COUNTED, HEADER, HEADER_BYTES, MAGIC, RECORD, read_logs
 from phicoll.explaining.profile import VARIABLE, profile_of
 from phicoll.explaining.timeline import timeline
 
 
-def written(folder, rank, calls, *, size=2, operation="allreduce", more=(0, 0, 0), place=0, name=None):
+def written(
+    folder, rank, calls, *, size=2, operation="allreduce", more=(0, 0, 0), place=0, name=None, host=0, ns=1.0,
+    served="ring",
+):  # fmt: skip
     """A file as the core writes it, of one tick a nanosecond."""
     head = HEADER.pack(
-        MAGIC, 1.0, place, rank, size, 7, 1, 1 << 20, *more, b"0:5", operation.encode(), b"ring"
+        MAGIC, ns, place, rank, size, host, 1, 1 << 20, *more, b"mpi:5", operation.encode(), served.encode()
     )
     table = np.zeros(len(calls) + 3, RECORD)  # the file is longer than its calls
     for at, (entered, left, size_bytes) in enumerate(calls):
@@ -160,6 +164,48 @@ def test_a_block_watches_what_is_started_in_it(mode):
     assert {row.calls for row in halves} == {1}
     assert all(row.waited_s is not None and 0 <= row.waited_s <= row.inside_s for row in (*rows, *halves))
     assert "allreduce" in found._repr_html_()
+
+
+def imbalanced(comm):
+    value, total, calls = np.ones(1), np.empty(1), []
+    comm.Allreduce(np.ones(2), np.empty(2))  # makes the algorithm, which is no call's time
+    for _ in range(20):
+        time.sleep(0.02 * comm.rank)
+        entered = time.perf_counter()
+        comm.Allreduce(value, total)
+        calls.append((entered, time.perf_counter()))
+    return calls
+
+
+def test_the_waiting_and_the_share_are_what_the_program_itself_measures():
+    with phicoll.profile() as found:
+        one, other = np.array(phicoll.run(imbalanced, ranks=2, mode="processes"))
+    row = next(row for row in found.rows if (row.operation, row.bytes, row.calls) == ("allreduce", 8, 20))
+    inside = (one[:, 1] - one[:, 0]).sum() + (other[:, 1] - other[:, 0]).sum()
+    assert found.share(row) * found.seconds * 2 == pytest.approx(inside, rel=0.05)
+    assert row.waited_s == pytest.approx(np.abs(one[:, 0] - other[:, 0]).sum(), rel=0.05)
+    assert row.late_rank == 1
+
+
+def test_the_clocks_of_two_hosts_are_not_compared(tmp_path):
+    """Another host's ticks are other ones, and begin elsewhere."""
+    written(tmp_path, 0, [(1000, 1400, 8), (2000, 2400, 8)])
+    written(tmp_path, 1, [(70_000, 70_050, 8), (70_500, 70_600, 8)], host=1, ns=2.0, name="9-0")
+    (watched,) = read_logs(tmp_path)
+    assert watched.by_rank[1]["entered"].tolist() == [1000, 2000]
+    (row,) = profile_of([watched], 1e-5).rows
+    assert row.inside_s == pytest.approx((400 + 400 + 100 + 200) * 1e-9)
+    assert (row.waited_s, row.late_rank) == (None, None)
+
+
+def test_calls_have_the_names_of_their_versions_and_why_the_mpi_serves_them(tmp_path):
+    for rank in (0, 1):
+        written(
+            tmp_path, rank, [(10, 20, COUNTED | 8), (30, 50, 8)], operation="gather", served="MPI (one rank)"
+        )
+    found = profile_of(read_logs(tmp_path), 1.0)
+    assert sorted((row.operation, row.bytes) for row in found.rows) == [("gather", 8), ("gatherv", 8)]
+    assert found.notes == ["left to the MPI: one rank: 2 of gather, 2 of gatherv"]
 
 
 def many(comm):

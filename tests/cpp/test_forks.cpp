@@ -1,15 +1,20 @@
 // Processes that a rank forks: no ranks. Their calls are refused, and their end is not the rank's.
 
+#include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "child_process.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
+#include "phicoll/group/profile.hpp"
 #include "phicoll/group/thread_group.hpp"
 
 namespace phicoll {
@@ -143,6 +148,86 @@ TEST(BadBuffer, OfARankAloneDoesNotBreakItsGroup) {
     own->barrier();
     comm.barrier();
   });
+}
+
+/// A folder for a profile that is being made, while it lives.
+class Watching {
+ public:
+  Watching() : folder_("/tmp/phicoll-calls-XXXXXX") {
+    if (mkdtemp(&folder_[0]) != nullptr) setenv("PHICOLL_PROFILE", folder_.c_str(), 1);
+  }
+  ~Watching() {
+    unsetenv("PHICOLL_PROFILE");
+    if (DIR* const folder = opendir(folder_.c_str())) {
+      while (const dirent* const file = readdir(folder)) unlink((folder_ + "/" + file->d_name).c_str());
+      closedir(folder);
+    }
+    rmdir(folder_.c_str());
+  }
+  static std::unique_ptr<CallLog> log(int rank, bool shared) {
+    return CallLog::make({"1:here", 0, rank, 2, shared, "allreduce", "ring"});
+  }
+  /// Records in the file of a process that has one.
+  std::size_t calls(pid_t process) const {
+    std::FILE* file = nullptr;
+    for (int i = 0; i < 8 && file == nullptr; ++i)
+      file = std::fopen(
+          (folder_ + "/" + std::to_string(process) + "-" + std::to_string(i) + ".calls").c_str(), "rb");
+    if (file == nullptr) return 0;
+    std::size_t found = 0;
+    std::fseek(file, 4096, SEEK_SET);
+    for (std::uint64_t record[3]; std::fread(record, sizeof record, 1, file) == 1 && record[0] != 0;
+         ++found) {
+    }
+    std::fclose(file);
+    return found;
+  }
+
+ private:
+  std::string folder_;
+};
+
+TEST(ProfiledCalls, AreTimedOnAllRanksAlike) {
+  const Watching watching;
+  const std::unique_ptr<CallLog> logs[] = {Watching::log(0, true), Watching::log(1, true)};
+  constexpr int calls = 1024 + 8 * 64;
+  bool timed[2][calls];
+  for (int rank = 0; rank < 2; ++rank)
+    for (int i = 0; i < calls; ++i) {
+      if (i % (3 + rank) == 0) logs[rank]->enter(CallLog::what(4096, false, false));  // another size
+      timed[rank][i] = logs[rank]->enter(CallLog::what(8, false, false)) != 0;  // never left: none is long
+    }
+  for (int i = 0; i < calls; ++i) EXPECT_EQ(timed[0][i], timed[1][i]) << i;
+  bool at_place[8] = {};
+  for (int eight = 1024; eight < calls; eight += 8) {
+    int in_eight = 0;
+    for (int i = 0; i < 8; ++i) {
+      in_eight += timed[0][eight + i] ? 1 : 0;
+      at_place[i] |= timed[0][eight + i];
+    }
+    EXPECT_EQ(in_eight, 1) << eight;
+  }
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(at_place[i]) << i;  // of a program with a period each call is timed
+  for (int i = 0; i < 1024; ++i) EXPECT_TRUE(timed[0][i]) << i;
+  EXPECT_NE(logs[0]->enter(CallLog::what(8, true, false)), 0u);  // with counts: the first of these
+}
+
+TEST(ProfiledCalls, OfAForkedProcessGoIntoAFileOfItsOwn) {
+  const Watching watching;
+  const std::unique_ptr<CallLog> log = Watching::log(0, false);
+  const auto call = [&] { log->leave(log->enter(8), 8); };
+  for (int i = 0; i < 3; ++i) call();
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 5; ++i) call();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  call();
+  EXPECT_EQ(watching.calls(getpid()), 4u);
+  EXPECT_EQ(watching.calls(child), 5u);
 }
 
 TEST(BadBuffer, OfOneOfTwoRanksBreaksTheGroup) {
