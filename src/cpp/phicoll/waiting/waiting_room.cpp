@@ -214,6 +214,30 @@ void WaitingRoom::mark_wait(Patience& patience, std::int64_t waited) {
   if (stuck_ != nullptr) stuck_->check(*control_, rank_, waited);
 }
 
+namespace {
+
+/// Names the ranks that have noted no call as late as `call`, which `rank` waits in.
+std::string not_come(Control& control, int rank, std::uint64_t call) {
+  constexpr unsigned beside_number =
+      17;  // what an entry has above its number: 16 bits of tag, one for the end
+  const CallBoard* const board = control.board();
+  if (board == nullptr) return "";
+  std::string ranks;
+  int missing = 0;
+  for (int other = 0; other < control.ranks(); ++other) {
+    bool come = other == rank;
+    for (unsigned entry = 0; entry < CallBoard::remembered; ++entry)
+      come = come || board->noted(other, entry) << beside_number >= call << beside_number;
+    if (come) continue;
+    if (++missing <= 8) ranks += (missing == 1 ? "" : ", ") + std::to_string(control.root_rank(other));
+  }
+  if (missing == 0) return "";
+  return (missing == 1 ? " for rank " : " for ranks ") + ranks + (missing > 8 ? " and more" : "") +
+         ", not seen in call " + std::to_string(call);
+}
+
+}  // namespace
+
 /// Throws if the group is broken, which it is if this wait cannot end. Returns whether it took in what others
 /// have sent.
 bool WaitingRoom::check_alive(Patience& patience, bool in_call) {
@@ -230,8 +254,9 @@ bool WaitingRoom::check_alive(Patience& patience, bool in_call) {
     if (Interpreter* const by = background_->interpreter()) by->look_for_signals();
   const std::int64_t limit = control_->timeout_ns();
   if (limit <= 0 || waited <= limit) return took;
-  const std::string reason =
-      "waited longer than the group's timeout of " + std::to_string(limit / 1000000) + " ms";
+  std::string reason = "waited longer than the group's timeout of " + std::to_string(limit / 1000000) + " ms";
+  if (in_call && calls_ != nullptr && stuck_ == nullptr)
+    reason += not_come(*control_, rank_, calls_->begun());
   control_->break_group(rank_, reason.c_str(), true);
   control_->check_broken(rank_);
   return took;
