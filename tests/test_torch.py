@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -329,6 +331,23 @@ def unequal(rank: int, size: int) -> None:
         dist.all_reduce(torch.zeros(2 + rank))
 
 
+def in_parts(rank: int, size: int) -> None:
+    for dtype, count in itertools.product([torch.bfloat16, torch.float32, torch.int64], [1 << 19, 1_000_003]):
+        rows = [values(other, dtype, count) for other in range(size)]
+        expected = functools.reduce(torch.add, rows)
+        dist.all_reduce(got := rows[rank].clone())
+        assert torch.equal(got, expected)
+        phicoll.torch.all_reduce_(got := rows[rank].clone())
+        assert torch.equal(got, expected)
+        dist.reduce(got := rows[rank].clone(), 1)
+        assert torch.equal(got, expected if rank == 1 else rows[rank])
+        dist.broadcast(got := rows[rank].clone(), 1)
+        assert torch.equal(got, rows[1])
+    # Rank 0's first part is as large as rank 1's call.
+    with pytest.raises(dist.DistBackendError, match=r"1048576 bytes.*524544|524544 bytes.*1048576"):
+        dist.all_reduce(torch.zeros((1 << 18, (1 << 17) + 64)[rank]))
+
+
 def late(rank: int, size: int) -> None:
     if rank == 0:
         with pytest.raises(dist.DistBackendError, match="rank 1"):
@@ -348,6 +367,10 @@ def test_three_ranks_reduce(tmp_path: Path) -> None:
     together(tmp_path, reductions, 3)
 
 
+def test_several_threads_make_parts_of_large_calls(tmp_path: Path) -> None:
+    together(tmp_path, in_parts, options=phicoll.torch.Options(threads=2, reproducible=True))
+
+
 def test_three_ranks_reduce_in_one_order(tmp_path: Path) -> None:
     together(tmp_path, folds, 3, options=phicoll.torch.Options(reproducible=True))
 
@@ -355,6 +378,26 @@ def test_three_ranks_reduce_in_one_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("hosts", [[0, 0, 1], [0, 1, 0]])
 def test_ranks_are_on_several_hosts(tmp_path: Path, hosts: list[int]) -> None:
     together(tmp_path, on_several_hosts, 3, hosts=hosts)
+
+
+def absent(rank: int, size: int) -> None:
+    if rank != 1:
+        with pytest.raises(dist.DistBackendError, match=r"1000 ms for rank 1, not seen in call"):
+            dist.all_reduce(torch.zeros(2))
+    else:
+        time.sleep(2)
+
+
+def test_a_call_that_a_rank_does_not_come_to_ends_at_the_time_out(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    together(tmp_path, absent, 3, timeout_s=1)
+    assert time.monotonic() - begin < 30
+
+
+def test_too_many_ranks_are_refused() -> None:
+    given = SimpleNamespace(store=None, group_rank=0, group_size=1025, timeout=timedelta(seconds=1))
+    with pytest.raises(ArgumentError, match=r"^world_size: got 1025; allowed: 1\.\.1024 ranks"):
+        phicoll.torch.create(given)
 
 
 def refused(rank: int, store: str, wrong: list[phicoll.torch.Options], hosts: list[int], why: str) -> None:
@@ -428,7 +471,8 @@ def test_what_cannot_be_built_says_what_to_do(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("wrong", "argument"), [({"between": 5}, "between"), ({"reproducible": "no"}, "reproducible")]
+    ("wrong", "argument"),
+    [({"between": 5}, "between"), ({"reproducible": "no"}, "reproducible"), ({"threads": 0}, "threads")],
 )
 def test_an_option_of_another_type_is_named(wrong, argument):
     with pytest.raises(ArgumentError, match=rf"^{argument}: got "):

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from phicoll.errors import ArgumentError, ResourceError
-from phicoll.foundations.checks import check_flag
+from phicoll.foundations.checks import check_flag, check_whole
 from phicoll.foundations.extras import extra
 from phicoll.preload.building import built
 from phicoll.preload.programs import native_folder
@@ -40,6 +40,7 @@ OLDEST = (2, 4)
 MODULE = "phicoll_torch"
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-shared", "-w", "-fvisibility=hidden", "-DUSE_DISTRIBUTED")
 MOST_RANKS = 1024
+MOST_THREADS = 64
 CPU = torch.device("cpu")
 
 
@@ -54,15 +55,20 @@ class Options:
     reproducible:
         Reductions combine the ranks' elements one by one in the order of ranks, so that the bits depend on these alone:
         :meth:`phicoll.Comm.reproducible`. Not on several hosts.
+    threads:
+        So many threads of each rank make a broadcast or a reduction of 1 MB or more, each a part: 1 to 64. Each wants a
+        CPU of its own.
     between:
         The backend between the hosts of a group that has several. None: an error there.
     """
 
     reproducible: bool = False
+    threads: int = 1
     between: str | None = "gloo"
 
     def __post_init__(self) -> None:
         check_flag("reproducible", self.reproducible)
+        check_whole("threads", self.threads, 1, MOST_THREADS)
         if self.between is not None and not isinstance(self.between, str):
             raise ArgumentError("between", repr(self.between), "a backend's name, such as 'gloo', or None")
 
@@ -165,7 +171,9 @@ def create(given: Any, options: Any = None) -> Any:
             print(
                 f"phicoll: {size} ranks on {len(hosts)} hosts; {asked.between} between them", file=sys.stderr
             )
-    local = module.create(name, members.index(rank), len(members), limit, limit, asked.reproducible)
+    local = module.create(
+        name, members.index(rank), len(members), limit, limit, asked.reproducible, asked.threads
+    )
     if len(hosts) == 1:
         return local
 

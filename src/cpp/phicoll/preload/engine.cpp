@@ -285,6 +285,19 @@ PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* requ
   return called(comm, [=](Communicator& c) { c.call(*reinterpret_cast<const phicoll::Request*>(request)); });
 }
 
+PhicollResult phicoll_preload_note_parts(PhicollComm* comm, const PhicollRequest* request) {
+  return called(comm, [=](Communicator& c) {
+    const auto& r = *reinterpret_cast<const Request*>(request);
+    phicoll::CallFacts facts;
+    facts.operation = r.operation;
+    facts.bytes = r.count * (r.op != nullptr ? r.op->element_bytes : 1);
+    phicoll::Call call;
+    call.root = r.root;
+    if (r.op != nullptr) call.op = *r.op;
+    c.note_elsewhere(phicoll::call_signature::of(facts, call, c.size(), 0));
+  });
+}
+
 int phicoll_preload_profiles(void) {
   return phicoll::profile_folder() != nullptr ? 1 : 0;
 }

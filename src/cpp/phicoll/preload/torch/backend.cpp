@@ -31,9 +31,9 @@ using WorkRef = c10::intrusive_ptr<c10d::Work>;
 class Backend : public c10d::Backend {
  public:
   Backend(const std::string& name, int rank, int size, std::int64_t attach_ms, std::int64_t wait_ms,
-          bool reproducible)
+          bool reproducible, int threads)
       : c10d::Backend(rank, size),
-        group_(std::make_shared<Group>(name, rank, size, attach_ms, wait_ms, reproducible)),
+        group_(std::make_shared<Group>(name, rank, size, attach_ms, wait_ms, reproducible, threads)),
         options_(c10::make_intrusive<Options>("phicoll", std::chrono::milliseconds(wait_ms))) {}
 
   ~Backend() override {
@@ -58,7 +58,7 @@ class Backend : public c10d::Backend {
                     Flat flat(tensor);
                     PhicollRequest request = of(PHICOLL_broadcast, flat.bytes(), root_of(options.rootRank));
                     request.receive = flat.data();
-                    group.call(request);
+                    group.call_in_parts(request, 1);
                     flat.deliver();
                   });
   }
@@ -82,7 +82,7 @@ class Backend : public c10d::Backend {
           request.op = reduction.op();
           request.send = here ? nullptr : scaled.data_ptr();
           request.receive = here ? flat.data() : nullptr;
-          group.call(request);
+          group.call_in_parts(request, flat.element_bytes());
           if (!here) return;
           reduction.after(flat.tensor());
           flat.deliver();
@@ -288,7 +288,7 @@ class Backend : public c10d::Backend {
     PhicollRequest request = of(PHICOLL_allreduce, flat.count());
     request.op = reduction.op();
     request.receive = flat.data();
-    group.call(request);
+    group.call_in_parts(request, flat.element_bytes());
     reduction.after(flat.tensor());
     flat.deliver();
   }
@@ -393,8 +393,8 @@ class Backend : public c10d::Backend {
 };
 
 c10::intrusive_ptr<c10d::Backend> create(const std::string& name, int rank, int size, std::int64_t attach_ms,
-                                         std::int64_t wait_ms, bool reproducible) {
-  return c10::make_intrusive<Backend>(name, rank, size, attach_ms, wait_ms, reproducible);
+                                         std::int64_t wait_ms, bool reproducible, int threads) {
+  return c10::make_intrusive<Backend>(name, rank, size, attach_ms, wait_ms, reproducible, threads);
 }
 
 using Ref = c10::intrusive_ptr<c10d::Backend>;

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -73,18 +74,21 @@ class Group {
   using Job = std::function<void(Group&)>;
 
   Group(const std::string& name, int rank, int size, std::int64_t attach_ms, std::int64_t wait_ms,
-        bool reproducible)
+        bool reproducible, int threads)
       : rank_(rank), size_(size), wait_ms_(wait_ms) {
     done(phicoll_preload_attach(name.c_str(), size, rank, nullptr, attach_ms, wait_ms, &group_));
     whole_ = phicoll_preload_whole(group_);
-    // Messages and collective calls may come from two threads at once, each of which needs a communicator.
-    std::vector<int> members(static_cast<std::size_t>(size));
-    std::iota(members.begin(), members.end(), 0);
+    // Messages, collective calls and parts of these may come from threads at once, each of which needs a
+    // communicator.
     try {
       if (reproducible) done(phicoll_preload_reproducible(whole_));
-      done(phicoll_preload_create(group_, members.data(), size, &messages_));
+      messages_ = another();
+      while (threads > 1 && static_cast<int>(parts_.size()) < threads) {
+        parts_.push_back(another());
+        if (reproducible) done(phicoll_preload_reproducible(parts_.back()));
+      }
     } catch (...) {
-      phicoll_preload_leave(group_);
+      leave();
       throw;
     }
   }
@@ -97,8 +101,7 @@ class Group {
     }
     changed_.notify_all();
     if (worker_.joinable()) worker_.join();
-    phicoll_preload_free(messages_);
-    phicoll_preload_leave(group_);
+    leave();
   }
 
   int rank() const { return rank_; }
@@ -109,6 +112,13 @@ class Group {
   void call(const PhicollRequest& request) {
     calls_.fetch_add(1, std::memory_order_relaxed);
     done(phicoll_preload_call(whole_, &request));
+  }
+  /// Makes a broadcast or reduction of such elements, a large one by several threads if the group has them.
+  void call_in_parts(const PhicollRequest& request, std::size_t element_bytes) {
+    if (__builtin_expect(parts_.empty() || request.count * element_bytes < least_bytes_in_parts, 1))
+      return call(request);
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    by_threads(request, element_bytes);
   }
 
   // Calls are made in the order in which the threads of this rank asked for them: (1) under the lock a call
@@ -192,6 +202,55 @@ class Group {
   }
 
  private:
+  static constexpr std::size_t least_bytes_in_parts = std::size_t{1} << 20;
+  static constexpr std::size_t elements_together = 64;  // at least a line of any type
+
+  PhicollComm* another() {
+    std::vector<int> members(static_cast<std::size_t>(size_));
+    std::iota(members.begin(), members.end(), 0);
+    PhicollComm* made = nullptr;
+    done(phicoll_preload_create(group_, members.data(), size_, &made));
+    return made;
+  }
+  void leave() {
+    for (PhicollComm* const part : parts_) phicoll_preload_free(part);
+    if (messages_ != nullptr) phicoll_preload_free(messages_);
+    phicoll_preload_leave(group_);
+  }
+
+  // Each thread makes the call on a part of the elements, in a communicator of its own. (1) The note tells a
+  // rank that makes another call, which would not come to the parts. (2) A rank that lacks threads makes
+  // several parts one after the other, each thread's in rising order: so the first part that is open
+  // anywhere has a thread in it on all ranks, and ends.
+  void by_threads(const PhicollRequest& request, std::size_t element_bytes) {
+    done(phicoll_preload_note_parts(whole_, &request));  // (1)
+    const std::size_t parts = parts_.size();
+    const std::size_t most =
+        (request.count / parts + elements_together) / elements_together * elements_together;
+    std::vector<std::string> errors(parts);
+    const auto make = [&](std::size_t number) {
+      PhicollRequest part = request;
+      const std::size_t begin = std::min(request.count, number * most);
+      part.count = std::min(most, request.count - begin);
+      if (part.send != nullptr) part.send = static_cast<const char*>(part.send) + begin * element_bytes;
+      if (part.receive != nullptr) part.receive = static_cast<char*>(part.receive) + begin * element_bytes;
+      if (phicoll_preload_call(parts_[number], &part) != PHICOLL_DONE)
+        errors[number] = phicoll_preload_error();
+    };
+    std::vector<std::thread> helpers;
+    helpers.reserve(parts);
+    try {
+      while (helpers.size() + 1 < parts) helpers.emplace_back(make, helpers.size() + 1);
+    } catch (const std::system_error&) {
+      // The system has no more threads.
+    }
+    make(0);
+    for (std::size_t number = helpers.size() + 1; number < parts; ++number) make(number);  // (2)
+    for (std::thread& helper : helpers) helper.join();
+    for (const std::string& error : errors)
+      if (!error.empty()) raise(error);
+  }
+
   /// Ends a turn, also where the call throws.
   class Turn {
    public:
@@ -244,6 +303,7 @@ class Group {
   PhicollGroup* group_ = nullptr;
   PhicollComm* whole_ = nullptr;
   PhicollComm* messages_ = nullptr;
+  std::vector<PhicollComm*> parts_;  // of large calls: one for each thread, or none
   std::atomic<std::uint64_t> calls_{0};
   std::mutex mutex_, messages_mutex_;
   std::condition_variable changed_;

@@ -78,6 +78,7 @@ class Flat {
   const at::Tensor& tensor() const { return flat_; }
   void* data() const { return flat_.data_ptr(); }
   std::size_t bytes() const { return bytes_of(flat_); }
+  std::size_t element_bytes() const { return static_cast<std::size_t>(flat_.element_size()); }
   std::size_t count() const { return static_cast<std::size_t>(flat_.numel()); }
   void deliver() {
     if (!flat_.is_same(tensor_)) tensor_.copy_(flat_);
