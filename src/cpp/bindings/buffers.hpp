@@ -38,9 +38,10 @@ class BufferReader {
       true;  ///< the core reads and writes the caller's own buffers, and nothing is left to do when it has
   py::object finish;  ///< brings what came into the caller's buffer; no object: it is there
 
-  void read(Buffer& found, Parameter parameter, bool writable, int blocks = 1) {
+  /// Inline, so that what a buffer begins with is not stored twice.
+  [[gnu::always_inline]] void read(Buffer& found, Parameter parameter, bool writable, int blocks = 1) {
     const std::size_t before = a_.kept();
-    static_cast<Plain&>(found) = Plain(a_, a_.spec(parameter), writable, blocks);
+    found.Plain::read(a_, a_.spec(parameter), writable, blocks);
     found.parameter = parameter;
     found.writable = writable;
     found.blocks = blocks;

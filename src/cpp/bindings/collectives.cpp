@@ -39,7 +39,7 @@ std::string counted(std::size_t count, const char* what) {
 class CollectiveReader : public BufferReader {
  public:
   CollectiveReader(const Collective& what, CommunicatorHandle& handle, const BoundArguments& arguments)
-      : BufferReader(arguments), what_(what), row_(row_of(what.operation)), handle_(handle) {}
+      : BufferReader(arguments), what_(what), handle_(handle) {}
 
   Request request;
   std::size_t bytes = 0;  ///< about as many are moved
@@ -55,9 +55,9 @@ class CollectiveReader : public BufferReader {
     alone([this] {
       if (!what_.vector)
         read_blocks<operation>();
-      else if (row_.reduces)
+      else if (row_of(operation).reduces)
         read_counts();
-      else if (row_.sends == row_.receives)
+      else if (row_of(operation).sends == row_of(operation).receives)
         read_exchange();
       else
         read_lengths();
@@ -81,6 +81,7 @@ class CollectiveReader : public BufferReader {
       throw;
     }
   }
+  const OperationRow& row() const { return row_of(what_.operation); }
   std::size_t ranks() const { return static_cast<std::size_t>(handle_.size()); }
   std::size_t own() const { return static_cast<std::size_t>(handle_.rank()); }
   bool is_root() const { return request.root == handle_.rank(); }
@@ -118,7 +119,9 @@ class CollectiveReader : public BufferReader {
     request.send = send.data;
     request.receive = receive.data;
     if (send.data != nullptr && receive.data != nullptr) {
-      fit(send, receive);
+      const bool plain = send.element.dtype == receive.element.dtype && send.count == receive.count &&
+                         !send.fortran && !receive.fortran;
+      if (!plain) fit(send, receive);
       const unsigned char* const block = scatters           ? send.data + own() * send.bytes()
                                          : receives > sends ? receive.data + own() * receive.bytes()
                                                             : receive.data;
@@ -140,8 +143,8 @@ class CollectiveReader : public BufferReader {
   /// Refuses blocks of different sizes.
   void fit(Buffer& send, Buffer& receive) {
     same_kind(receive, send, handle_.size());
-    if (row_.reduces ? send.count == receive.count : send.bytes() == receive.bytes()) return;
-    if (row_.reduces)
+    if (row().reduces ? send.count == receive.count : send.bytes() == receive.bytes()) return;
+    if (row().reduces)
       refuse("recvbuf", counted(receive.count, " elements"),
              "as many as sendbuf, " + std::to_string(send.count));
     refuse_block(what_.operation == Operation::scatter ? receive : send,
@@ -163,7 +166,7 @@ class CollectiveReader : public BufferReader {
       else
         request.send = one.data;
     };
-    if (row_.rooted && !is_root()) {
+    if (row().rooted && !is_root()) {
       Buffer one;
       read(one, of_one, scatters);
       set_one(one);
@@ -260,7 +263,7 @@ class CollectiveReader : public BufferReader {
     reduced_ = main.element;
     from_ = from.data;
     total_ = count;
-    first_ = row_.sends == Part::block ? 0 : first;
+    first_ = row().sends == Part::block ? 0 : first;
   }
 
   void read_operator() {
@@ -325,7 +328,6 @@ class CollectiveReader : public BufferReader {
   }
 
   const Collective& what_;
-  const OperationRow& row_;
   CommunicatorHandle& handle_;
   std::optional<Lengths> sent_, received_;  // of a call with counts
   CoreOperator op_;
@@ -336,13 +338,17 @@ class CollectiveReader : public BufferReader {
   std::size_t first_ = 0;  // of them in the result's part of this rank
 };
 
+[[gnu::noinline]] void call_any(CommunicatorHandle& handle, const Request& request, std::size_t bytes) {
+  handle.call(bytes, [&](Communicator& communicator) { communicator.call(request); });
+}
+
 py::object begun(CollectiveReader& reader, CommunicatorHandle& handle, const BoundArguments& a) {
   const Known& known = Known::get();
   py::object made = RequestObject::make(known.request);
   RequestObject& fields = *RequestObject::of(made.ptr());
   if (reader.finish) fields.deliver = py::object(reader.finish).release().ptr();
   if (handle.size() == 1) {  // it waits for nobody
-    handle.call(reader.bytes, [&](Communicator& communicator) { communicator.call(reader.request); });
+    call_any(handle, reader.request, reader.bytes);
     fields.begun = Py_NewRef(known.ended);
     return made;
   }
@@ -371,6 +377,32 @@ py::object prepared(const CollectiveReader& reader, const Collective& what, Comm
   return made;
 }
 
+/// The operation is a template argument, so that the communicator's method is chosen when this is compiled.
+template <Operation operation>
+py::object make(const Collective& what, CommunicatorHandle& handle, const BoundArguments& a) {
+  constexpr const OperationRow& row = row_of(operation);
+  const bool blocking = what.form == Collective::Form::blocking;
+  if (operation == Operation::barrier && blocking && !a.asks(algorithm_parameter)) {  // nothing to read
+    handle.call(0, [](Communicator& communicator) { communicator.barrier(); });
+    return py::none();
+  }
+  CollectiveReader reader(what, handle, a);
+  reader.read_all<operation>();
+  if (what.form == Collective::Form::nonblocking) return begun(reader, handle, a);
+  if (what.form == Collective::Form::persistent) return prepared(reader, what, handle, a);
+  if (row.reduces && reader.request.operation != operation) {
+    call_any(handle, reader.request, reader.bytes);
+  } else {
+    Request request = reader.request;
+    request.operation = operation;
+    if (row.vector_name == nullptr) request.vector = false;
+    if (row.exclusive_name == nullptr) request.exclusive = false;
+    handle.call(reader.bytes, [&request](Communicator& communicator) { communicator.call(request); });
+  }
+  if (reader.finish) reader.finish();
+  return py::none();
+}
+
 std::string capital(const std::string& name) {
   return static_cast<char>(std::toupper(static_cast<unsigned char>(name[0]))) + name.substr(1);
 }
@@ -378,18 +410,9 @@ std::string capital(const std::string& name) {
 }  // namespace
 
 py::object make_collective(const Collective& what, CommunicatorHandle& handle, const BoundArguments& a) {
-  const bool plain_barrier = what.operation == Operation::barrier && !a.asks(algorithm_parameter);
-  if (plain_barrier && what.form == Collective::Form::blocking) {  // there is nothing to read
-    handle.call(0, [](Communicator& communicator) { communicator.barrier(); });
-    return py::none();
-  }
-  CollectiveReader reader(what, handle, a);
-  with_operation(what.operation, [&](auto operation) { reader.read_all<operation()>(); });
-  if (what.form == Collective::Form::nonblocking) return begun(reader, handle, a);
-  if (what.form == Collective::Form::persistent) return prepared(reader, what, handle, a);
-  handle.call(reader.bytes, [&](Communicator& communicator) { communicator.call(reader.request); });
-  if (reader.finish) reader.finish();
-  return py::none();
+  py::object made;
+  with_operation(what.operation, [&](auto operation) { made = make<operation()>(what, handle, a); });
+  return made;
 }
 
 Collective collective_named(const std::string& name) {

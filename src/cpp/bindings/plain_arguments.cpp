@@ -106,6 +106,13 @@ Element element_of_format(const char* format) {
 
 }  // namespace
 
+const Known& Known::first() {
+  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Known> known;
+  const Known& found = known.call_once_and_store_result(&look_up).get_stored();
+  found_.store(&found, std::memory_order_release);
+  return found;
+}
+
 Known Known::look_up() {
   const auto kept = [](const py::object& object) { return py::object(object).release().ptr(); };
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
@@ -311,8 +318,9 @@ OpenBuffer::OpenBuffer(const BoundArguments& arguments, PyObject* object, bool w
   arguments.keep(std::move(view));
 }
 
-Plain::Plain(const BoundArguments& arguments, PyObject* spec, bool writable, int blocks) {
-  const py::tuple item = items_of(spec);
+void Plain::read(const BoundArguments& arguments, PyObject* spec, bool writable, int blocks) {
+  const py::tuple item =
+      Py_TYPE(spec) == Known::get().array ? py::reinterpret_steal<py::tuple>(nullptr) : items_of(spec);
   if (!item) {
     const OpenBuffer buffer(arguments, spec, writable);
     if (buffer.element.dtype == nullptr) return;

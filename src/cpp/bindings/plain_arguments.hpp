@@ -9,6 +9,7 @@
 #include <pybind11/pybind11.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -85,12 +86,15 @@ struct Known {
   /// interpreter's lock, so two ranks' threads may both look up; a static's own guard would be held
   /// meanwhile, and they would wait for each other.
   static const Known& get() {
-    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Known> known;
-    return known.call_once_and_store_result(&look_up).get_stored();
+    const Known* const found = found_.load(std::memory_order_acquire);
+    return __builtin_expect(found != nullptr, 1) ? *found : first();
   }
 
  private:
+  static const Known& first();
   static Known look_up();
+
+  static inline std::atomic<const Known*> found_{nullptr};  // all of it was stored before
 };
 
 /// A dtype of fixed size. It is known by its address, which the reference keeps from being used again.
@@ -194,9 +198,12 @@ struct BoundArguments {
       }
       *place = args[count + static_cast<std::size_t>(i)];
     }
-    for (std::size_t i = 0; i < signature.required; ++i)
+    for (std::size_t i = count - 1; i < signature.required; ++i)
       plain = plain && value[signature.takes[i]] != nullptr;
   }
+  ~BoundArguments() { keep_only(0); }
+  BoundArguments(const BoundArguments&) = delete;
+  BoundArguments& operator=(const BoundArguments&) = delete;
 
   PyObject* op() const { return value[op_parameter] != nullptr ? value[op_parameter] : Known::get().sum; }
   /// What a parameter is; None if it is not given.
@@ -212,17 +219,17 @@ struct BoundArguments {
   /// A function without arguments that calls another method of the communicator's with these.
   py::object again(const char* method) const;
   /// Keeps the owner of a buffer until the call has ended.
-  void keep(py::object owner) const { owners_[owned_++] = std::move(owner); }
+  void keep(py::object owner) const { owners_[owned_++] = owner.release().ptr(); }
   /// How many owners are kept, and as many again: what a buffer that was not plain has left is let go.
   std::size_t kept() const { return owned_; }
   void keep_only(std::size_t count) const {
-    while (owned_ > count) owners_[--owned_] = py::object();
+    while (owned_ > count) Py_DECREF(owners_[--owned_]);
   }
   /// What owns the buffers.
   py::object owners() const {
-    if (owned_ == 1) return owners_[0];
+    if (owned_ == 1) return py::reinterpret_borrow<py::object>(owners_[0]);
     py::tuple all(owned_);
-    for (std::size_t i = 0; i < owned_; ++i) all[i] = owners_[i];
+    for (std::size_t i = 0; i < owned_; ++i) all[i] = py::handle(owners_[i]);
     return all;
   }
   PyObject* status() const { return value[status_parameter]; }
@@ -230,8 +237,8 @@ struct BoundArguments {
  private:
   PyObject** place_of(PyObject* name, const Signature& signature);
 
-  mutable std::array<py::object, 6>
-      owners_;  // of two buffers and the lists that they are in, an operator, and what ends the call
+  // Of two buffers and the lists that they are in, an operator, and what ends the call.
+  mutable std::array<PyObject*, 6> owners_;  // references; the first `owned_` are set
   mutable std::size_t owned_ = 0;
 };
 
@@ -254,7 +261,11 @@ struct Plain {
   std::size_t count = 0;
 
   Plain() = default;
-  Plain(const BoundArguments& arguments, PyObject* spec, bool writable, int blocks = 1);
+  Plain(const BoundArguments& arguments, PyObject* spec, bool writable, int blocks = 1) {
+    read(arguments, spec, writable, blocks);
+  }
+  /// Reads into one that has no elements.
+  void read(const BoundArguments& arguments, PyObject* spec, bool writable, int blocks);
   explicit operator bool() const { return count != 0; }
   std::size_t bytes() const { return count * element.bytes; }
   unsigned number() const { return element.number; }
