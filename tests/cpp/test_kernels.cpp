@@ -440,8 +440,10 @@ TEST(SimulatedKernels, MoreReceiversMoreLinesAndInvalidBuffersTakeLonger) {
   EXPECT_LT(multi(State::exclusive, 1), multi(State::exclusive, 16));
   EXPECT_LT(multi(State::exclusive, 16), multi(State::invalid, 16));
   using Pattern = kernels::ReadByAll::Pattern;
-  EXPECT_LT(2 * mean(sim::simulate_read_by_all(machine, Pattern::next, 1, 60, 10, 1)),
-            mean(sim::simulate_read_by_all(machine, Pattern::root, 1, 60, 10, 1)));
+  const double distinct = mean(sim::simulate_read_by_all(machine, Pattern::next, 1, 60, 10, 1));
+  EXPECT_LT(2 * distinct, mean(sim::simulate_read_by_all(machine, Pattern::root, 1, 60, 10, 1)));
+  // panigrahi-2014, figure 3: the contexts of a core take turns to issue the instructions around a copy.
+  EXPECT_LT(1.1 * distinct, mean(sim::simulate_read_by_all(machine, Pattern::next, 1, 240, 10, 1)));
 }
 
 TEST(SimulatedKernels, EmptyRegionsAreEmpty) {

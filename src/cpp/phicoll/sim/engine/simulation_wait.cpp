@@ -160,11 +160,16 @@ void Simulation::software(int rank, Software what) {
   Context& c = context(rank);
   settle(c);
   const MachineParameters& p = machine_.p;
-  spend(c,
-        what == Software::call   ? p.software_call
-        : what == Software::send ? p.software_send
-                                 : p.software_copy,
-        0);
+  int left = what == Software::call   ? p.software_call
+             : what == Software::send ? p.software_send
+                                      : p.software_copy;
+  // A copy's go in parts, so that siblings which begin meanwhile take their turns.
+  constexpr int part = 10;
+  for (; what == Software::copy && left > part; left -= part) {
+    spend(c, part, 0);
+    sync(c);
+  }
+  spend(c, left, 0);
   // The caller's data is there when a collective returns.
   if (local_ && what == Software::call) {
     sync(c);
