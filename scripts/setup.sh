@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing: system packages through apt where that is allowed, Python packages in .venv.
-# usage: scripts/setup.sh [--tools] [demo|test|test-long|docs]
+# usage: scripts/setup.sh [--tools] [demo|test|test-long|docs|programs]
 # --tools: only the Python packages that building phicoll takes. The others can be installed during the build.
 # What is required and cannot be had ends the script with the command to run by hand; what is optional is skipped with a word.
 set -euo pipefail
@@ -31,6 +31,18 @@ if [ "$purpose" = test-long ]; then
     "aarch64-linux-gnu-g++|g++-aarch64-linux-gnu|no tests for aarch64"
     "qemu-aarch64|qemu-user|no tests for aarch64"
     "/usr/src/googletest/CMakeLists.txt|googletest|no tests for aarch64"
+  )
+fi
+if [ "$purpose" = programs ]; then
+  needed=(
+    "lmp|lammps|LAMMPS is left out"
+    "gmx_mpi|gromacs|GROMACS is left out"
+    "pw.x|quantum-espresso|Quantum ESPRESSO is left out"
+    "hpcc|hpcc|HPCC is left out"
+    "primecount|primecount|primecount is left out"
+    "mpicc.openmpi|libopenmpi-dev|PETSc's example is left out"
+    "/usr/lib/petscdir/3.18|petsc-dev|PETSc's example is left out"
+    "/usr/share/petsc/3.18/share/petsc/examples|libpetsc3.18-dev-examples|PETSc's example is left out"
   )
 fi
 
@@ -90,6 +102,8 @@ if [ ${#packages[@]} -gt 0 ]; then
   fi
   [ $missing = 0 ] || exit 1
 fi
+
+if [ "$purpose" = programs ]; then exit 0; fi
 
 # Python packages: what builds the extension, what phicoll needs, and for the tests what they need.
 stamp=.venv/.setup-$purpose
