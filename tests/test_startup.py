@@ -54,7 +54,7 @@ COMMAND = (
 
 @pytest.mark.parametrize("kind", ["omp", "pthread"])
 def test_a_program_is_preloaded_by_no_more_than_it_takes(kind: str) -> None:
-    found = modules_of(COMMAND.format([kind, "--report", "--", "true"])) - modules_of("pass")
+    found = modules_of(COMMAND.format([kind, "--", "true"])) - modules_of("pass")
     assert "phicoll.preload.threads" in found
     own = {name for name in found if name.partition(".")[0] == "phicoll"}
     assert not own & {"phicoll._core", "phicoll.cli.commands", "phicoll.registry", "phicoll.measuring"}
@@ -73,10 +73,11 @@ def test_pip_s_script_would_import_more_than_the_command() -> None:
     ("words", "plain"),
     [
         ("omp -- a --report", (["a", "--report"], {})),
-        ("pthread --report a -- b", (["a", "--", "b"], {"report": True})),
-        ("mpi --mpicc /m --report -- mpiexec a", (["mpiexec", "a"], {"mpicc": "/m", "report": True})),
+        ("pthread a -- b", (["a", "--", "b"], {})),
+        ("mpi --mpicc /m -- mpiexec a", (["mpiexec", "a"], {"mpicc": "/m"})),
         ("omp -- -- a", (["--", "a"], {})),
         # For argparse, which knows what to say.
+        ("omp --report -- a", None),
         ("omp", None),
         ("omp --", None),
         ("omp --rep -- a", None),
@@ -94,7 +95,7 @@ def test_plain_words_are_read_without_argparse_and_as_by_it(words: str, plain: o
     if plain:
         arguments = parser().parse_args(words.split())
         given = getattr(arguments, "program", None) or arguments.launcher
-        assert (given[given[:1] == ["--"] :], arguments.report) == (plain[0], plain[1].get("report", False))
+        assert (given[given[:1] == ["--"] :], arguments.report) == (plain[0], False)
         assert getattr(arguments, "mpicc", None) == plain[1].get("mpicc")
 
 

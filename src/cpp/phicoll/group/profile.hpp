@@ -26,13 +26,13 @@ struct LogTitle {
   const char* algorithm;
 };
 
-/// A rank's calls of one algorithm, in a mapped file, which stays however the process ends. If the process
-/// forks, the child's calls go into a file of its own.
+/// A rank's calls of one algorithm, in a mapped file, which stays however the process ends. A forked child
+/// has its own.
 ///
 /// Calls are sorted by the power of two of their size; those with counts, whose sizes differ, are together.
-/// Of each, the first 1,024 are timed, and then one in eight. A call that follows a long one (2 us) is timed
-/// too. Which of eight calls is timed depends only on their number, so ranks with equal sizes time the same
-/// ones. The place within the eight varies, so that a program with a period has all of its calls timed.
+/// Of each, the first 1,024 are timed, then one in eight, and any that follows a long one (2 us). Which of
+/// eight is timed depends only on their number, so ranks with equal sizes time the same
+/// ones. The place within the eight varies, so that of a program with a period all calls are timed.
 class CallLog {
  public:
   /// Null if calls are not watched. If the folder can't be written, a line on standard error says so, once.

@@ -390,7 +390,8 @@ template <class Count, class Pass>
 }
 
 /// Reductions in which each rank has operands and results of `count` elements; operands of a block for each
-/// rank if `blocks`. The usual call, by the communicator's last operator, has nothing to copy, make or free. It is kept apart because a small call is short enough to notice.
+/// rank if `blocks`. The usual call, by the communicator's last operator, has nothing to copy, make or free.
+/// It is kept apart because a small call is short enough to notice.
 template <class Count, class Pass>
 [[gnu::always_inline]] inline int reduce_everywhere(Row row, bool blocks, const void* send, void* receive,
                                                     Count count, MPI_Datatype type, MPI_Op op,

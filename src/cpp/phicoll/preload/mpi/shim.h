@@ -270,8 +270,8 @@ void unpack(void* to, const unsigned char* from, size_t count, MPI_Datatype type
 extern bool watching;
 /// Whether PHICOLL_MPI_ONLY has all calls stay with the MPI.
 bool asked_only();
-/// Collective over MPI_COMM_WORLD, with the nodes known: has the calls that the MPI serves noted in the profile
-/// that is being made. `group` is 0 where none is.
+/// Collective over MPI_COMM_WORLD, with the nodes known: has the calls that the MPI serves noted in the
+/// profile that is being made. `group` is 0 where none is.
 void start_watching(uint64_t group);
 /// Collective, after all logs have ended: rank 0 gets those of other nodes' ranks.
 void end_watching();
