@@ -39,7 +39,7 @@ pair_style lj/cut 2.5
 pair_coeff 1 1 1.0 1.0 2.5
 fix 1 all nve
 thermo 20
-run 200
+run 400
 """
 SILICON = """&control
  calculation='scf', prefix='si', pseudo_dir='/usr/share/espresso/pseudo', outdir='out/'
@@ -59,7 +59,7 @@ K_POINTS automatic
  1 1 1 1 1 1
 """
 WATER = """integrator = md
-nsteps = 300
+nsteps = 1000
 dt = 0.002
 cutoff-scheme = Verlet
 coulombtype = PME
@@ -153,7 +153,7 @@ PROGRAMS = [
         "",
         prepare=f"mpicc.openmpi -O2 {LAPLACE} -o ex2 {FLAGS}",
     ),
-    Program("primecount 1e12, libgomp", "primecount", ["primecount", "1e12", "-t2"], "", mpi=False),
+    Program("primecount 1e13, libgomp", "primecount", ["primecount", "1e13", "-t2"], "", mpi=False),
 ]
 
 
