@@ -1,12 +1,14 @@
 """torch.distributed's calls on the CPU by phicoll beside gloo, in rounds: microseconds, medians over the rounds.
 
-    build/torch/bin/python benchmarks/torch_collectives.py --ranks 2 --rounds 5
+    build/torch/bin/python benchmarks/torch_collectives.py --ranks 2 --rounds 5 --pin
 
 Each round makes both backends' groups anew, in processes of their own, and takes them in turn. ``plain`` is
-phicoll.torch.all_reduce_. A call's time is that of a batch of calls over their number, on the slowest rank.
+phicoll.torch.all_reduce_. With ``--pin`` each rank has a CPU, in turn. A call's time is that of a batch of calls over
+their number, on the slowest rank.
 """
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -38,7 +40,12 @@ def timed(call, most: int = 2000) -> float:
         calls = min(most, max(calls + 1, int(calls * 1.3 * BATCH_S / took.item())))
 
 
-def measure(rank: int, backend: str, size: int, folder: str) -> None:
+def measure(rank: int, backend: str, size: int, folder: str, pin: bool, batch_s: float) -> None:
+    if pin:
+        cpus = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cpus[rank % len(cpus)]})
+    global BATCH_S
+    BATCH_S = batch_s
     torch.set_num_threads(1)
     store = dist.FileStore(f"{folder}/store", size)
     dist.init_process_group(backend, store=store, rank=rank, world_size=size)
@@ -56,9 +63,10 @@ def measure(rank: int, backend: str, size: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
-def one_round(backend: str, ranks: int) -> dict[tuple[str, int], float]:
+def one_round(backend: str, options: argparse.Namespace) -> dict[tuple[str, int], float]:
     with tempfile.TemporaryDirectory() as folder:
-        mp.start_processes(measure, (backend, ranks, folder), nprocs=ranks, start_method="spawn")
+        given = backend, options.ranks, folder, options.pin, options.batch
+        mp.start_processes(measure, given, nprocs=options.ranks, start_method="spawn")
         return torch.load(Path(folder) / "found")
 
 
@@ -66,9 +74,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pin", action="store_true", help="each rank on one CPU")
+    parser.add_argument("--batch", type=float, default=BATCH_S, help="seconds of each batch")
     options = parser.parse_args()
     phicoll.torch.build()
-    rounds = [{b: one_round(b, options.ranks) for b in ("gloo", "phicoll")} for _ in range(options.rounds)]
+    rounds = [{b: one_round(b, options) for b in ("gloo", "phicoll")} for _ in range(options.rounds)]
     print(f"| call | bytes | gloo, us | phicoll, us | ratio |\n|{'---|' * 5}")
     for call, nbytes in rounds[0]["phicoll"]:
         of_gloo = call.replace("plain", "all_reduce"), nbytes
