@@ -168,6 +168,25 @@ TEST(DmaOrder, BringsAPieceAgainThatItsRankHasChangedInAnothersStore) {
   }
 }
 
+TEST(DmaOrder, LetsAPieceBeMovedOnFromWhereItWentUntilItsRankWritesThere) {
+  for (const bool written : {false, true}) {
+    Two two(1);
+    const std::string found = two.run(
+        [&](SimPort& port) {
+          port.copy(two.memory(0), two.data(1), 128);
+          if (written) port.store_relaxed(*reinterpret_cast<Flag*>(two.memory(0)), std::uint64_t{77});
+          port.copy(two.memory(1), two.memory(0), 128);
+          port.copy(two.memory(2), two.memory(0), 128);
+        },
+        [](SimPort&) {});
+    EXPECT_EQ(found, "");
+    EXPECT_EQ(two.memory(2)[0], written ? 77 : 0);
+    // Three puts; if it was written, that put and the get of what has changed.
+    const auto through = static_cast<std::size_t>(Carrier::memory_port);
+    EXPECT_EQ(two.simulation.counters().carriers[through][0].served, written ? 5U : 3U);
+  }
+}
+
 struct Case {
   Operation operation;
   const char* spec;

@@ -13,13 +13,16 @@ namespace sim {
 // A rank that moves one piece to many places gets the piece once, as long as it learns nothing from others in
 // between and writes nothing but these moves. streams[0] says which piece a buffer still has: its source
 // begins in this line at byte `end` and has `length` bytes (0: no piece). streams[1] says which buffer has it
-// (`end`) and which buffer is filled next (`length`).
+// (`end`), which buffer is filled next (`length`), and in which line the piece begins where it was moved first,
+// if at the same byte: what is moved on from there is the same piece.
 
-/// A piece whose source the rank itself writes, in whosever store it lies, is out of date.
+/// A piece that the rank itself writes where it is from, in whosever store, or where it went, is out of date.
 void Simulation::drop_overwritten(Context& c, const unsigned char* to, std::size_t bytes) const {
   Stream& held = c.streams[0];
-  const unsigned char* const source = memory_ + std::size_t{held.last_miss} * arch::line_bytes + held.end;
-  if (held.length != 0 && to < source + held.length && source < to + bytes) held.length = 0;
+  for (const LineId line : {held.last_miss, c.streams[1].last_miss}) {
+    const unsigned char* const source = memory_ + std::size_t{line} * arch::line_bytes + held.end;
+    if (held.length != 0 && to < source + held.length && source < to + bytes) held.length = 0;
+  }
 }
 
 /// Gives the rank's unit a command, once its queue has a place for it. Returns its slot.
@@ -431,10 +434,11 @@ void Simulation::local_copy(Context& c, unsigned char* to, const unsigned char* 
     } else if (command.source == c.rank || command.target == c.rank) {
       enqueue(c, command);
     } else {
-      if (held.last_miss != line_of(from) || held.end != offset_of(from) ||
-          held.length != static_cast<int>(piece)) {
+      if ((held.last_miss != line_of(from) && buffers.last_miss != line_of(from)) ||
+          held.end != offset_of(from) || held.length != static_cast<int>(piece)) {
         held.last_miss = line_of(from);
         held.end = offset_of(from);
+        buffers.last_miss = offset_of(to) == held.end ? line_of(to) : held.last_miss;
         held.length = static_cast<int>(piece);
         buffers.end = static_cast<LineId>(buffers.length);
         buffers.length = (buffers.length + 1) % machine_.p.dma_buffers;
