@@ -172,6 +172,12 @@ def share_of(program: Program, folder: str, environment: dict[str, str]) -> tupl
     return f"{share:.0%}", f"{waited / inside:.0%}" if inside else "–"
 
 
+def last_line(ended: subprocess.CompletedProcess[str] | subprocess.CalledProcessError) -> str:
+    """What a command that failed said last."""
+    said = (ended.stderr or "").strip().splitlines()
+    return said[-1] if said else f"ended with {ended.returncode}, without a word"
+
+
 def row_of(program: Program, rounds: int) -> str:
     with tempfile.TemporaryDirectory(prefix="phicoll-") as folder:
         environment = {**os.environ, **SETTINGS} if program.mpi else dict(os.environ)
@@ -179,7 +185,13 @@ def row_of(program: Program, rounds: int) -> str:
             Path(folder, name).write_text(text)
         if program.prepare:
             subprocess.run(
-                program.prepare, shell=True, cwd=folder, env=environment, capture_output=True, check=True
+                program.prepare,
+                shell=True,
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
             )
         words = [*PHICOLL, "compare-run", "--json", "--rounds", str(rounds)]
         if program.ignore:
@@ -192,7 +204,7 @@ def row_of(program: Program, rounds: int) -> str:
             cwd=folder, env=environment, capture_output=True, text=True,
         )  # fmt: skip
         if not done.stdout:
-            return f"| {program.name} | {done.stderr.strip().splitlines()[-1]} | | | | |"
+            return f"| {program.name} | {last_line(done)} | | | | |"
         found = json.loads(done.stdout)
         if not found["ratio"]:
             return f"| {program.name} | {found['difference']} | | | | |"
@@ -220,7 +232,10 @@ def main() -> None:
         if shutil.which(program.needs) is None and not Path(program.needs).exists():
             print(f"{program.name}: no {program.needs}", file=sys.stderr)
             continue
-        print(row_of(program, given.rounds), flush=True)
+        try:
+            print(row_of(program, given.rounds), flush=True)
+        except subprocess.CalledProcessError as error:
+            print(f"{program.name}: {last_line(error)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

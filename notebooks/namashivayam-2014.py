@@ -558,7 +558,7 @@ show("003-20")
 
 # %% [markdown]
 # Loads save the buffer that put and get fill, at every number of PEs; what a call costs shows only where messages are short. The default
-# reduction, in which all read all, takes most of the run from 64 PEs on, so whatever replaces it gains more than the paper's 25 %.
+# reduction, in which all read all, takes so much of the run from 64 PEs on that whatever replaces it gains more than the paper's 25 %.
 #
 # ## SP (figures 15 to 17)
 #

@@ -40,7 +40,9 @@ if [ "$purpose" = programs ]; then
     "pw.x|quantum-espresso|Quantum ESPRESSO is left out"
     "hpcc|hpcc|HPCC is left out"
     "primecount|primecount|primecount is left out"
+    "mpiexec.openmpi|openmpi-bin|all programs of an MPI are left out"
     "mpicc.openmpi|libopenmpi-dev|PETSc's example is left out"
+    "pkg-config|pkg-config|PETSc's example is left out"
     "/usr/lib/petscdir/3.18|petsc-dev|PETSc's example is left out"
     "/usr/share/petsc/3.18/share/petsc/examples|libpetsc3.18-dev-examples|PETSc's example is left out"
   )

@@ -23,16 +23,17 @@ timeout_s=300
 if [ -n "$long" ]; then timeout_s=$((budget > 0 ? budget * 60 + 900 : 86400)); fi
 # Parts whose tests failed. The other parts are run all the same, so that one run tells all.
 failed=()
-# step NAME: the next part. The last tells what each took; the CPUs' time is that of what this shell has waited for by then, so
-# what ran beside a part counts in the one that waited for it.
+# step NAME: the next part. tell_times prints what each took. CPU time counts when this shell waits for a process, so what runs
+# beside counts in the part that waits for it.
 parts=()
 part=
 began=(0 0)
 most_cpu_s=1400  # of all parts but --long's, from a clean clone, without the build of the package
 step() {
   local minutes seconds sys_minutes sys_seconds cpu
+  mkdir -p build
   times >build/times
-  { read -r _ && IFS='ms. ' read -r minutes seconds _ sys_minutes sys_seconds _; } <build/times
+  { read -r _ && IFS='ms., ' read -r minutes seconds _ sys_minutes sys_seconds _; } <build/times
   cpu=$(((minutes + sys_minutes) * 60 + seconds + sys_seconds))
   if [ -n "$part" ]; then
     parts+=("$(printf '%6d s, of the CPUs %5d s: %s' $((SECONDS - began[0])) $((cpu - began[1])) "$part")")

@@ -47,8 +47,8 @@ LONGEST = (
 )
 
 
-# Collecting makes a million objects that stay: to look for garbage among them takes seconds then, and a third
-# of one again in each test that asks for it.
+# Collection makes many objects that stay. Looking for garbage among them would take seconds, so it is off until
+# they are frozen.
 gc.disable()
 
 

@@ -1,4 +1,4 @@
-"""The papers' programs as subjects of a sweep. tests/cpp/test_paper_programs.cpp runs all of them."""
+"""The papers' programs as subjects of a sweep."""
 
 from __future__ import annotations
 

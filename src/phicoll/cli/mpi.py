@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="after the run: the table of phicoll profile, on stderr; of what passed through it has why",
+        help="after the run: phicoll profile's table on stderr, with the reasons for calls that passed through",
     )
     parser.add_argument(
         "launcher", nargs=argparse.REMAINDER, metavar="-- mpiexec -n 2 ./program", help="what to run"

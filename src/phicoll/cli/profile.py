@@ -81,7 +81,7 @@ def watch(
 def run_served(kind: str, served: tuple[Sequence[str], dict[str, str]], *, report: bool) -> int:
     """Become a program that phicoll serves; or run it, and tell its profile on stderr."""
     if report and os.environ.get(VARIABLE):
-        say(f"{kind}: the profile that is being made is the report")
+        say(f"{kind}: --report is left out: a profile is being made already, and has the same table")
         report = False
     if not report:
         become(served[0][0], *served)

@@ -99,8 +99,11 @@ def stand_for(timed: Array, others: Array) -> None:
     If there is none, to the one before; and if none of the size was timed, to those of the nearest size.
     """
     for size in np.unique(others["what"]) if len(timed) else ():
-        nearest = np.abs(timed["what"].astype(np.float64) - float(size)).argmin()
-        chosen = np.flatnonzero(timed["what"] == timed["what"][nearest])
+        what = timed["what"]
+        apart = np.where(
+            what > size, what - size, size - what
+        )  # unsigned: exact, flags in the highest bits included
+        chosen = np.flatnonzero(what == what[apart.argmin()])
         these = others[others["what"] == size]
         next_one = np.searchsorted(timed["number"][chosen], these["number"]).clip(max=len(chosen) - 1)
         np.add.at(timed["weight"], chosen[next_one], these["weight"])

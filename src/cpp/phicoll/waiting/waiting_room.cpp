@@ -52,13 +52,14 @@ constexpr std::int64_t exception_ns = 200 * 1000 * 1000;
 constexpr std::int64_t threads_counted_ns = 100 * 1000 * 1000;
 
 /// Whether a rank's other work seems to move on, after a nap and a first look at that work. `before`: the CPU
-/// time that the thread had taken before the look.
-bool seems_to_move(Background& work, std::int64_t before) {
+/// time that the thread had taken before the look. `moved`: whether a second look moved it.
+bool seems_to_move(Background& work, std::int64_t before, bool& moved) {
   if (os::thread_cpu_ns() - before > moving_after_nap_ns) return true;
   const std::int64_t end = os::now_ns() + second_look_ns;
   while (os::now_ns() < end) arch::pause();
   const std::int64_t again = os::thread_cpu_ns();
-  return work.go_on() || os::thread_cpu_ns() - again > moving_ns;
+  moved = work.go_on();
+  return moved || os::thread_cpu_ns() - again > moving_ns;
 }
 
 }  // namespace
@@ -97,8 +98,8 @@ void WaitingRoom::yield_if_needed() {
 void WaitingRoom::take_turn(Patience& patience) {
   if (background_ != nullptr && background_->pending()) {
     const std::int64_t before = patience.naps_ ? os::thread_cpu_ns() : 0;
-    const bool moved = background_->go_on();
-    if (moved || (patience.naps_ && seems_to_move(*background_, before)))
+    bool moved = background_->go_on();
+    if (moved || (patience.naps_ && seems_to_move(*background_, before, moved)))
       patience.short_naps_ = naps_after_a_move;
     if (moved) return patience.end_mark();
   }

@@ -4,7 +4,8 @@ namespace phicoll {
 
 namespace {
 
-/// Sections V and VI: both with a shared buffer of 32 KB. Flags are set and unset; bytes, as in Centralized-I.
+/// Sections V and VI: both with a shared buffer of 32 KB. Flags are set and unset, and bytes as in
+/// Centralized-I.
 std::vector<std::string> paper_000() {
   return {"centralized:region=32768:flags=bytes:reset=unset",
           "double-buffered:region=32768:flags=bytes:reset=unset"};

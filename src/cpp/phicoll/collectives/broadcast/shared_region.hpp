@@ -79,9 +79,6 @@ class SharedRegionRank {
   // (4) `reset=episode`: 2n-1 for set, 2n for unset, so nothing old is taken for new.
   // (5) `reset=unset`: the paper's 1 and 0 say nothing about another root's use; a former root first sees all
   //     flags unset, then tells the new one.
-  // (6) `flags=bytes`: a root sets a line at a time when it has seen all of the line's bytes unset, so none of
-  //     their receivers writes: each byte is stored once, and its receiver may unset it at once. The root's
-  //     own byte is set, too; it unsets it before it tells the next root.
   void operator()(Port& port, const Call& call) {
     if (call.count == 0 || ranks_ == 1) return;
     if (reset_ == Reset::unset && root_ >= 0 && call.root != root_) hand_over(port, call.root);
@@ -109,6 +106,9 @@ class SharedRegionRank {
     return bytes_[b * lines_ + rank / in_line].bytes[rank % in_line];
   }
 
+  // (6) `flags=bytes`: a root sets a line of them at once, when it has seen all of the line's bytes unset, so
+  //     none of their receivers writes. Each byte is stored once, and its receiver may unset it at once.
+  // (7) The root's own byte is set, too; it unsets it before it tells the next root.
   void chunk(Port& port, const Call& call, int b, std::size_t at, std::size_t bytes) {
     Buffer& buffer = buffer_[b];
     const Data place = port.shared(data_ + static_cast<std::size_t>(b) * chunk_);

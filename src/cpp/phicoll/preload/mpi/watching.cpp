@@ -26,7 +26,7 @@ const char* const why_words[whys] = {"",
                                      "ranks outside MPI_COMM_WORLD",
                                      "the shared heap is full",
                                      "the algorithm that a variable names cannot serve it",
-                                     "an operator or type that phicoll has not",
+                                     "an operator or type that phicoll lacks",
                                      "refused by the MPI"};
 constexpr char folder_variable[] = "PHICOLL_PROFILE";
 constexpr char every_variable[] = "PHICOLL_PROFILE_EVERY";

@@ -241,8 +241,8 @@ class Group {
     helpers.reserve(parts);
     try {
       while (helpers.size() + 1 < parts) helpers.emplace_back(make, helpers.size() + 1);
-    } catch (const std::system_error&) {
-      // The system has no more threads.
+    } catch (const std::exception&) {
+      // The system has no more threads, or no memory for one.
     }
     make(0);
     for (std::size_t number = helpers.size() + 1; number < parts; ++number) make(number);  // (2)

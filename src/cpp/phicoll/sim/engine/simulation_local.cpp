@@ -13,10 +13,10 @@ namespace sim {
 // A rank that moves one piece to many places gets the piece once, as long as it learns nothing from others in
 // between and writes nothing but these moves. streams[0] says which piece a buffer still has: its source
 // begins in this line at byte `end` and has `length` bytes (0: no piece). streams[1] says which buffer has it
-// (`end`), which buffer is filled next (`length`), and in which line the piece begins where it was moved first,
-// if at the same byte: what is moved on from there is the same piece.
+// (`end`), which buffer is filled next (`length`), and in which line the piece begins where it was moved
+// first, if at the same byte: what is moved on from there is the same piece.
 
-/// A piece that the rank itself writes where it is from, in whosever store, or where it went, is out of date.
+/// Forgets the held piece if the rank writes to its source, in any store, or to the first place it was moved to.
 void Simulation::drop_overwritten(Context& c, const unsigned char* to, std::size_t bytes) const {
   Stream& held = c.streams[0];
   for (const LineId line : {held.last_miss, c.streams[1].last_miss}) {
