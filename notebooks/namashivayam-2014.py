@@ -294,7 +294,7 @@ def programs(name, letters, ways, algorithms, ranks, machine):
         else {"mode": "threads", "launches": 1, "rounds": ROUNDS_HERE}
     )
     results = phicoll.sweep(name, problem_class=letters, way=ways, algorithm=list(algorithms.values()), ranks=ranks, machine=machine, seed=1,
-                            budget_s="none" if machine else 2 if QUICK else 5, progress=False, **more)  # fmt: skip
+                            budget_s="none" if machine else 2 if QUICK else 30, progress=False, **more)  # fmt: skip
     assert not results.unverified
     frame = results.to_dataframe()
     frame[["class", "way"]] = frame["operation"].str.split(".", expand=True)[[1, 2]].to_numpy()
