@@ -152,8 +152,8 @@ struct Dissemination : AlgorithmDefaults {
       if (__builtin_expect(reset_ == Reset::episode, 1)) {
         run<ConditionKind::at_least>(port, peers_.data(), episode);
       } else {
-        // Sets in turn. With `sense` a set's sense flips each time it is used again; with `unset` its flags are 0
-        // by then.
+        // Sets in turn. With `sense` a set's sense flips each time it is used again; with `unset` its flags
+        // are 0 by then.
         const std::uint64_t sense = reset_ == Reset::unset ? 1 : 1 - ((episode - 1) >> 1 & 1);
         run<ConditionKind::equal>(port, peers_.data() + ((episode - 1) & 1) * peers_a_set_, sense);
       }

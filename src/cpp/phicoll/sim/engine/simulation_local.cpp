@@ -16,7 +16,8 @@ namespace sim {
 // (`end`), which buffer is filled next (`length`), and in which line the piece begins where it was moved
 // first, if at the same byte: what is moved on from there is the same piece.
 
-/// Forgets the held piece if the rank writes to its source, in any store, or to the first place it was moved to.
+/// Forgets the held piece if the rank writes to its source, in any store, or to the first place it was moved
+/// to.
 void Simulation::drop_overwritten(Context& c, const unsigned char* to, std::size_t bytes) const {
   Stream& held = c.streams[0];
   for (const LineId line : {held.last_miss, c.streams[1].last_miss}) {
