@@ -440,7 +440,12 @@ TEST(LongWaits, TakeFewTurnsAfterASecond) {
   NativePort(control, 2, WaitPolicy{}).signal(flag.value, std::uint64_t{1});
   for (std::thread& waiter : waiters) waiter.join();
   EXPECT_GT(slept, 0);
-  EXPECT_LT(napped_then, 150) << "naps of 15 ms and more, and a few short ones";
+#if defined(__SANITIZE_THREAD__)  // it multiplies the CPU time of a look, so that other work seems to move
+  const int most_looks = 1000;
+#else
+  const int most_looks = 300;
+#endif
+  EXPECT_LT(napped_then, most_looks) << "naps of 15 ms and more, with two looks each, and a few short ones";
   EXPECT_LT(slept_then, 40) << "sleeps of 15 ms and more";
 }
 
