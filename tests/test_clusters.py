@@ -1,6 +1,7 @@
 """Sweeps on a cluster: executors by name, on a Dask cluster of this machine and on Slurm where it is set up."""
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -225,6 +226,13 @@ def test_no_scheduler_is_refused(monkeypatch):
         phicoll.sweep(algorithm="auto", executor="dask:127.0.0.1:9")
 
 
+def test_a_client_that_cannot_connect_is_closed_and_not_left_to_the_garbage_collector():
+    with pytest.raises(OSError, match="connect"):
+        clusters.client_of(distributed, "tcp://127.0.0.1:9", timeout=0.1)
+    refused = [one for one in gc.get_objects() if isinstance(one, distributed.Client)]
+    assert {one.status for one in refused if one.status != "running"} == {"closed"}
+
+
 def test_an_address_without_a_port_is_refused_at_once(monkeypatch):
     monkeypatch.setattr(distributed, "Client", None)
     with pytest.raises(phicoll.ResourceError, match="answers at nonsense: missing port number"):
@@ -336,7 +344,7 @@ def test_only_who_has_a_job_s_certificate_can_use_its_scheduler(made_up_slurm, t
         strange = distributed.Security.temporary()
         for where, security in ((address.replace("tls", "tcp"), None), (address, strange)):
             with pytest.raises(OSError, match=r"(?i)connect|certificate"):
-                distributed.Client(where, security=security, timeout=2, set_as_default=False)
+                clusters.client_of(distributed, where, security=security, timeout=2)
         careless = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         careless.check_hostname, careless.verify_mode = False, ssl.CERT_NONE
         where = urlsplit(address)

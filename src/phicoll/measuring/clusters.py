@@ -272,14 +272,27 @@ def opened(executor: Executor | str | None) -> Iterator[Executor | None]:
         yield cluster
 
 
+def client_of(distributed: Any, scheduler: Any, **options: Any) -> Any:
+    """A client that is not Dask's default. One that cannot connect is closed at once.
+
+    Dask leaves it to the garbage collector. That may run while another client starts, in either of its threads, and the
+    close then waits for a lock which the start holds.
+    """
+    client = distributed.Client.__new__(distributed.Client)
+    try:
+        client.__init__(scheduler, set_as_default=False, **options)
+    except BaseException:
+        with contextlib.suppress(AttributeError):  # it failed before it had anything to close
+            client.close()
+        raise
+    return client
+
+
 def connect(distributed: Any, address: str) -> Any:
     """A client of the scheduler at an address."""
     try:
         distributed.comm.resolve_address(address)  # refuses at once what a client would need 20 s to give up
-        # Dask asserts that its thread begins within 10 s. Once in some test runs it does not, and the next one does.
-        with contextlib.suppress(AssertionError):
-            return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
-        return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+        return client_of(distributed, address, timeout=CONNECT_S)
     except (OSError, TypeError, ValueError) as error:  # TypeError: tls:// without certificates
         reason = str(error) or type(error).__name__
         raise ResourceError(f"executor: no Dask scheduler answers at {address}: {reason}") from error
@@ -311,7 +324,7 @@ def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, A
     )
     # What Dask serves without its dashboard tells every user of this host about the job, too.
     scheduler.scheduler.http_server.stop()
-    client = stack.enter_context(distributed.Client(scheduler, set_as_default=False))
+    client = stack.enter_context(client_of(distributed, scheduler))
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler.scheduler_address, *words]
     # Without a limit, as the job has all of its nodes' memory: Dask would take Slurm's RealMemory, which is 1 MB where
     # slurm.conf names none, and restart its workers for ever.
