@@ -64,6 +64,12 @@ class CallBoard {
   std::uint64_t noted(int rank, unsigned entry) const {
     return calls_of(rank).last[entry].call.atomic().load(std::memory_order_relaxed);
   }
+  /// Whether `rank` has noted a call as late as number `call`.
+  bool has_come_to(int rank, std::uint64_t call) const {
+    for (unsigned entry = 0; entry < remembered; ++entry)
+      if (number(noted(rank, entry)) >= number(call)) return true;
+    return false;
+  }
   /// Whether `rank` has noted its call number `call`, which is not a barrier, and has not finished it.
   bool inside(int rank, std::uint64_t call) const {
     const Entry& entry = calls_of(rank).last[call % remembered];

@@ -219,17 +219,12 @@ namespace {
 
 /// Names the ranks that have noted no call as late as `call`, which `rank` waits in.
 std::string not_come(Control& control, int rank, std::uint64_t call) {
-  constexpr unsigned beside_number =
-      17;  // what an entry has above its number: 16 bits of tag, one for the end
   const CallBoard* const board = control.board();
   if (board == nullptr) return "";
   std::string ranks;
   int missing = 0;
   for (int other = 0; other < control.ranks(); ++other) {
-    bool come = other == rank;
-    for (unsigned entry = 0; entry < CallBoard::remembered; ++entry)
-      come = come || board->noted(other, entry) << beside_number >= call << beside_number;
-    if (come) continue;
+    if (other == rank || board->has_come_to(other, call)) continue;
     if (++missing <= 8) ranks += (missing == 1 ? "" : ", ") + std::to_string(control.root_rank(other));
   }
   if (missing == 0) return "";
