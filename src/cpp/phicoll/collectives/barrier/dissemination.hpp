@@ -42,8 +42,8 @@ struct Dissemination : AlgorithmDefaults {
     visitor.choice(
         "layout", p.layout, {"line-per-round", "line-per-rank", "packed"},
         "a line for each flag, one line a rank for all rounds, or 16-byte entries without padding");
-    visitor.choice(
-        "reset", p.reset, {"episode", "sense", "unset"},
+    describe_every_reset(
+        visitor, p.reset,
         "flags that only grow, one-bit flags whose sense flips, or flags that the told rank unsets");
     describe_store(visitor, p.store);
   }

@@ -32,11 +32,15 @@ void describe_unset(Visitor& visitor, Reset& reset) {
   reset = unset ? Reset::unset : Reset::episode;
 }
 
-/// The same for flag trees, which have all three.
+/// The same for algorithms that have all three, with what these mean there.
+template <class Visitor>
+void describe_every_reset(Visitor& visitor, Reset& reset, const char* what) {
+  visitor.choice("reset", reset, {"episode", "sense", "unset"}, what);
+}
 template <class Visitor>
 void describe_tree_reset(Visitor& visitor, Reset& reset) {
-  visitor.choice("reset", reset, {"episode", "sense", "unset"},
-                 "a flag that only grows, two bits that count its changes, or a flag set and unset");
+  describe_every_reset(visitor, reset,
+                       "a flag that only grows, two bits that count its changes, or a flag set and unset");
 }
 
 /// Sets a counter to 0. No rank may arrive at it again before a release that this rank's later signal or
