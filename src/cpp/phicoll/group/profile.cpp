@@ -39,16 +39,18 @@ struct InMemory {
   std::vector<unsigned char*> logs;
 };
 InMemory& in_memory() {
-  static InMemory* const all = new InMemory;  // logs may end after what is static
+  static InMemory* const all = new InMemory;  // never destroyed: logs may end after static objects
   return *all;
 }
 
 }  // namespace
 
 const char* profile_folder() {
-  if (in_memory().wanted) return "memory";
   const char* const folder = std::getenv("PHICOLL_PROFILE");
-  return folder != nullptr && folder[0] != 0 ? folder : nullptr;
+  return !in_memory().wanted && folder != nullptr && folder[0] != 0 ? folder : nullptr;
+}
+bool calls_are_watched() {
+  return in_memory().wanted || profile_folder() != nullptr;
 }
 
 namespace {
@@ -91,10 +93,6 @@ bool asked_every() {
   return wanted != nullptr && std::strcmp(wanted, "1") == 0;
 }
 
-}  // namespace
-
-namespace {
-
 /// A new file's memory; null if there is none, which a line on standard error says once.
 void* map_file(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -114,10 +112,16 @@ void* map_file(const std::string& path) {
   return nullptr;
 }
 
-void* take_memory() {
+/// As much memory without a file; null if there is none.
+void* map_memory() {
   void* const memory =
       mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
+  return memory != MAP_FAILED ? memory : nullptr;
+}
+
+void* take_memory() {
+  void* const memory = map_memory();
+  if (memory == nullptr) return nullptr;
   const std::lock_guard<std::mutex> locked(in_memory().lock);
   in_memory().logs.push_back(static_cast<unsigned char*>(memory));
   return memory;
@@ -138,7 +142,7 @@ std::string next_path() {
 
 std::unique_ptr<CallLog> CallLog::make(const LogTitle& title) {
   static_assert(sizeof(Header) == 624 && sizeof(Record) == record_bytes, "as Python reads it");
-  if (profile_folder() == nullptr) return nullptr;
+  if (!calls_are_watched()) return nullptr;
   void* const memory = in_memory().wanted ? take_memory() : map_file(next_path());
   if (memory == nullptr) return nullptr;
   std::unique_ptr<CallLog> log(new CallLog(static_cast<unsigned char*>(memory)));
@@ -170,7 +174,7 @@ struct CallLog::Live {
 };
 
 CallLog::Live& CallLog::live() {
-  static Live* const all = new Live;  // logs may end after what is static
+  static Live* const all = new Live;  // never destroyed: logs may end after static objects
   return *all;
 }
 
@@ -202,10 +206,8 @@ bool CallLog::renew() {
   Header header = *reinterpret_cast<const Header*>(memory_);
   // Ranks that are processes make no calls in a child, and what it writes is lost.
   void* memory = header.shared == 0 ? map_file(next_path()) : nullptr;
-  if (memory == nullptr)
-    memory =
-        mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) std::abort();
+  if (memory == nullptr) memory = map_memory();
+  if (memory == nullptr) std::abort();
   const std::string group = header.group;
   copy_text(header.group, sizeof header.group, std::to_string(getpid()) + group.substr(group.find(':')));
   header.more_calls = header.more_timed = header.more_ticks = 0;
@@ -246,11 +248,11 @@ std::vector<unsigned char> CallLog::packed() {
   return all;
 }
 
-void CallLog::unpack(const std::vector<unsigned char>& logs, int rank, int host) {
+void CallLog::unpack(const unsigned char* logs, std::size_t size, int rank, int host) {
   constexpr long no_process = 1 << 23;  // above all of this host's
   unsigned number = 0;
   std::uint64_t bytes = 0;
-  for (std::size_t at = 0; at < logs.size(); at += bytes) {
+  for (std::size_t at = 0; at < size; at += bytes) {
     std::memcpy(&bytes, &logs[at], sizeof bytes);
     at += sizeof bytes;
     Header header;
@@ -350,7 +352,7 @@ class Watched final : public AnyCollective<NativePort> {
 std::unique_ptr<AnyCollective<NativePort>> watched(std::unique_ptr<AnyCollective<NativePort>> algorithm,
                                                    Operation operation, const AlgorithmSpec& spec,
                                                    const Control& control, int rank, int size) {
-  if (profile_folder() == nullptr) return algorithm;
+  if (!calls_are_watched()) return algorithm;
   const bool shared = control.root().shared();
   std::unique_ptr<CallLog> log =
       CallLog::make({name_of_group(control.root(), shared).c_str(), control.offset_of(&control), rank, size,

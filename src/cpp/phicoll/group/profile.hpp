@@ -31,8 +31,8 @@ struct LogTitle {
 ///
 /// Calls are sorted by the power of two of their size; those with counts, whose sizes differ, are together.
 /// Of each, the first 1,024 are timed, then one in eight, and any that follows a long one (2 us). Which of
-/// eight is timed depends only on their number, so ranks with equal sizes time the same
-/// ones. The place within the eight varies, so that of a program with a period all calls are timed.
+/// eight is timed depends only on their number, so ranks with equal sizes time the same ones. The place
+/// within the eight varies, so that of a program with a period all calls are timed.
 class CallLog {
  public:
   /// Null if calls are not watched. If the folder can't be written, a line on standard error says so, once.
@@ -43,7 +43,7 @@ class CallLog {
   /// Those logs, to be brought to a process on the folder's host.
   static std::vector<unsigned char> packed();
   /// Writes them into the folder there. `host` numbers the host, from 1.
-  static void unpack(const std::vector<unsigned char>& logs, int rank, int host);
+  static void unpack(const unsigned char* logs, std::size_t size, int rank, int host);
 
   ~CallLog();
   CallLog(const CallLog&) = delete;
@@ -141,8 +141,9 @@ class CallLog {
   Sampled sampled_[64];  // by the power of two of the size; the last: with counts
 };
 
-/// Where calls are to be noted (PHICOLL_PROFILE); null if they are not watched.
+/// Where calls are to be noted (PHICOLL_PROFILE); null if nowhere, or if they stay in memory.
 const char* profile_folder();
+bool calls_are_watched();
 
 /// `algorithm` with a clock around it if calls are watched, else itself. `spec` is in effect.
 std::unique_ptr<AnyCollective<NativePort>> watched(std::unique_ptr<AnyCollective<NativePort>> algorithm,

@@ -299,7 +299,7 @@ PhicollResult phicoll_preload_note_parts(PhicollComm* comm, const PhicollRequest
 }
 
 int phicoll_preload_profiles(void) {
-  return phicoll::profile_folder() != nullptr ? 1 : 0;
+  return phicoll::calls_are_watched() ? 1 : 0;
 }
 
 void phicoll_preload_remark(const char* format, ...) {
@@ -362,7 +362,7 @@ unsigned char* phicoll_preload_logs_packed(size_t* bytes) {
 }
 
 void phicoll_preload_logs_unpack(const unsigned char* logs, size_t bytes, int rank, int host) {
-  guarded([=] { phicoll::CallLog::unpack({logs, logs + bytes}, rank, host); });
+  guarded([=] { phicoll::CallLog::unpack(logs, bytes, rank, host); });
 }
 
 namespace {

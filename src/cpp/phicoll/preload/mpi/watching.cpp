@@ -34,6 +34,11 @@ constexpr char every_variable[] = "PHICOLL_PROFILE_EVERY";
 char group_name[32];
 bool failed = false;  // to make a log, of whichever thread: no other is tried
 
+bool is_one(const char* variable) {
+  const char* const text = getenv(variable);
+  return text != nullptr && strcmp(text, "1") == 0;
+}
+
 /// What serves a call, in the profile.
 const char* server(Why why, char* words, size_t bytes) {
   if (asked_only()) return "MPI";
@@ -69,8 +74,7 @@ PhicollLog* log_of(Comm* comm, Row row, Why why) {
 }  // namespace
 
 bool asked_only() {
-  const char* const wanted = getenv("PHICOLL_MPI_ONLY");
-  return wanted != nullptr && strcmp(wanted, "1") == 0;
+  return is_one("PHICOLL_MPI_ONLY");
 }
 
 void start_watching(uint64_t group) {
@@ -86,8 +90,7 @@ void start_watching(uint64_t group) {
   } wanted = {};
   if (world.rank == 0) {
     snprintf(wanted.folder, sizeof wanted.folder, "%s", getenv(folder_variable));
-    const char* const every = getenv(every_variable);
-    wanted.every = every != nullptr && strcmp(every, "1") == 0;
+    wanted.every = is_one(every_variable);
     if (access(wanted.folder, W_OK) != 0) {
       say("no calls are watched: the profile's folder %s is not on rank 0's host, on which phicoll has to "
           "run",
