@@ -430,6 +430,8 @@ def test_a_program_gets_its_line_and_its_report_in_whatever_way_it_ends(
     own = tmp_path / "own"
     done = run(kind, program, way)
     assert (done.returncode, done.stderr) == (0, NOTHING_USED[kind])
+    done = run(kind, program, way, options=("--report",))
+    assert re.fullmatch(rf"{NOTHING_USED[kind]}no collective calls in [0-9.]+ s\n", done.stderr)
     done = run(kind, program, way, "region", own, options=("--report",))
     assert re.fullmatch(rf"no collective calls in [0-9.]+ s\n{NO_BARRIERS[kind]}\n", done.stderr)
     done = profiled(kind, program, way, "barrier", own)

@@ -83,8 +83,12 @@ def run_served(kind: str, served: tuple[Sequence[str], dict[str, str]], *, repor
     if report and os.environ.get(VARIABLE):
         say(f"{kind}: --report is left out: a profile is being made already, and has the same table")
         report = False
+    words, environment = served
     if not report:
-        become(served[0][0], *served)
-    found, code = watch(*served)
+        become(words[0], words, environment)
+    environment[f"PHICOLL_{kind.upper()}_PROCESS"] = str(
+        -os.getpid()
+    )  # a child, which speaks for the command
+    found, code = watch(words, environment)
     tell(str(found))
     return code

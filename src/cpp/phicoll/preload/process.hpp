@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 /// Whether this is the process that `phicoll omp` or the like became, by the variable that holds its number,
-/// and waited for no child. (Programs that a launcher or a shell ran report for themselves.)
+/// or that it started, by minus its number; and waited for no child. (Programs that a launcher or a shell ran
+/// report for themselves.)
 inline bool speaks_for_the_command(const char* variable) {
   const char* const first = getenv(variable);
   rusage children;
-  return first != nullptr && atol(first) == getpid() &&
+  const long number = first != nullptr ? atol(first) : 0;
+  return (number == getpid() || number == -static_cast<long>(getppid())) &&
          !(getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_minflt != 0);
 }
