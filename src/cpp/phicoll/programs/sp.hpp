@@ -352,6 +352,22 @@ struct Sp {
       context_.computes(450 * static_cast<long>(plane_points() * own_planes()));
     }
 
+    /// A plane's changes, from a solved direction's variables to the next one's. Component `own` gets the
+    /// difference of the two sound waves.
+    template <std::size_t own>
+    void to_next_direction(int k) {
+      constexpr std::size_t one = (own + 1) % 3, other = (own + 2) % 3;
+      for (int j = 1; j < n_ - 1; ++j)
+        for (int i = 1; i < n_ - 1; ++i) {
+          Five& r = change(i, j, k);
+          const double t1 = root_half() * r[own], t2 = 0.5 * (r[3] + r[4]), first = r[one];
+          r[one] = -r[other];
+          r[other] = first;
+          r[own] = root_half() * (r[3] - r[4]);
+          r[3] = -t1 + t2;
+          r[4] = t1 + t2;
+        }
+    }
     /// Into the first direction's own variables, the solutions along x and y, and those between.
     void solve_planes() {
       each_inside(planes_, [&](int i, int j, int k) {
@@ -370,22 +386,12 @@ struct Sp {
           solve(
               0, [&](int i) -> const Point& { return at(i, j, k); },
               [&](int i) -> Five& { return change(i, j, k); });
-        for (int j = 1; j < n_ - 1; ++j)
-          for (int i = 1; i < n_ - 1; ++i) {
-            Five& r = change(i, j, k);
-            const double t1 = root_half() * r[2], t2 = 0.5 * (r[3] + r[4]);
-            r = {-r[1], r[0], root_half() * (r[3] - r[4]), -t1 + t2, t1 + t2};
-          }
+        to_next_direction<2>(k);
         for (int i = 1; i < n_ - 1; ++i)
           solve(
               1, [&](int j) -> const Point& { return at(i, j, k); },
               [&](int j) -> Five& { return change(i, j, k); });
-        for (int j = 1; j < n_ - 1; ++j)
-          for (int i = 1; i < n_ - 1; ++i) {
-            Five& r = change(i, j, k);
-            const double t1 = root_half() * r[0], t2 = 0.5 * (r[3] + r[4]);
-            r = {root_half() * (r[3] - r[4]), -r[2], r[1], -t1 + t2, t1 + t2};
-          }
+        to_next_direction<0>(k);
       }
       context_.writes(&change(0, 0, planes_.first), plane_points() * own_planes());
       context_.computes(static_cast<long>(plane_points() * own_planes()) * (250 + 8 * slow_operation));
