@@ -1,10 +1,10 @@
-"""`make bench-programs`: programs that people run, each without and with phicoll by turns, and its profile.
+"""`make bench-programs`: common programs, each run by turns without and with phicoll, and profiled.
 
-A row is a program of Debian's, by `phicoll compare-run` with its outputs compared, and the part of its run that is in
-collectives or barriers, without phicoll's (`profile --only`) for an MPI's. A program that is not installed is left out
-with a word. All MPI programs of Debian's are linked with Open MPI.
+A row is a program of Debian's: its time by `phicoll compare-run`, whether the outputs are equal, and which part of the
+run is in collectives (without phicoll, by `profile --only`) or barriers (with it). A program that is not installed is
+left out with a word. Debian links all its MPI programs with Open MPI.
 
-    python benchmarks/programs.py [--rounds 8] [--only lammps,gromacs] [--threads 2]
+    python benchmarks/programs.py [--rounds 8] [--only lammps,gromacs]
 """
 
 from __future__ import annotations

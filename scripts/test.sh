@@ -31,7 +31,6 @@ began=(0 0)
 most_cpu_s=1800  # of all parts but --long's, from a clean clone, without the build of the package
 step() {
   local minutes seconds sys_minutes sys_seconds cpu
-  mkdir -p build
   times >build/times
   { read -r _ && IFS='ms., ' read -r minutes seconds _ sys_minutes sys_seconds _; } <build/times
   cpu=$(((minutes + sys_minutes) * 60 + seconds + sys_seconds))

@@ -1,6 +1,5 @@
 // IS of the NAS Parallel Benchmarks (src/cpp/phicoll/programs/is.hpp) on an MPI's collectives, beside
-// `phicoll run is`:
-// the milliseconds of each run, one a line; exit code 3 if NPB's verification fails.
+// `phicoll run is`. Prints the milliseconds of each run, one a line; exit code 3 if NPB's verification fails.
 //
 // mpicxx -std=c++14 -O3 -Isrc/cpp -Ibuild/main/src/cpp/generated benchmarks/mpi/is.cpp -o is
 // mpiexec -n 2 ./is A 10

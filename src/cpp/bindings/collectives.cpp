@@ -390,10 +390,10 @@ py::object make(const Collective& what, CommunicatorHandle& handle, const BoundA
   reader.read_all<operation>();
   if (what.form == Collective::Form::nonblocking) return begun(reader, handle, a);
   if (what.form == Collective::Form::persistent) return prepared(reader, what, handle, a);
-  if (row.reduces && reader.request.operation != operation) {
+  if (row.reduces && reader.request.operation != operation) {  // operands are gathered for Python's operator
     call_any(handle, reader.request, reader.bytes);
   } else {
-    Request request = reader.request;
+    Request request = reader.request;  // what the operation fixes is a constant here, so the call folds
     request.operation = operation;
     if (row.vector_name == nullptr) request.vector = false;
     if (row.exclusive_name == nullptr) request.exclusive = false;

@@ -100,9 +100,8 @@ def stand_for(timed: Array, others: Array) -> None:
     """
     for size in np.unique(others["what"]) if len(timed) else ():
         what = timed["what"]
-        apart = np.where(
-            what > size, what - size, size - what
-        )  # unsigned: exact, flags in the highest bits included
+        # Unsigned, so that it is exact with flags in the highest bits.
+        apart = np.where(what > size, what - size, size - what)
         chosen = np.flatnonzero(what == what[apart.argmin()])
         these = others[others["what"] == size]
         next_one = np.searchsorted(timed["number"][chosen], these["number"]).clip(max=len(chosen) - 1)

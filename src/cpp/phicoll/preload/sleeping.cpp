@@ -23,7 +23,7 @@ constexpr unsigned yields = 4;
 // A thread that moves leaves its caches, so it moves after 8 such waits, and if it is still there after 16,
 // 32 and so on.
 constexpr unsigned waits_before_a_move = 8;
-// Yields that last this long, and how many waits then do without.
+// A yield longer than this is dear; then this many waits, at first and at most, do without.
 constexpr std::int64_t dear_ns = 500 * 1000;
 constexpr unsigned waits_without_yields = 64, most_waits_without_yields = 4096;
 // After this time a Yielder naps at every turn.

@@ -26,15 +26,15 @@ struct SharingWaits {
   std::int64_t since_ns = 0;
 };
 
-/// A thread's waits that do without yields, as those of an earlier wait lasted long: something else computes
-/// on its CPU then, and each yield would let that run for a time slice of some ms. The kernel lets a thread
-/// that has slept go first.
+/// Decides whether a thread's waits yield. A long yield shows that something else computes on its CPU, and
+/// each further one would give that a time slice of some ms. So the next waits sleep instead: the kernel lets
+/// a thread that has slept go first.
 class DearYields {
  public:
   /// To be called once a wait: whether this one does without.
   bool left_out();
-  /// How long a yield, or some, took. Each time that this is long again, twice as many waits do without.
-  /// Returns whether it was.
+  /// Notes how long one or more yields took. Each time it is long again, twice as many later waits do without
+  /// yields. Returns whether it was long.
   bool note(std::int64_t took_ns);
 
  private:

@@ -11,11 +11,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <numeric>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
