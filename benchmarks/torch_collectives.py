@@ -8,6 +8,7 @@ their number, on the slowest rank.
 """
 
 import argparse
+import functools
 import os
 import statistics
 import sys
@@ -22,11 +23,10 @@ import torch.multiprocessing as mp
 import phicoll.torch
 
 SIZES = [8, 8 << 10, 64 << 10, 1 << 20, 32 << 20]
-BATCH_S = 0.1
 
 
-def timed(call, most: int = 2000) -> float:
-    """The seconds a call, on the slowest rank, of as many calls as take a tenth of a second."""
+def timed(call, batch_s: float, most: int = 2000) -> float:
+    """The seconds a call, on the slowest rank, of as many calls as take ``batch_s``."""
     calls = 1
     while True:
         dist.barrier()
@@ -35,29 +35,28 @@ def timed(call, most: int = 2000) -> float:
             call()
         took = torch.tensor([time.perf_counter() - begin], dtype=torch.float64)
         dist.all_reduce(took, dist.ReduceOp.MAX)
-        if took.item() >= BATCH_S or calls == most:
+        if took.item() >= batch_s or calls == most:
             return took.item() / calls
-        calls = min(most, max(calls + 1, int(calls * 1.3 * BATCH_S / took.item())))
+        calls = min(most, max(calls + 1, int(calls * 1.3 * batch_s / took.item())))
 
 
-def measure(rank: int, backend: str, size: int, folder: str, pin: bool, batch_s: float) -> None:
-    if pin:
+def measure(rank: int, backend: str, folder: str, options: argparse.Namespace) -> None:
+    if options.pin:
         cpus = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cpus[rank % len(cpus)]})
-    global BATCH_S
-    BATCH_S = batch_s
     torch.set_num_threads(1)
-    store = dist.FileStore(f"{folder}/store", size)
-    dist.init_process_group(backend, store=store, rank=rank, world_size=size)
-    found = {("barrier", 0): timed(dist.barrier)}
+    batch = functools.partial(timed, batch_s=options.batch)
+    store = dist.FileStore(f"{folder}/store", options.ranks)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=options.ranks)
+    found = {("barrier", 0): batch(dist.barrier)}
     for nbytes in SIZES:
         for dtype in (torch.float32, torch.bfloat16):
             data = torch.zeros(nbytes // dtype.itemsize, dtype=dtype)
             name = str(dtype).removeprefix("torch.")
-            found[f"all_reduce {name}", nbytes] = timed(lambda data=data: dist.all_reduce(data))
+            found[f"all_reduce {name}", nbytes] = batch(lambda data=data: dist.all_reduce(data))
             if backend == "phicoll":
-                found[f"plain {name}", nbytes] = timed(lambda data=data: phicoll.torch.all_reduce_(data))
-        found["broadcast", nbytes] = timed(lambda data=data: dist.broadcast(data, 0))
+                found[f"plain {name}", nbytes] = batch(lambda data=data: phicoll.torch.all_reduce_(data))
+        found["broadcast", nbytes] = batch(lambda data=data: dist.broadcast(data, 0))
     if rank == 0:
         torch.save(found, f"{folder}/found")
     dist.destroy_process_group()
@@ -65,8 +64,7 @@ def measure(rank: int, backend: str, size: int, folder: str, pin: bool, batch_s:
 
 def one_round(backend: str, options: argparse.Namespace) -> dict[tuple[str, int], float]:
     with tempfile.TemporaryDirectory() as folder:
-        given = backend, options.ranks, folder, options.pin, options.batch
-        mp.start_processes(measure, given, nprocs=options.ranks, start_method="spawn")
+        mp.start_processes(measure, (backend, folder, options), nprocs=options.ranks, start_method="spawn")
         return torch.load(Path(folder) / "found")
 
 
@@ -75,7 +73,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pin", action="store_true", help="each rank on one CPU")
-    parser.add_argument("--batch", type=float, default=BATCH_S, help="seconds of each batch")
+    parser.add_argument("--batch", type=float, default=0.1, help="seconds of each batch")
     options = parser.parse_args()
     phicoll.torch.build()
     rounds = [{b: one_round(b, options) for b in ("gloo", "phicoll")} for _ in range(options.rounds)]
