@@ -9,6 +9,13 @@ only_tools=
 if [ "${1:-}" = --tools ]; then only_tools=yes && shift; fi
 purpose=${1:-demo}
 
+present() {
+  case "$1" in
+    /*) compgen -G "$1" >/dev/null ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+
 # command or file to look for | Debian and Ubuntu package | what goes without it (empty: required)
 needed=(
   "g++|g++|"
@@ -26,6 +33,18 @@ if [ "$purpose" != demo ] && [ "$purpose" != docs ]; then
     "/usr/include/Zydis/Zydis.h|libzydis-dev|the Xeon Phi's instructions are not decoded and run"
   )
 fi
+case "$purpose" in
+  test*)
+    untried="measuring on another host is not tried"
+    needed+=("ssh|openssh-client|$untried")
+    # Where services run, the package would start one that listens: that is for the machine's owner to do.
+    if [ ! -d /run/systemd/system ]; then
+      needed+=("/usr/sbin/sshd|openssh-server|$untried")
+    elif ! present /usr/sbin/sshd; then
+      echo "setup: without openssh-server $untried; its package starts a server, so it is not installed from here"
+    fi
+    ;;
+esac
 if [ "$purpose" = test-long ]; then
   needed+=(
     "aarch64-linux-gnu-g++|g++-aarch64-linux-gnu|no tests for aarch64"
@@ -48,12 +67,6 @@ if [ "$purpose" = programs ]; then
   )
 fi
 
-present() {
-  case "$1" in
-    /*) compgen -G "$1" >/dev/null ;;
-    *) command -v "$1" >/dev/null ;;
-  esac
-}
 python_can_make_environments() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 packages=()
