@@ -23,16 +23,18 @@ constexpr unsigned yields = 4;
 // A thread that moves leaves its caches, so it moves after 8 such waits, and if it is still there after 16,
 // 32 and so on.
 constexpr unsigned waits_before_a_move = 8;
-// A yield longer than this is dear; then this many waits, at first and at most, do without.
+// A yield longer than this is dear; then waits do without for so many times as long, at first and at most.
 constexpr std::int64_t dear_ns = 500 * 1000;
-constexpr unsigned waits_without_yields = 64, most_waits_without_yields = 4096;
+constexpr unsigned fewest_times = 32, most_times = 512;
 // After this time a Yielder naps at every turn.
 constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
 constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
 
 }  // namespace
 
-bool Bedroom::shares_cpu(int rank, SharingWaits& waits) {
+DearYields sleepers_yields;
+
+bool Bedroom::shares_cpu(int rank, SharingWaits& waits, DearYields& yields) {
   if (control_.crowded()) return true;
   const int here = phicoll::os::current_cpu();
   if (!control_.meets(rank, phicoll::any_rank, here)) {
@@ -47,12 +49,13 @@ bool Bedroom::shares_cpu(int rank, SharingWaits& waits) {
   if (taken.empty()) return true;
   if (!phicoll::os::move_to_cpus(phicoll::os::allowed_cpus_but(taken))) return true;
   control_.meets(rank, phicoll::any_rank, phicoll::os::current_cpu());
+  yields.forget();
   return false;
 }
 
 void Sleeper::wait(Look look, const void* awaited) {
   wake_others();
-  if (bedroom_.shares_cpu(rank_, sharing_waits_)) {
+  if (bedroom_.shares_cpu(rank_, sharing_waits_, sleepers_yields)) {
     if (yield_and_look(look, awaited)) return;
   } else {
     for (unsigned turn = 0; turn < looks; ++turn) {
@@ -64,46 +67,64 @@ void Sleeper::wait(Look look, const void* awaited) {
   }
 }
 
-bool DearYields::left_out() {
-  if (without_ == 0) return false;
-  --without_;
-  return true;
+DearYields::Way DearYields::way(std::int64_t now_ns) {
+  std::int64_t until = until_ns_.load(std::memory_order_relaxed);
+  if (until == 0) return Way::yields;
+  if (now_ns < until) return Way::without;
+  // The first one tries, the others do without until it knows.
+  const std::int64_t then = now_ns + dear_ns * fewest_times;
+  return until_ns_.compare_exchange_strong(until, then, std::memory_order_relaxed) ? Way::tries
+                                                                                   : Way::without;
 }
 
-bool DearYields::note(std::int64_t took_ns) {
-  const bool dear = took_ns > dear_ns;
-  dear_waits_ =
-      dear ? std::min(std::max(2 * dear_waits_, waits_without_yields), most_waits_without_yields) : 0;
-  without_ = dear_waits_;
-  return dear;
+bool DearYields::note(Way way, std::int64_t began_ns, std::int64_t now_ns) {
+  const std::int64_t took_ns = now_ns - began_ns;
+  if (took_ns <= dear_ns) {
+    if (way == Way::tries && until_ns_.exchange(0, std::memory_order_relaxed) != 0)
+      opened_ns_.store(now_ns, std::memory_order_relaxed);
+    return false;
+  }
+  // One of several threads notes a slice that they gave together.
+  if (way == Way::yields && until_ns_.load(std::memory_order_relaxed) != 0) return true;
+  const std::int64_t last = without_ns_.load(std::memory_order_relaxed);
+  const bool again = way == Way::tries || now_ns - opened_ns_.load(std::memory_order_relaxed) < last;
+  const std::int64_t without =
+      std::min(std::max(again ? 2 * last : 0, took_ns * fewest_times), took_ns * most_times);
+  without_ns_.store(without, std::memory_order_relaxed);
+  until_ns_.store(now_ns + without, std::memory_order_relaxed);
+  return true;
 }
 
 bool Sleeper::yield_and_look(Look look, const void* awaited) {
   if (look(awaited)) return true;
-  if (yields_.left_out()) return false;
-  const std::int64_t began = phicoll::os::now_ns();
-  bool over = false;
-  for (unsigned turn = 0; turn < yields && !over; ++turn) {
+  std::int64_t began = phicoll::os::now_ns();
+  const DearYields::Way way = sleepers_yields.way(began);
+  if (way == DearYields::Way::without) return false;
+  for (unsigned turn = 0; turn < yields; ++turn) {
     sched_yield();
-    over = look(awaited);
+    const bool over = look(awaited);
+    const std::int64_t now = phicoll::os::now_ns();
+    if (sleepers_yields.note(way, began, now) || over) return over;
+    began = now;
   }
-  yields_.note(phicoll::os::now_ns() - began);
-  return over;
+  return false;
 }
 
 bool Sleeper::sleep(Look look, const void* awaited) {
   pthread_mutex_lock(&bedroom_.lock_);
   Bedroom::Asleep& mine = bedroom_.all_[static_cast<std::size_t>(rank_)];
-  mine.look = look;
   mine.awaited = awaited;
+  mine.look.store(look, std::memory_order_relaxed);
   bedroom_.sleepers_.fetch_add(1, std::memory_order_seq_cst);
   pthread_mutex_unlock(&bedroom_.lock_);
   const std::uint32_t sequence = bedroom_.sequence_.load(std::memory_order_acquire);
   phicoll::arch::full_fence();
   if (!look(awaited)) phicoll::os::futex_wait(&bedroom_.sequence_, sequence, longest_sleep_ns, false);
+  // Acquire: the waker that has taken it out does not read it any more.
+  if (mine.look.load(std::memory_order_acquire) == nullptr) return look(awaited);
   pthread_mutex_lock(&bedroom_.lock_);
-  mine.look = nullptr;
-  bedroom_.sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  if (mine.look.exchange(nullptr, std::memory_order_relaxed) != nullptr)
+    bedroom_.sleepers_.fetch_sub(1, std::memory_order_relaxed);
   pthread_mutex_unlock(&bedroom_.lock_);
   return look(awaited);
 }
@@ -111,35 +132,44 @@ bool Sleeper::sleep(Look look, const void* awaited) {
 void Sleeper::wake_others() {
   phicoll::arch::full_fence();
   if (__builtin_expect(bedroom_.sleepers_.load(std::memory_order_relaxed) == 0, 1)) return;
-  bool over = false;
+  std::uint32_t over = 0;
   pthread_mutex_lock(&bedroom_.lock_);
-  for (const Bedroom::Asleep& one : bedroom_.all_)
-    over = over || (one.look != nullptr && one.look(one.awaited));
-  if (over) bedroom_.sequence_.fetch_add(1, std::memory_order_release);
+  for (Bedroom::Asleep& one : bedroom_.all_) {
+    const Look look = one.look.load(std::memory_order_relaxed);
+    if (look == nullptr || !look(one.awaited)) continue;
+    one.look.store(nullptr, std::memory_order_release);
+    ++over;
+  }
+  if (over != 0) {
+    bedroom_.sleepers_.fetch_sub(over, std::memory_order_relaxed);
+    bedroom_.sequence_.fetch_add(1, std::memory_order_release);
+  }
   pthread_mutex_unlock(&bedroom_.lock_);
-  if (over) phicoll::os::futex_wake(&bedroom_.sequence_, INT_MAX, false);
+  if (over != 0) phicoll::os::futex_wake(&bedroom_.sequence_, INT_MAX, false);
 }
 
 bool Yielder::go_on() {
   const unsigned turn = turns_++;
   if (turn == 0) {
-    shares_ = bedroom_.shares_cpu(rank_, sharing_waits_);
+    shares_ = bedroom_.shares_cpu(rank_, sharing_waits_, yields_);
     started_ns_ = 0;
-    naps_ = yields_.left_out();
   }
   if (!shares_ && turn < looks) {
     phicoll::arch::pause();
     return true;
   }
-  if (started_ns_ == 0) started_ns_ = now_ns_ = phicoll::os::now_ns();
+  if (started_ns_ == 0) {
+    started_ns_ = now_ns_ = phicoll::os::now_ns();
+    way_ = yields_.way(now_ns_);
+  }
   const std::int64_t began = now_ns_, waited = began - started_ns_;
-  const bool naps = naps_ || waited > yielding_ns;
+  const bool naps = way_ == DearYields::Way::without || waited > yielding_ns;
   if (naps)
     phicoll::os::nap(phicoll::os::nap_of_wait(waited));
   else
     sched_yield();
   now_ns_ = phicoll::os::now_ns();
-  if (!naps) naps_ = yields_.note(now_ns_ - began);
+  if (!naps && yields_.note(way_, began, now_ns_)) way_ = DearYields::Way::without;
   return true;
 }
 

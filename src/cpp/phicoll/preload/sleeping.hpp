@@ -26,27 +26,36 @@ struct SharingWaits {
   std::int64_t since_ns = 0;
 };
 
-/// Decides whether a thread's waits yield. A long yield shows that something else computes on its CPU, and
-/// each further one would give that a time slice of some ms. So the next waits sleep instead: the kernel lets
-/// a thread that has slept go first.
+/// Decides whether waits yield. A long yield shows that something else computes on the CPU; each further one
+/// would give that a time slice of some ms. So for many times as long waits do without: they sleep, and the
+/// kernel lets a thread that has slept go first. Then one wait tries. If its yields are short, all yield again.
+/// That may be chance: if they soon are long again, waits do without for twice as long. Threads may share one.
 class DearYields {
  public:
-  /// To be called once a wait: whether this one does without.
-  bool left_out();
-  /// Notes how long one or more yields took. Each time it is long again, twice as many later waits do without
-  /// yields. Returns whether it was long.
-  bool note(std::int64_t took_ns);
+  enum class Way { yields, tries, without };
+  /// To be called when a wait would yield for the first time.
+  Way way(std::int64_t now_ns);
+  /// Notes a yield of such a wait. Returns whether it was long.
+  bool note(Way way, std::int64_t began_ns, std::int64_t now_ns);
+  /// For a thread that has moved to another CPU.
+  void forget() { until_ns_.store(0, std::memory_order_relaxed); }
 
  private:
-  unsigned without_ = 0;  // waits to come
-  unsigned dear_waits_ = 0;
+  std::atomic<std::int64_t> until_ns_{0};    // 0: not known to be dear
+  std::atomic<std::int64_t> without_ns_{0};  // how long waits did without last
+  std::atomic<std::int64_t> opened_ns_{0};   // when a trial ended that
 };
+
+/// Of all sleepers of the process: they change CPUs, a program may have many barriers, and each thread would
+/// pay in each of them.
+extern DearYields sleepers_yields;
 
 /// The memory that a barrier's threads share to sleep and to wake each other.
 ///
-/// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence
-/// looks for sleepers. So one of the two sees the other. The waker wakes all if it finds one whose wait is
-/// over: it looks in the sleeper's place, under the lock by which a sleeper comes and goes.
+/// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence looks
+/// for sleepers. So one of the two sees the other. The waker takes out those whose waits are over, so that
+/// nobody wakes them once more, and wakes all. It looks in the sleepers' places, under the lock by which they
+/// come. A sleeper that was taken out before it slept finds another sequence, or its wait over.
 class Bedroom {
  public:
   /// `control` notes the threads' CPUs and is not freed here.
@@ -58,14 +67,14 @@ class Bedroom {
   friend class Sleeper;
   friend class Yielder;
   struct Asleep {
-    phicoll::Elsewhere::Look look = nullptr;  // null: awake
+    std::atomic<phicoll::Elsewhere::Look> look{nullptr};  // null: awake, or taken out by a waker
     const void* awaited = nullptr;
   };
 
   /// Notes the CPU of the calling thread, `rank`. Returns whether another thread was last noted there, or
   /// there are more threads than CPUs. After many short `waits` in a row that found another thread there, the
   /// thread with the highest rank there moves.
-  bool shares_cpu(int rank, SharingWaits& waits);
+  bool shares_cpu(int rank, SharingWaits& waits, DearYields& yields);
 
   phicoll::Control& control_;
   alignas(128) std::atomic<std::uint32_t> sleepers_{0};
@@ -90,7 +99,6 @@ class Sleeper final : public phicoll::Elsewhere {
   Bedroom& bedroom_;
   int rank_;
   SharingWaits sharing_waits_;
-  DearYields yields_;
 };
 
 /// The same without sleeping, for teams that have a CPU for each thread: what comes after the port's looks in
@@ -107,7 +115,7 @@ class Yielder final : public phicoll::Background {
   Bedroom& bedroom_;
   int rank_;
   bool shares_ = false;
-  bool naps_ = false;
+  DearYields::Way way_ = DearYields::Way::yields;
   SharingWaits sharing_waits_;
   DearYields yields_;
   unsigned turns_ = 0;

@@ -1,0 +1,141 @@
+// Waits of threads in programs that do not know of phicoll: preload/sleeping.hpp.
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/shared_memory.hpp"
+#include "phicoll/preload/sleeping.hpp"
+
+namespace phicoll_preload {
+namespace {
+
+constexpr std::int64_t ms = 1000 * 1000;
+
+TEST(DearYields, AreLeftOutForManyTimesAsLong) {
+  DearYields yields;
+  EXPECT_EQ(yields.way(1), DearYields::Way::yields);
+  EXPECT_FALSE(yields.note(DearYields::Way::yields, 1, 1000));
+  EXPECT_EQ(yields.way(1000), DearYields::Way::yields);
+  EXPECT_TRUE(yields.note(DearYields::Way::yields, 1000, 4 * ms));
+  EXPECT_EQ(yields.way(100 * ms), DearYields::Way::without);
+}
+
+TEST(DearYields, AreTriedByOneWait) {
+  DearYields yields;
+  ASSERT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
+  EXPECT_EQ(yields.way(1000 * ms), DearYields::Way::tries);
+  EXPECT_EQ(yields.way(1000 * ms), DearYields::Way::without);
+  EXPECT_FALSE(yields.note(DearYields::Way::tries, 1000 * ms, 1000 * ms + 1));
+  EXPECT_EQ(yields.way(1001 * ms), DearYields::Way::yields);
+}
+
+TEST(DearYields, AreLeftOutForLongerEachTime) {
+  DearYields yields;
+  ASSERT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
+  std::int64_t before = 0, now = 4 * ms;
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t began = now;
+    while (yields.way(now) != DearYields::Way::tries) now += ms;
+    EXPECT_GT(now - began, before);
+    before = now - began;
+    EXPECT_TRUE(yields.note(DearYields::Way::tries, now, now + 4 * ms));
+  }
+}
+
+TEST(DearYields, AreLeftOutForLongerIfATrialMisled) {
+  DearYields yields;
+  const auto left_out_ms = [&yields](std::int64_t now) {
+    std::int64_t then = now;
+    while (yields.way(then) == DearYields::Way::without) then += ms;
+    EXPECT_FALSE(yields.note(DearYields::Way::tries, then, then + 1));
+    return (then - now) / ms;
+  };
+  ASSERT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
+  const std::int64_t first = left_out_ms(4 * ms);
+  std::int64_t now = (4 + first + 10) * ms;
+  ASSERT_TRUE(yields.note(DearYields::Way::yields, now - 4 * ms, now));
+  const std::int64_t second = left_out_ms(now);
+  EXPECT_GT(second, 2 * first - 2);
+  now += 4 * second * ms;  // they were short for long
+  ASSERT_TRUE(yields.note(DearYields::Way::yields, now - 4 * ms, now));
+  EXPECT_LT(left_out_ms(now), first + 2);
+}
+
+TEST(DearYields, AreNotedOnceBySeveralThreads) {
+  DearYields yields;
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
+  EXPECT_EQ(yields.way(4 * ms * 32), DearYields::Way::without);
+  EXPECT_EQ(yields.way(4 * ms * 34), DearYields::Way::tries);
+}
+
+TEST(DearYields, AreForgottenByAMove) {
+  DearYields yields;
+  ASSERT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
+  yields.forget();
+  EXPECT_EQ(yields.way(5 * ms), DearYields::Way::yields);
+}
+
+/// Its own waits alone: yields are no voluntary switches.
+long switches() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw;
+}
+
+struct Awaited {
+  std::atomic<int>* word;
+  int value;
+};
+
+bool reached(const void* awaited) {
+  const auto* const a = static_cast<const Awaited*>(awaited);
+  return a->word->load(std::memory_order_acquire) >= a->value;
+}
+
+// Each thread that is woken looks for others to wake. Were those counted that are awake already but have not
+// run yet, it would wake whoever sleeps in the next round, about once a round.
+TEST(Sleeper, SleepsOnceARound) {
+  constexpr int threads = 8, rounds = 300;
+  const phicoll::os::SharedMemory memory =
+      phicoll::os::SharedMemory::create("waits", sizeof(phicoll::Control));
+  auto* const control = static_cast<phicoll::Control*>(memory.data());
+  control->configure(threads, false, 1, 0);
+  const std::int64_t now = phicoll::os::now_ns();
+  sleepers_yields.note(DearYields::Way::yields, now - 10000 * ms, now);
+  Bedroom bedroom(*control, threads);
+  std::atomic<int> round{0}, arrived{0};
+  std::atomic<long> slept{0};
+  std::vector<std::thread> all;
+  for (int rank = 1; rank < threads; ++rank)
+    all.emplace_back([&, rank] {
+      Sleeper sleeper(bedroom, rank);
+      const long before = switches();
+      for (int i = 1; i <= rounds; ++i) {
+        const Awaited awaited{&round, i};
+        arrived.fetch_add(1);
+        sleeper.wait(reached, &awaited);
+        sleeper.wake_others();
+      }
+      slept += switches() - before;
+    });
+  Sleeper waker(bedroom, 0);
+  for (int i = 1; i <= rounds; ++i) {
+    while (arrived.load() < i * (threads - 1)) usleep(50);
+    usleep(300);  // they sleep
+    round.store(i, std::memory_order_release);
+    waker.wake_others();
+  }
+  for (std::thread& one : all) one.join();
+  sleepers_yields.forget();
+  EXPECT_LT(slept.load(), 1.3 * (threads - 1) * rounds);
+}
+
+}  // namespace
+}  // namespace phicoll_preload
