@@ -1,36 +1,46 @@
-"""Barriers beside busy processes on two CPUs: phicoll's ways, MPIs, libgomp and libomp.
+"""Barriers beside busy processes on two CPUs: phicoll's ways, MPIs, OpenSHMEM, libgomp, libomp, glibc and Python.
 
-A round runs each subject at each point once, in random order. Ratios to the best peer of the kind are taken within
-rounds. All of it is pinned to two CPUs. Also shown: the neighbours' share of the CPU that they have alone; and,
-from the first round, the CPU that a rank takes while it waits for a late one, from 10 ms to 1 s and from then on.
+A round runs each subject of a kind at a point once, in random order. Ratios to the kind's best peer are taken within
+rounds; the peer is chosen by the other half of the rounds. All is pinned to two CPUs. Also shown: the neighbours'
+share of what they count alone, and, with --late-ms, the CPU that a rank takes while it waits for a late one, from
+10 ms to 1 s and from then on. A run that takes too long is counted, and ranks above all others.
 
-    python benchmarks/neighbours.py [--rounds 7] [--neighbours 0,1,2,4] [--ranks 2,4] [--computing 0,20000]
-        [--late-ms 3000] [--only mpi,omp,pthread,shmem,own] [--mpi4py PYTHON]
+    python benchmarks/neighbours.py [--rounds 7] [--budget SECONDS] [--rows FILE] [--neighbours 0,1,2,4]
+        [--ranks 2,4] [--computing 0,20000] [--loop-ms 150] [--late-ms 0] [--mpi4py PYTHON]
+        [--only mpi,omp,pthread,shmem,threads,processes] [--mpis mpich,openmpi,intelmpi]
 
-`phicoll.run` is compared with PYTHON's mpi4py.
+Rows are added to FILE, and the tables are of all rows there: a long measurement may have many short parts, each of
+which begins with what FILE has least of. --rounds 0 only prints. `phicoll.run` by processes is compared with PYTHON's
+mpi4py under each MPI, by threads with Python's own barrier.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import mmap
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from phicoll._core import median
+from phicoll._core import median, median_interval
 
 SOURCES = Path(__file__).resolve().parent / "neighbours"
 BUILD = Path(__file__).resolve().parent.parent / "build" / "mpi"
 OURS = Path(sys.executable).parent
-TIMEOUT_S = 60
+TIMEOUT_S = 6
+Point = tuple[int, int, int]  # busy neighbours, ranks, ns of computing
 
 
 @dataclass(frozen=True)
@@ -56,14 +66,14 @@ def compiled(compiler: str, program: Path, *flags: str, env: dict[str, str] | No
     return str(program) if done.returncode == 0 else None
 
 
-def mpi_subjects(folder: Path, python: str | None = None) -> list[Subject]:
-    """Each MPI in build/mpi, and Debian's, as it is and under `phicoll mpi`; from ``python``, which has mpi4py."""
+def mpi_subjects(folder: Path, only: list[str], python: str | None = None) -> list[Subject]:
+    """Each MPI in build/mpi, and Debian's, as it is and under `phicoll mpi`; or from ``python``, which has mpi4py."""
     places = [(path.name, path / "bin", "") for path in sorted(BUILD.glob("*"))]
     places += [(f"debian-{end}", Path("/usr/bin"), f".{end}") for end in ("mpich", "openmpi")]
     found = []
     for name, binaries, end in places:
         compiler, launcher = binaries / f"mpicc{end}", binaries / f"mpiexec{end}"
-        if not compiler.exists() or not launcher.exists():
+        if (only and name not in only) or not compiler.exists() or not launcher.exists():
             continue
         moved = {} if end else {"OPAL_PREFIX": str(binaries.parent), "I_MPI_ROOT": str(binaries.parent)}
         environment = {
@@ -80,20 +90,38 @@ def mpi_subjects(folder: Path, python: str | None = None) -> list[Subject]:
             (folder / name).mkdir()
             (folder / name / "libmpi.so.12").symlink_to(library)  # Debian's MPICH has another name
             environment |= {"MPI4PY_LIBMPI": library, "LD_LIBRARY_PATH": str(folder / name)}
-            program_words, kind, name = [python, str(SOURCES / "loop.py"), "mpi4py"], "own", f"mpi4py, {name}"
+            program_words, kind = [python, str(SOURCES / "loop.py"), "mpi4py"], "processes"
+            name = f"mpi4py, {name}"
         free = ["--bind-to", "none", "--oversubscribe"] if "openmpi" in name else []
         launch = (str(launcher), *free, "-n", "{ranks}", *program_words)
         variables = tuple(environment.items())
         found.append(Subject(name, kind, False, launch, environment=variables))
+        if python:
+            continue
         before = (str(OURS / "phicoll"), "mpi", "--mpicc", str(compiler), "--")
         found.append(Subject(f"phicoll mpi, {name}", kind, True, (*before, *launch), environment=variables))
     return found
 
 
-def subjects(folder: Path, kinds: list[str], mpi4py: str | None) -> list[Subject]:
-    found = mpi_subjects(folder) if "mpi" in kinds else []
+def shmem_subjects(folder: Path) -> list[Subject]:
+    """phicoll's OpenSHMEM, and Open MPI's if Debian's is here and runs."""
+    found = []
+    if program := compiled(str(OURS / "oshcc"), folder / "loop-shmem", "-DSHMEM"):
+        found.append(
+            Subject("phicoll's oshrun", "shmem", True, (str(OURS / "oshrun"), "-n", "{ranks}", program))
+        )
+    theirs = Path("/usr/bin/oshcc")
+    if theirs.exists() and (program := compiled(str(theirs), folder / "loop-oshmem", "-DSHMEM")):
+        launch = ("/usr/bin/oshrun", "--allow-run-as-root", "--bind-to", "none", "--oversubscribe")
+        found.append(Subject("Open MPI's oshrun", "shmem", False, (*launch, "-n", "{ranks}", program)))
+    return found
+
+
+def subjects(folder: Path, given: argparse.Namespace) -> list[Subject]:
+    kinds, mpis = given.only.split(","), [name for name in given.mpis.split(",") if name]
+    found = mpi_subjects(folder, mpis) if "mpi" in kinds else []
     threads = {("omp", "libgomp"): ["-fopenmp"], ("pthread", "glibc"): []}
-    libraries = sorted(Path("/usr/lib").glob("llvm-*/lib/libomp.so"))
+    libraries = sorted(Path("/usr/lib").glob("llvm-*/lib/libomp.so*"))
     if libraries and shutil.which("clang"):
         threads["omp", "libomp"] = ["-fopenmp=libomp", f"-Wl,-rpath,{libraries[-1].parent}"]
     for (kind, library), flags in threads.items():
@@ -102,144 +130,205 @@ def subjects(folder: Path, kinds: list[str], mpi4py: str | None) -> list[Subject
         compiler = "clang" if library == "libomp" else "gcc"
         if program := compiled(compiler, folder / f"loop-{library}", *flags):
             found.append(Subject(library, kind, False, (program,)))
-            found.append(
-                Subject(
-                    f"phicoll {kind}, {library}", kind, True, (str(OURS / "phicoll"), kind, "--", program)
-                )
-            )
-    if "shmem" in kinds and (program := compiled(str(OURS / "oshcc"), folder / "loop-shmem", "-DSHMEM")):
-        found.append(Subject("oshrun", "shmem", True, (str(OURS / "oshrun"), "-n", "{ranks}", program)))
-    if "own" in kinds:
-        python = (sys.executable, str(SOURCES / "loop.py"))
-        found += [
-            Subject(f"phicoll.run, {mode}", "own", True, (*python, mode)) for mode in ("threads", "processes")
-        ]
-        found += mpi_subjects(folder, mpi4py) if mpi4py else []
+            command = (str(OURS / "phicoll"), kind, "--", program)
+            found.append(Subject(f"phicoll {kind}, {library}", kind, True, command))
+    if "shmem" in kinds:
+        found += shmem_subjects(folder)
+    python = (sys.executable, str(SOURCES / "loop.py"))
+    for mode in {"threads", "processes"} & set(kinds):
+        found.append(Subject(f"phicoll.run, {mode}", mode, True, (*python, mode)))
+    if "threads" in kinds:
+        found.append(Subject("threading.Barrier", "threads", False, (*python, "threading")))
+    if "processes" in kinds and given.mpi4py:
+        found += mpi_subjects(folder, mpis, given.mpi4py)
     return found
 
 
 class Neighbours:
-    """Busy processes, from entering to leaving; then `rate`, their common progress a second."""
+    """Busy processes, from entering to leaving, and the file where they count."""
 
-    def __init__(self, program: str, count: int) -> None:
-        self.program, self.count, self.rate = program, count, 0.0
+    def __init__(self, program: str, file: Path, count: int) -> None:
+        self.words, self.file = [program, str(file), str(count)], file
 
     def __enter__(self) -> Neighbours:
-        self.all = [
-            subprocess.Popen([self.program], stdout=subprocess.PIPE, text=True) for _ in range(self.count)
-        ]
-        time.sleep(0.05)
-        self.began = time.monotonic()
+        self.file.unlink(missing_ok=True)
+        self.process = subprocess.Popen(self.words)
+        while not self.file.exists() or self.file.stat().st_size == 0:
+            time.sleep(0.005)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in self.all:
-            one.send_signal(signal.SIGTERM)
-        took = time.monotonic() - self.began
-        self.rate = sum(int(one.communicate()[0]) for one in self.all) / took
+        self.process.kill()  # its children end with it
+        self.process.wait()
+
+    def alone(self, seconds: float) -> float:
+        """Their counts a second while nothing else runs here."""
+        with self.file.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as counts:
+
+            def count() -> int:
+                return sum(struct.unpack(f"{len(counts) // 8}L", counts[:]))
+
+            time.sleep(0.05)
+            before, began = count(), time.monotonic()
+            time.sleep(seconds)
+            return (count() - before) / (time.monotonic() - began)
 
 
 def measured(subject: Subject, ranks: int, rest: list[str]) -> list[float] | None:
-    """ns a call, CPU ns a call, percent of a CPU in the late barrier, before a second and after it."""
+    """What loop.c prints; nothing if it takes too long. Raises ValueError if the subject fails."""
     environment = {**os.environ, **dict(subject.environment)}
+    process = subprocess.Popen(
+        subject.words(ranks, rest), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment, start_new_session=True,
+    )  # fmt: skip
     try:
-        done = subprocess.run(
-            subject.words(ranks, rest), capture_output=True, text=True, timeout=TIMEOUT_S, env=environment
-        )
+        output, errors = process.communicate(timeout=TIMEOUT_S + int(rest[2]) / 1000)
     except subprocess.TimeoutExpired:
-        print(f"neighbours: {subject.name}: more than {TIMEOUT_S} s", file=sys.stderr)
+        process.terminate()  # a launcher ends its ranks
+        try:
+            process.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
         return None
-    try:
-        _, _, _, _ = row = [float(word) for word in done.stdout.split()[-4:]]
-    except ValueError:
-        print(f"neighbours: {subject.name}: {done.stderr[-300:]}", file=sys.stderr)
-        return None
-    return row
+    words = output.split()[-5:]
+    if process.returncode != 0 or len(words) != 5:
+        raise ValueError(f"{subject.name}: {errors[-300:]}")
+    return [float(word) for word in words]
+
+
+def measure(given: argparse.Namespace, folder: Path, rows: Path) -> None:
+    """Adds rows to the file until the rounds or the budget are over."""
+    end = time.monotonic() + given.budget
+    busy, counts = folder / "busy", folder / "counts"
+    subprocess.run(["gcc", "-O2", str(SOURCES / "busy.c"), "-o", str(busy)], check=True)
+    everyone = subjects(folder, given)
+    numbers = [
+        [int(n) for n in getattr(given, key).split(",")] for key in ("neighbours", "ranks", "computing")
+    ]
+    kinds = sorted({subject.kind for subject in everyone})
+    points = [(kind, (n, r, c)) for kind in kinds for n in numbers[0] for r in numbers[1] for c in numbers[2]]
+    rounds = Counter((kind, point) for _, kind, point in {row[:3] for row in read(rows)})
+    alone: dict[int, float] = {}
+    out_of: set[str] = set()
+    while rounds.total() < given.rounds * len(points):
+        kind, point = min(points, key=lambda one: (rounds[one], random.random()))
+        rounds[kind, point] += 1
+        count, ranks, computing = point
+        turn = time.time_ns()
+        with Neighbours(str(busy), counts, count) as beside:
+            if count and count not in alone:
+                alone[count] = beside.alone(0.5)
+            of_kind = [one for one in everyone if one.kind == kind and one.name not in out_of]
+            for subject in random.sample(of_kind, len(of_kind)):
+                if time.monotonic() > end:
+                    return
+                rest = [given.loop_ms, computing, given.late_ms, counts]
+                try:
+                    row = measured(subject, ranks, [str(word) for word in rest])
+                except ValueError as error:
+                    print(f"neighbours: left out: {error}", file=sys.stderr)
+                    out_of.add(subject.name)
+                    continue
+                if row:
+                    row[4] = row[4] / alone[count] if count else 1.0
+                with rows.open("a") as file:
+                    file.write(json.dumps([turn, kind, point, subject.name, subject.ours, row]) + "\n")
+
+
+def read(rows: Path) -> list[tuple[int, str, Point, str, bool, list[float] | None]]:
+    if not rows.exists():
+        return []
+    lines = map(json.loads, rows.read_text().splitlines())
+    return [(turn, kind, tuple(point), *rest) for turn, kind, point, *rest in lines]
+
+
+def ratio(ours: dict[int, float], peers: dict[str, dict[int, float]]) -> str:
+    """Within rounds, to the best peer by the other half of the rounds. Two runs that took too long say nothing."""
+    turns = sorted(ours)
+    found, names = [], Counter()
+    for half in (0, 1):
+        chosen_by, compared = turns[half::2], turns[1 - half :: 2]
+        of = {name: [times[turn] for turn in chosen_by if turn in times] for name, times in peers.items()}
+        of = {name: times for name, times in of.items() if times}
+        if not of:
+            continue
+        best = min(of, key=lambda name: median(of[name]))
+        pairs = [(ours[turn], peers[best][turn]) for turn in compared if turn in peers[best]]
+        found += [a / b for a, b in pairs if math.isfinite(min(a, b))]
+        names[best] += len(compared)
+    if not found:
+        return "–"
+    low, high, _ = median_interval(found, 0.95)
+    name = f", {names.most_common(1)[0][0]}" if len(peers) > 1 else ""
+    return f"{median(found):.2f} ({low:.2f} to {high:.2f}{name})"
+
+
+def report(rows: Path) -> None:
+    """A Markdown table for each of phicoll's ways, with a row a point."""
+    all_rows = read(rows)
+    times: dict[tuple[str, Point, str], dict[int, float]] = {}
+    good: dict[tuple[str, Point, str], list[list[float]]] = {}
+    for turn, kind, point, name, _, row in all_rows:
+        times.setdefault((kind, point, name), {})[turn] = row[0] if row else math.inf
+        good.setdefault((kind, point, name), []).extend([row] if row else [])
+
+    def column(at: tuple[str, Point, str], i: int, form: str) -> str:
+        return format(median([row[i] for row in good[at]]), form) if good.get(at) else "–"
+
+    def ns(at: tuple[str, Point, str]) -> str:
+        of = list(times.get(at, {}).values())
+        ended = sum(map(math.isinf, of))
+        return (f"{median(of):,.0f}" if of else "–") + (f" ({ended} of {len(of)} ended)" if ended else "")
+
+    for kind, subject in sorted({(row[1], row[3]) for row in all_rows if row[4]}):
+        own = subject.split(", ", 1)[-1]
+        peers = sorted({row[3] for row in all_rows if row[1] == kind and not row[4]})
+        own = own if own in peers else peers[0] if peers else own
+        print(f"\n{subject}, beside {own}, ns a barrier\n")
+        heads = ["busy", "ranks", "us between", "rounds", "without", "with", "ratio", "to the best peer"]
+        heads += ["they get, without and with", "% of a CPU, waiting"]
+        print(f"| {' | '.join(heads)} |\n|{len(heads) * '--:|'}")
+        for point in sorted({row[2] for row in all_rows if row[1] == kind}):
+            at, there = (kind, point, subject), (kind, point, own)
+            if at not in times:
+                continue
+            beside = {name: times.get((kind, point, name), {}) for name in peers}
+            waits = [row for row in good[at] if row[2] or row[3]]
+            cells = [
+                point[0], point[1], point[2] // 1000, len(times[at]), ns(there), ns(at),
+                ratio(times[at], {own: beside.get(own, {})}), ratio(times[at], beside),
+                f"{column(there, 4, '.2f')}, {column(at, 4, '.2f')}" if point[0] else "",
+                f"{median([row[2] for row in waits]):.2f}, {median([row[3] for row in waits]):.2f}" if waits else "",
+            ]  # fmt: skip
+            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=7, help="at most, those of FILE with them")
+    parser.add_argument("--budget", type=float, default=math.inf, help="seconds; a run that has begun ends")
+    parser.add_argument("--rows", type=Path, help="a file of JSON lines")
     parser.add_argument("--neighbours", default="0,1,2,4")
     parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--computing", default="0,20000", help="ns before each call")
-    parser.add_argument("--calls", type=int, default=20000, help="of ranks that fit; of more a tenth")
-    parser.add_argument("--late-ms", type=int, default=3000, help="0, or more than 1000")
-    parser.add_argument("--only", default="mpi,omp,pthread,shmem,own")
+    parser.add_argument("--loop-ms", type=int, default=150)
+    parser.add_argument("--late-ms", type=int, default=0, help="0, or more than 1000")
+    parser.add_argument("--only", default="mpi,omp,pthread,shmem,threads,processes")
+    parser.add_argument("--mpis", default="", help="all that are found, unless given")
     parser.add_argument("--mpi4py", help="a Python that has it")
     given = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="phicoll-") as name:
-        folder = Path(name)
-        busy = str(folder / "busy")
-        subprocess.run(["gcc", "-O2", str(SOURCES / "busy.c"), "-o", busy], check=True)
-        everyone = subjects(folder, given.only.split(","), given.mpi4py)
-        numbers = {
-            key: [int(n) for n in getattr(given, key).split(",")]
-            for key in ("neighbours", "ranks", "computing")
-        }
-        points = [
-            (n, r, c) for n in numbers["neighbours"] for r in numbers["ranks"] for c in numbers["computing"]
-        ]
-        alone: dict[int, float] = {}
-        for count in numbers["neighbours"]:
-            with Neighbours(busy, count) as nobody_beside:
-                time.sleep(1)
-            alone[count] = nobody_beside.rate
-        found: dict[tuple[tuple[int, int, int], str], list[list[float] | None]] = {}
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        rows = given.rows or Path(name, "rows")
         try:
-            for turn in range(given.rounds):
-                late_ms = str(0 if turn else given.late_ms)
-                for done, point in enumerate(random.sample(points, len(points))):
-                    print(f"neighbours: round {turn + 1}, point {done + 1} of {len(points)}", file=sys.stderr)
-                    for subject in random.sample(everyone, len(everyone)):
-                        count, ranks, computing = point
-                        calls = given.calls if ranks <= 2 and not computing else given.calls // 10
-                        with Neighbours(busy, count) as beside:
-                            row = measured(subject, ranks, [str(calls), str(computing), late_ms])
-                        share = beside.rate / alone[count] if count else 1.0
-                        rows = found.setdefault((point, subject.name), [None] * given.rounds)
-                        rows[turn] = row and [*row, share]
+            measure(given, Path(name), rows)
         except KeyboardInterrupt:
             print("neighbours: interrupted; what was measured follows", file=sys.stderr)
-        report(points, everyone, found)
-
-
-def report(points, everyone, found) -> None:  # type: ignore[no-untyped-def]
-    """A table a point: medians, the ratio to the kind's best peer, chosen by odd rounds, compared in even ones."""
-    for point in points:
-        print("\n{} busy neighbours, {} ranks, {} ns of computing".format(*point))
-        print(
-            f"{'':34}{'ns':>10}{'cpu ns':>10}{'waits %':>9}{'then %':>7}{'they get':>9}{'to peer':>9}"
-            "   lowest, highest, peer"
-        )
-        for subject in everyone:
-            rows = found.get((point, subject.name), [])
-            good = [row for row in rows if row]
-            if not good:
-                continue
-            took, cpu, share = (median([row[i] for row in good]) for i in (0, 1, 4))
-            line = (
-                f"{subject.name:34}{took:>10.0f}{cpu:>10.0f}{good[0][2]:>9.2f}{good[0][3]:>7.2f}{share:>9.2f}"
-            )
-            peers = {
-                peer.name: [row[0] for row in found.get((point, peer.name), [])[::2] if row]
-                for peer in everyone
-                if not peer.ours and peer.kind == ("mpi" if subject.kind == "shmem" else subject.kind)
-            }
-            peers = {peer: times for peer, times in peers.items() if times}
-            if subject.ours and peers:
-                best = min(peers, key=lambda peer: median(peers[peer]))
-                pairs = list(zip(rows, found[point, best], strict=True))[1::2] or list(
-                    zip(rows, found[point, best], strict=True)
-                )
-                ratios = sorted(a[0] / b[0] for a, b in pairs if a and b)
-                if ratios:
-                    line += f"{median(ratios):>9.2f}   {ratios[0]:.2f}, {ratios[-1]:.2f}, {best}"
-            print(line, flush=True)
+        report(rows)
 
 
 if __name__ == "__main__":
