@@ -280,17 +280,59 @@ def long_functions(text: str, most: int = 100) -> list[str]:
     return found
 
 
-#: Files that may still have one: lists of what a command takes and of what Python sees.
-LISTS = {"bench/kernel_command.cpp", "bench/pages.cpp"}
+def long_functions_of_python(text: str, most: int = 100) -> list[str]:
+    """The functions with more than `most` lines below their docstring, each as "line: lines"."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[ast.get_docstring(node) is not None :]
+            lines = (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+            if lines > most:
+                found.append(f"{node.lineno}: {lines}")
+    return found
 
 
 def test_no_function_has_more_than_a_hundred_lines():
     body = "  f();\n" * 99
     assert long_functions("namespace n {\nvoid f(int x) {\n" + body + "}\n}\n") == ["2: 101"]
     assert long_functions("struct S {\nvoid f(int x) {\n" + body[:-7] + "}\n  // {\n};\n") == []
-    sources = [p for p in sorted(CPP.rglob("*.?pp")) if str(p.relative_to(CPP)) not in LISTS]
-    wrong = [f"{p.relative_to(CPP)}:{found}" for p in sources for found in long_functions(p.read_text())]
+    wrong = [
+        f"{p.relative_to(CPP)}:{found}" for p in CPP.rglob("*.?pp") for found in long_functions(p.read_text())
+    ]
     assert wrong == []
+
+
+def test_no_function_of_python_has_more_than_a_hundred_lines():
+    words, body = '    """' + "Words.\n" * 50 + '    """\n', "    f()\n" * 100
+    assert long_functions_of_python("def f():\n" + words + body + "    f()\n") == ["1: 101"]
+    assert long_functions_of_python("def f():\n" + words + body) == []
+    sources = [p for folder in ("src", "benchmarks") for p in (SOURCE.parent / folder).rglob("*.py")]
+    wrong = [f"{p}:{found}" for p in sources for found in long_functions_of_python(p.read_text())]
+    assert wrong == []
+
+
+def test_a_communicator_s_functions_are_few():
+    """They were some 140, with five friends, before its calls followed from a list and messages had a class of their own."""
+    text = without_comments((CPP / "phicoll/group/communicator.hpp").read_text())
+    own = text[text.index("class alignas") : text.index("inline void Communicator::call")]
+    functions = re.findall(r"\b(?!using\b)[~\w]+\([^;{}]*\)\s*(?:const)?\s*(?::[^;{]*)?[;{]", own)
+    assert 30 < len(functions) <= 60
+    assert len(re.findall(r"\bfriend\b", own)) <= 2
+
+
+def test_the_walk_of_a_call_enters_no_folder_twice():
+    page = (SOURCE.parent / "docs" / "design.md").read_text()
+    stops = re.findall(r"^\| `(\S+\.[ch]pp)` \| (`.*?`) \|", page, re.MULTILINE)
+    assert len(stops) >= 10
+    for file, functions in stops:
+        path = CPP / file if file.startswith("bindings/") else CPP / "phicoll" / file
+        for function in re.findall(r"`(\w+)`", functions):
+            assert re.search(rf"\b{function}\(", path.read_text()), f"{file} has no {function}"
+    folders = [file.split("/")[0] for file, _ in stops]
+    rooms = [folder for folder, before in zip(folders, ["", *folders], strict=False) if folder != before]
+    assert len(rooms) == len(set(rooms)), rooms
+    order = ["bindings", *reversed(LIBRARY)]
+    assert rooms == sorted(rooms, key=order.index)
 
 
 #: Folders whose sources are compiled as one (phicoll_by_folder).
