@@ -85,7 +85,7 @@ inline void check_root(int root, int ranks) {
 // Always inline, so that the compiler works out what depends on the operation alone; facts are passed on by
 // value, since what has an address is kept in memory.
 //
-// For similar calls the serving instance and the signature are worked out once. Ranks still compare the same:
+// Similar calls have their instance and their signature worked out once. Ranks still compare the same:
 // a likeness and the bytes hold all that a signature is made of, except the counts of a vector version that
 // all ranks know, whose signature is worked out each time. Each call is still noted before anything that
 // could make it wait, and still goes into the tag of its messages.

@@ -169,7 +169,7 @@ void refuse_end(Member& by, const char* argument, const Blocks& blocks) {
   }
 }
 
-// Of blocks with counts, if all ranks know them: what they compare, and choose by.
+// The size that ranks compare and choose by in a call with counts; 0 if not all ranks know the counts.
 std::size_t mean_block(const Request& request, const request_rules::Extent& extent, int ranks) {
   const OperationRow& row = row_of(request.operation);
   if (!row.counts_known) return 0;
@@ -177,13 +177,13 @@ std::size_t mean_block(const Request& request, const request_rules::Extent& exte
          static_cast<std::size_t>(ranks);
 }
 
-// Of blocks with counts, before any of their memory is looked at.
+// Checks where blocks with counts end, before any of their memory is looked at.
 void check_ends(Member& by, const Request& request, const request_rules::Extent& extent) {
   if (extent.received == SIZE_MAX) refuse_end(by, "receive", request.receive_blocks);
   if (extent.sent == SIZE_MAX) refuse_end(by, "send", request.send_blocks);
 }
 
-// That a block is as long where it is sent as where it is received, as far as one rank sees both.
+// Checks that a block is sent and received with the same length, as far as one rank sees both.
 void check_fit(Member& by, const Request& request, const request_rules::Extent& extent) {
   if (row_of(request.operation).reduces) return;
   if (!exchanges_pairs(request.operation)) {

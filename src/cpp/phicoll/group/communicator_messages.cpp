@@ -148,8 +148,8 @@ bool Messages::pending() const {
   return own && endpoint.pending();
 }
 
-// In a broken group nothing advances: a call that ended by an exception may have left work in memory that is
-// gone.
+// Does nothing in a broken group: a call that ended by an exception may have left work that refers to memory
+// which is gone.
 bool Messages::go_on() {
   const Hold own(*this, std::try_to_lock);
   return own && endpoint.pending() && !channels.broken() && call([this] { return endpoint.progress(port); });
@@ -229,7 +229,7 @@ Messages& PointToPoint::messages() {
   return *own;
 }
 
-// By the first thread that needs them: one that waits on another communicator, perhaps.
+// Called by the first thread that needs messages, which may be waiting on another communicator.
 Messages* PointToPoint::make_messages() {
   const RankWork::Hold work(*memory_.work);
   Messages* own = messages_.load(std::memory_order_relaxed);  // ordered by the hold

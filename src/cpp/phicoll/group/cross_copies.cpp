@@ -11,7 +11,7 @@
 
 namespace phicoll {
 
-/// In this process's own memory.
+/// Lies in this process's own memory.
 struct CrossCopyTrial::Target {
   explicit Target(int ranks) : written(static_cast<std::size_t>(ranks), 0) {}
   volatile std::uint64_t nonce = 0;

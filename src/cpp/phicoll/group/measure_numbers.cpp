@@ -30,7 +30,7 @@ using Number = std::int64_t H::*;
 using Sizes = std::vector<std::size_t>;
 
 constexpr std::size_t kb = 1 << 10;
-// Of data that all ranks reach, in the group's heap.
+// The largest data in the group's heap, which all ranks reach.
 constexpr std::size_t most_reached = 2048 * kb;
 // What the rules choose by the numbers found is undone if it loses in the pages of so many places.
 constexpr std::size_t proving_places = 3;
@@ -55,7 +55,7 @@ struct TurningPoint {
   Operation operation;
   Sizes at;  ///< the sizes compared
 };
-/// In the order of measuring: what decides most comes first.
+/// What decides most is measured first.
 const std::vector<TurningPoint>& measured_turns() {
   using O = Operation;
   constexpr int sharing = H::few + H::many + H::unplaced;
@@ -293,11 +293,11 @@ class NumberSearch {
       // ring of its own. Such sizes of data that all reach do not occur, but make another instance.
       return numbers.*here == past ? reading(way, std::int64_t{1} << 30) : way;
     });
-    // By the exchange that two ranks' calls use. A ring's pieces have left their writer's nearest cache, so
-    // that the ways differ less.
+    // Measured by the exchange that two ranks' calls use. The pieces of a ring have left their writer's
+    // nearest cache, so the ways differ less there.
     const auto swaps = [&](const H& numbers) { return swapping(numbers); };
     choose_copy(&H::take_copy, {32 * kb, 64 * kb, 256 * kb}, swaps);
-    // Each rank's own block, and what it stores where it has read.
+    // Used for each rank's own block, and for what it stores where it has read.
     choose_copy(&H::few_copy, {4 * kb, 8 * kb}, swaps);
   }
   // A cell's and a ring's sizes decide how exchanges rotate through them.

@@ -17,9 +17,9 @@ namespace {
 // there.
 constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 
-// Whose stack this thread is on.
+// The object on whose stack this thread runs.
 thread_local Nonblocking* current = nullptr;
-// In whose call, and perhaps in whose operator, this thread is: the innermost one.
+// The innermost object in whose call, and perhaps in whose operator, this thread is.
 thread_local Nonblocking* in_operator = nullptr;
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_inside() {
@@ -35,7 +35,7 @@ BegunCall::BegunCall(const Request& of, int rank, int ranks) : request(of) {
   done = true;
   if (of.op != nullptr) request.op = &(operator_ = *of.op);
   if (of.algorithm != nullptr) request.algorithm = &(algorithm_ = *of.algorithm);
-  // On other ranks than the root they may be anything.
+  // Counts are known on the root only: on other ranks they may be anything.
   const bool known = of.vector && request_rules::at_root(row_of(of.operation), of.root, rank);
   const auto keep = [&](OwnBlocks& own, Blocks& blocks) {
     blocks = known && blocks.counts != nullptr ? *own.keep(blocks, ranks) : Blocks();
@@ -244,7 +244,7 @@ void Nonblocking::make(const BegunCall& made) {
   inner_->call(request);
 }
 
-// On the other stack.
+// Runs on the other stack.
 void Nonblocking::run_first() {
   BegunCall& made = *first_;
   try {
@@ -263,7 +263,7 @@ void Nonblocking::run_first() {
   end_first();
 }
 
-// In a catch block.
+// Called in a catch block.
 void Nonblocking::fail_first() {
   first_->error = std::current_exception();
   try {
@@ -279,7 +279,7 @@ void Nonblocking::fail_first() {
   }
 }
 
-// On the call's own stack.
+// Called on the call's own stack.
 void Nonblocking::wait(Look look, const void* awaited) {
   look_ = look;
   awaited_ = awaited;
@@ -453,7 +453,7 @@ void Nonblocking::follow_again(BegunCall& made, Started started) {
   again_ = prepare_again(made);
 }
 
-// In a catch block.
+// Called in a catch block.
 void Nonblocking::fail_begun(BegunCall& made) {
   fail_first();
   end_first();
@@ -499,7 +499,7 @@ void Nonblocking::begin_anew(const Shared& call) {
   in_call(made, [&] { made.algorithm->complete(*made.stays, made.call); });
 }
 
-// As little as possible follows the last look, as in begin() before the first store.
+// Does as little as possible after the last look, as begin() does before the first store.
 [[gnu::always_inline]] inline void Nonblocking::complete_in_place(BegunCall& made) {
   unfinished_.store(0, std::memory_order_release);
   stuck_.note.call = calls_.begun();

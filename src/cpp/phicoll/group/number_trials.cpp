@@ -30,7 +30,7 @@ constexpr std::int64_t alike_percent = 160;
 constexpr int barriers_a_look = 16;
 // Calls to warm up, before ranks look whether they are disturbed.
 constexpr int calls_a_turn = 4;
-// On a busy machine few calls of ranks that share CPUs take long.
+// Ranks that share CPUs make fewer calls, which take long on a busy machine.
 constexpr std::size_t calls_alone = 64, calls_sharing = 8;
 // Time that the system's own work may take without counting as a disturbance.
 constexpr std::int64_t lost_most_ns = 1000 * 1000;

@@ -374,7 +374,7 @@ void ProcessGroup::fail(const std::string& reason) {
 
 void ProcessGroup::claim() {
   ProcessHeader::Member& member = header_of(memory_).members[rank_];
-  // By its pid, so that a process that sees the rank taken knows which to watch: it may die at any moment.
+  // Takes the rank by storing the pid. Whoever sees that knows which process to watch for its death.
   std::uint32_t nobody = 0;
   if (!member.pid.atomic().compare_exchange_strong(nobody, static_cast<std::uint32_t>(getpid()),
                                                    std::memory_order_acq_rel))

@@ -24,7 +24,7 @@ struct ProcessHeader {
     Word<std::uint32_t>
         pid;  // the process that takes the rank stores it in place of 0; from then on its death is watched
     Word<std::uint32_t> started;  // the process that a launcher started for the rank; 0: none that is known
-    // For ranks that try to reach this rank's memory.
+    // What other ranks try to read and write in this rank's memory.
     std::uint64_t nonce;
     std::uint64_t nonce_at;    // its address in the rank's process
     std::uint64_t written_at;  // of a word for each rank

@@ -112,7 +112,7 @@ void* map_file(const std::string& path) {
   return nullptr;
 }
 
-/// As much memory without a file; null if there is none.
+/// The same amount of memory without a file; null if there is none.
 void* map_memory() {
   void* const memory =
       mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -191,7 +191,7 @@ CallLog::CallLog(unsigned char* memory)
   live().logs.push_back(this);
 }
 
-// In the child of a fork: the file is the parent's.
+// Called in a forked child: the file is the parent's.
 void CallLog::begin_anew() {
   if (in_memory().wanted) return;  // the child's own copy, which nobody gets
   next_ = end_ = last_ = nullptr;
@@ -330,8 +330,8 @@ class Watched final : public AnyCollective<NativePort> {
   }
 
  private:
-  /// In a call with counts: this rank's block; or if `mean_of` is not 0, the mean of that many blocks. The
-  /// log of an MPI's calls has the same (preload/mpi/calls.cpp).
+  /// A call with counts has the bytes of this rank's block or, if `mean_of` is not 0, the mean of that many
+  /// blocks, as the log of an MPI's calls has (preload/mpi/calls.cpp).
   static std::uint64_t bytes_of(const Call& call, int mean_of) {
     if (mean_of == 0 || call.blocks == nullptr) return call.bytes();
     std::uint64_t all = 0;

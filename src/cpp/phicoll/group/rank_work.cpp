@@ -23,7 +23,7 @@ void ThreadLock::lock() {
 RankWork::Hold::Hold(RankWork& of, Manner manner)
     : of_(of), again_(of.holder_.load(std::memory_order_relaxed) == &this_thread), held_(true) {
   if (again_) return;
-  // In a fork the copy of the lock may be locked for ever.
+  // The copy of the lock in a forked process may stay locked forever.
   if (manner == try_once || !of.home_.here())
     held_ = of.list_.try_lock();
   else
@@ -56,7 +56,7 @@ bool RankWork::pending() const {
                      [](const Ongoing* one) { return one != nullptr && one->pending(); });
 }
 
-// By index: an entry's work may make calls that list more entries and end others.
+// Goes by index, because an entry's work may make calls that list more entries and end others.
 bool RankWork::go_on_beside(const Ongoing* own) {
   if (const Progress progress = progress_.load(std::memory_order_relaxed)) progress();
   if (begun_.load(std::memory_order_relaxed) == 0) return false;

@@ -99,7 +99,7 @@ HostNumbers numbers_for(const Member& of, std::size_t members) {
   return members < static_cast<std::size_t>(of.size()) ? not_to_learn(host) : host;
 }
 
-/// The child's block, by its first rank: all but the region zeroed and written, in pages that are there.
+/// The child's first rank makes its block: all but the region is zeroed and written, so its pages are there.
 void found_child(Member& of, const std::vector<int>& members, std::size_t region_bytes,
                  const HostNumbers& host, SplitSlot& slot) {
   Heap& heap = of.heap();
@@ -186,7 +186,7 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   SplitSlot slot = SplitSlot();
   if (members[0] == rank_) {
     try {
-      // One of several, but nobody knows of how many: as one of four.
+      // It is one of several parts, and nobody knows of how many: as large as one of four.
       const std::size_t usual = region_for(*this, members.size(), 4, room_for_parts(heap_));
       found_child(*this, members, memory_limit != 0 ? memory_limit : usual,
                   numbers_for(*this, members.size()), slot);

@@ -20,7 +20,7 @@ struct alignas(arch::stride_bytes) SplitSlot {
   std::int64_t color;
   std::int64_t key;
   PartRoom room;  // room_for_parts(), before any part took memory; rank 0's counts
-  // By the first rank of a part, for the part's others.
+  // Written by the first rank of a part for its other ranks.
   std::uint64_t block;         // offset of the child's control in the group's memory; 0: there was no memory
   std::uint64_t region_bytes;  // of the child
   std::uint64_t used_before;   // bytes of its region that may not be zero

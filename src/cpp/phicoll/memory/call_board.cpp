@@ -86,7 +86,7 @@ bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const Ca
       break;
     }
   }
-  // Most ranks are right. Of two ranks, the lower one is.
+  // The majority is right; between two ranks, the lower one is.
   const bool own_is_wrong = alike < like_other || (alike == like_other && rank > first.other);
   *found = own_is_wrong ? first : CallMismatch{first.other, rank, first.call, first.of_other, first.of_rank};
   return true;

@@ -61,7 +61,7 @@ class CallHistory {
     SignatureWord signature;
     std::uint64_t mark;
   };
-  /// In a barrier: the signature of the call just before it; 0 if that was a barrier, too. Otherwise 0.
+  /// The signature of the call just before the present barrier; else 0, as after another barrier.
   SignatureWord before_barrier() const { return newest_->last + 1 == begun_ ? newest_->signature : 0; }
   Last last() const { return {newest_->signature, newest_->key - newest_->signature}; }
   /// The signature of a call, and what tag() was once it had begun; false if it is not remembered.

@@ -185,7 +185,7 @@ void Control::compare_calls_of_all(int rank, const CallHistory& calls) {
   CallMismatch mismatch;
   if (board() != nullptr && board()->find_mismatch(rank, ranks_, &mismatch, &calls))
     return break_by(mismatch);
-  // Most ranks are right. Of two ranks, the lower one is.
+  // The majority is right; between two ranks, the lower one is.
   int like_first = 0;
   for (int r = 0; r < ranks_; ++r) like_first += alike(0, r) ? 1 : 0;
   const int wrong = 2 * like_first < ranks_ ? 0 : odd;

@@ -51,7 +51,7 @@ class alignas(arch::stride_bytes) CopyDesk {
   Word<std::uint32_t> taken_;  // 1: by a customer
   Word<std::uint32_t> wanted_;
   Word<std::uint32_t> state_;
-  // Of the customer that has taken it; the answer is the owner's.
+  // What the customer that holds the desk wants. The owner writes the answer.
   std::int32_t error_;
   std::uint32_t write_;
   std::uint64_t address_;

@@ -10,9 +10,9 @@
 
 namespace phicoll {
 
-/// In bytes of the count argument unless it says otherwise. The defaults were measured with processes on two
-/// CPUs of an EPYC with 1 MB of L2 and a shared L3 (docs/collectives.md), and hold where nothing was
-/// measured.
+/// Sizes are bytes of the count argument unless one says otherwise. The defaults were measured with
+/// processes on two CPUs of an EPYC with 1 MB of L2 and a shared L3 (docs/collectives.md), and hold where
+/// nothing was measured.
 struct HostNumbers {
   // Ranks with a CPU each.
   std::int64_t rotate = 24 << 10;       ///< blocks for a long ring (exchanges: of more than two ranks)

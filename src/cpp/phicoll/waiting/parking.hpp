@@ -19,9 +19,9 @@ namespace parking {
 
 // A signaller
 //
-// (A) stores the flag (release), (B) then looks at the marks, in an order that binds only its compiler: its
-// processor may look before the store is
-//     visible.
+// (A) stores the flag (release),
+// (B) then looks at the marks, in an order that binds only its compiler: its processor may look before the
+//     store is visible.
 //
 // Either (A) is visible to (3), or (B) had not been executed when (2) ran on the signaller's CPU; then (B)
 // sees the marks, bumps `sequence` and wakes. So no wake is lost. Without membarrier one can be lost, and the

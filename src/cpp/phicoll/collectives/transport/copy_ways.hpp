@@ -15,8 +15,8 @@ namespace phicoll {
 /// times with data of about the same size, and again now and then. Ranks that all choose do so in the same
 /// calls.
 ///
-/// Of a way's last four times the second best counts: ranks may be late, and rings on shared CPUs are seldom
-/// fast. A trial ends early if its way takes 1.5 times the other's time twice, or 2.5 times once.
+/// A way counts by the second best of its last four times: ranks may be late, and rings on shared CPUs are
+/// seldom fast. A trial ends early if its way takes 1.5 times the other's time twice, or 2.5 times once.
 class CopyWays {
  public:
   static constexpr std::size_t least_bytes = std::size_t{2} << 20;

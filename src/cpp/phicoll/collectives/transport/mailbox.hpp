@@ -54,8 +54,8 @@ inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, st
     bytes = bytes / 2 < max_element_bytes ? max_element_bytes : bytes / 2;
 }
 
-/// For calls of ranks that share CPUs, whose messages go to all others in turn: takes a multiple of the
-/// others' number, so that a cell always has the same reader and its lines stay with two CPUs.
+/// Rounds the number of cells to a multiple of the other ranks' number, where ranks share CPUs and send to
+/// all others in turn. A cell then always has the same reader, and its lines stay with two CPUs.
 inline void keep_readers(const Shape& shape, int& cells) {
   const int others = shape.size() - 1;
   if (others > 0 && cells > others && shape.sharing()) cells -= cells % others;

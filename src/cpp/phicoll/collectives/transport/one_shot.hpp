@@ -117,11 +117,11 @@ class OneShotBlocks : protected OneShotRank<Port> {
     cells_.through(port, steps_);
     cells_.settle(port, steps_);
   }
-  // Of two ranks that have room for each other's pieces, each puts its own into the other's `receive`. Then
-  // nobody reads the sender's lines, so it need not take them back when it writes to them again. The writer
-  // of such a piece has stored it before it says that it is through, which its reader acquires before it
-  // returns; it has acquired the reader's handle, which that rank stored after it was done with what
-  // `receive` held before.
+  // Two ranks that have room for each other's pieces put them into the other's `receive`. Nobody reads the
+  // sender's lines then, so it need not take them back when it next writes to them.
+  //  1. The writer stores its piece before it says that it is through; the reader acquires that word.
+  //  2. The reader stores its handle once it is done with what `receive` held before; the writer acquires
+  //     the handle before it stores.
   [[gnu::noinline]] void pieces(Port& port, const Call& call, std::size_t most) {
     const Exposed room = self().room(port, call);
     const bool direct = room || self().direct(port, call);

@@ -13,7 +13,7 @@ namespace phicoll {
 
 template <class Other>
 struct SingleCopy : AlgorithmDefaults {
-  /// Of broadcasts, gathers and scatters; exchanges have their own. `cell` is the other way's default.
+  /// For broadcasts, gathers and scatters; exchanges have others. `cell` is the other way's default.
   struct Parameters {
     int piece = 262144;
     int cell = typename Other::Parameters().cell;

@@ -105,9 +105,9 @@ class Slices {
     others_room_ = room_ && cells_.taken() != taken ? cells_.taken_room(port) : Exposed{0, 0, 0};
     return cells_.open(port, chunk.step + 1, chunk.count * call.op.element_bytes);
   }
-  /// Of two ranks that both have room for results, after open_result: where the other's `receive` is. Each
-  /// then puts its slice's result there (`put_result`) and awaits the other's (`await_result`), and no result
-  /// is taken.
+  /// The other rank's `receive`, after open_result, where two ranks both have room for results. Each then
+  /// puts its slice's result there (`put_result`) and awaits the other's (`await_result`), and nobody takes a
+  /// result.
   const Exposed& others_room() const { return others_room_; }
   void put_result(Port& port, const Call& call, const SliceChunk& chunk, const Exposed& to) {
     const std::size_t at = static_cast<std::size_t>(in(call.receive, call, chunk).at - call.receive.at);

@@ -36,14 +36,14 @@ void describe_buffer(Visitor& visitor, int& buffer) {
 
 constexpr int default_piece_bytes = 65536;
 
-/// No algorithm takes more than 32 MB, however many ranks, for `buffers` a rank and the `taken` bytes beside
-/// them.
+/// Limits a buffer so that `buffers` of them for each rank, and `taken` bytes beside them, have at most 32
+/// MB, however many ranks there are.
 inline void limit_buffer(int& buffer, int ranks, int buffers, std::size_t taken = 0) {
   const long most = ((32L << 20) - static_cast<long>(taken)) / ranks / buffers / 64 * 64;
   buffer = static_cast<int>(std::min<long>(buffer, std::max<long>(most, max_element_bytes)));
 }
 
-/// `theirs` is of lower ranks than `mine`, or of higher ones.
+/// Combines operands of two ranges of ranks; `theirs_first`: theirs are the lower ranks.
 template <class Port>
 void combine_sides(Port& port, const Operator& op, Data to, Data mine, Data theirs, bool theirs_first,
                    std::size_t count) {
