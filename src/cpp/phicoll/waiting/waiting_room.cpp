@@ -33,7 +33,8 @@ constexpr unsigned yields_a_check = 16;
 // A wait for any of several words cannot sleep on one. After this time it naps at every turn
 // (os::nap_of_wait).
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
-// While other work of the rank moves on, naps are short, as more of it may come.
+// While other work of the rank moves on, there are no naps, but where another rank needs the CPU. Then naps
+// are short for a while, as more of it may come.
 constexpr unsigned naps_after_a_move = 16;
 // Another library, which the rank lets go on, does not say whether anything moved. A look in vain after a nap
 // finds cold caches and takes it up to 30 us of CPU time, as long as a copy of some pieces. So a second look
@@ -96,11 +97,12 @@ void WaitingRoom::yield_if_needed() {
 }
 
 void WaitingRoom::take_turn(Patience& patience) {
+  bool moves = false;
   if (background_ != nullptr && background_->pending()) {
     const std::int64_t before = patience.naps_ ? os::thread_cpu_ns() : 0;
     bool moved = background_->go_on();
-    if (moved || (patience.naps_ && seems_to_move(*background_, before, moved)))
-      patience.short_naps_ = naps_after_a_move;
+    moves = moved || (patience.naps_ && seems_to_move(*background_, before, moved));
+    if (moves) patience.short_naps_ = naps_after_a_move;
     if (moved) return patience.end_mark();
   }
   const std::uint64_t turn = ++patience.turns_;
@@ -119,6 +121,7 @@ void WaitingRoom::take_turn(Patience& patience) {
     const std::int64_t waited = patience.now_ns_ - patience.started_ns_;
     if (waited > yielding_turns_ns) {
       patience.naps_ = true;
+      if (moves && !roaming_.shares_cpu() && !roaming_.roams_now()) return arch::pause();
       const bool in_short = patience.short_naps_ != 0;
       patience.short_naps_ -= in_short ? 1 : 0;
       return os::nap(os::nap_of_wait(in_short ? 0 : waited));
