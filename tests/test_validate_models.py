@@ -14,6 +14,7 @@ from phicoll.cli import main
 from phicoll.models import machine_model
 from phicoll.papers.claims import UNRESOLVED
 from phicoll.papers.validation.predictions import validate_models
+from phicoll.papers.validation.predictions.runs import OCCUPIED, REDUCE, TABLE_4_1
 from phicoll.papers.validation.predictions.statements import MODELLED, SIMULATED, judge_models
 from phicoll.papers.validation.predictions.validation import model_of_host
 from phicoll.papers.validation.quantity import number
@@ -52,6 +53,24 @@ def test_every_modelled_collective_is_held_against_runs_with_both_starts(found):
                 ("allreduce", "recursive-doubling"), ("allreduce", "bruck"),
             }  # fmt: skip
             assert not found.compared[constants][start].skipped
+
+
+def test_the_papers_own_algorithms_run_in_its_form_and_their_share_is_told(found):
+    for constants, of in found.compared.items():
+        rows = of["evicted"].rows
+        ran = {(r.subject.operation, r.name, r.subject.size_bytes): r for r in rows}
+        assert set(TABLE_4_1) <= set(ran)
+        specs = {key[1]: ran[key].spec for key in TABLE_4_1}
+        assert ":occupied=yes" in specs["model-tree:occupied=yes"]
+        assert ":buffers=parent" in specs[REDUCE]
+        trees = [r for r in rows if r.subject.operation == "broadcast" and r.subject.size_bytes == 8]
+        assert len(trees) == 12
+        assert all(r.name.endswith(OCCUPIED) for r in trees)
+        inside = [r.inside for r in rows if (r.subject.operation, r.name, r.subject.size_bytes) in TABLE_4_1]
+        told = f"of the algorithms of table 4.1, evicted start {np.mean(inside):.0%}"
+        assert any(constants in line and line.endswith(told) for line in found.summary())
+    coverage = next(f for f in found.findings if f.claim.number == "004-32")
+    assert "Of the algorithms of table 4.1" in coverage.measured
 
 
 def test_statements_are_judged_or_not_resolved_and_numbered_once(found):

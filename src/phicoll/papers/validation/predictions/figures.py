@@ -6,6 +6,7 @@ import numpy as np
 
 from phicoll.models.comparison import ComparedRuns
 from phicoll.papers.validation.predictions.outcome import ModelOutcome
+from phicoll.papers.validation.predictions.runs import TABLE_4_1
 from phicoll.plots.bands import draw_bands, title_of
 from phicoll.plots.canvas import Canvas, new_figure
 from phicoll.plots.medians import medians_figure
@@ -17,11 +18,10 @@ __all__ = ["draw_host", "draw_orders", "draw_pieces", "draw_runs", "draw_trees"]
 
 #: Panels of :func:`draw_runs`: operation, name, size.
 PANELS = (
-    ("broadcast", "model-tree", 8, "as figure 4.5"),
-    ("barrier", "dissemination-acknowledged", 0, "as figure 4.7"),
-    ("reduce", "model-tree", 8, "as figure 4.8"),
-    ("broadcast", "flat-large", 8192, "as figure 4.6"),
-    ("broadcast", "pipelined-slices", 8192, "as figure 4.6"),
+    *(
+        (*key, f"as figure {figure}")
+        for key, figure in zip(TABLE_4_1, ("4.5", "4.6", "4.6", "4.7", "4.8"), strict=True)
+    ),
     ("allreduce", "rabenseifner", 8192, "namashivayam-2014"),
 )
 

@@ -9,6 +9,7 @@ from phicoll.models import ComparedRuns, MachineModel
 from phicoll.papers.claims import Finding, in_words, tally
 from phicoll.papers.validation.outcome import MachineOutcome
 from phicoll.papers.validation.predictions.pieces import Piece
+from phicoll.papers.validation.predictions.statements import table_4_1
 
 __all__ = ["PUBLISHED", "SIMULATED", "HostPart", "ModelOutcome"]
 
@@ -69,7 +70,10 @@ class ModelOutcome(MachineOutcome):
         lines = []
         for constants, of in self.compared.items():
             shares = ", ".join(f"{start} start {found.inside:.0%}" for start, found in of.items())
-            lines.append(f"simulated samples inside the bands of the {constants} constants: {shares}")
+            printed = f"of the algorithms of table 4.1, evicted start {table_4_1(of['evicted']):.0%}"
+            lines.append(
+                f"simulated samples inside the bands of the {constants} constants: {shares}; {printed}"
+            )
         if self.host is not None:
             lines.append(
                 f"measured samples inside the bands of {self.host.model.name}: {self.host.compared.inside:.0%}"

@@ -19,6 +19,7 @@ from phicoll.papers.validation.predictions.figures import (
 )
 from phicoll.papers.validation.predictions.outcome import ModelOutcome
 from phicoll.papers.validation.predictions.pieces import Piece
+from phicoll.papers.validation.predictions.runs import OCCUPIED
 from phicoll.papers.validation.quantity import number
 from phicoll.results.reading.subject import size_text
 
@@ -34,11 +35,11 @@ FIGURES = (
 
 #: Why predictions miss, by operation and algorithm; said with the numbers.
 CAUSES = {
-    ("broadcast", "flat-large"): "At any number of ranks it is the ratio of one copied line, of which the equation (4.10) has as many "
-    "as the message has lines",
+    ("broadcast", "flat-large"): "Equation 4.10 has o for each copied line and leaves out a copy's start-up, q of Table 3.1, which simulated "
+    "copies have",
     ("broadcast", "pipelined-slices"): "The model lets each of n - 1 stages pay the start-up q - p/N of Table 3.1",
-    ("broadcast", "trees"): "The model adds levels up; in runs one level's acknowledgements overlap the next one's reads, and readers "
-    "wait while the parent writes",
+    ("broadcast", "trees"): "The model lets a parent's children acknowledge one after the other when the last of them has its subtree; in "
+    "runs those that end early have acknowledged by then",
     ("allreduce", ""): "Alpha, beta and gamma are derived from line costs: a message is a flag and then lines, and a rank's messages do "
     "not overlap",
 }  # fmt: skip
@@ -110,7 +111,7 @@ def failures(found: ModelOutcome) -> list[str]:
             if name == "pipelined-slices" and ratio > 1:  # its cause is about what comes out below
                 cause = (operation, "")
             groups.setdefault(cause, []).append(
-                f"{name}{f' {size_text(size)}' if size else ''} {inside:.0%}, {ratio:.2f}"
+                f"{name.removesuffix(OCCUPIED)}{f' {size_text(size)}' if size else ''} {inside:.0%}, {ratio:.2f}"
             )
     if groups:
         lines += ["With published constants and an evicted start: samples inside, and the median over the best case (geometric mean).", ""]  # fmt: skip
@@ -251,9 +252,10 @@ def orders(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
     lines.append("")
     for order in examples:
         n = order.rows[0].subject.ranks
-        lines.append(
-            f"{n} ranks, simulated: {' < '.join(order.observed)}; modelled: {' < '.join(order.predicted())}."
+        simulated, modelled = (
+            " < ".join(of).replace(OCCUPIED, "") for of in (order.observed, order.predicted())
         )
+        lines.append(f"{n} ranks, simulated: {simulated}; modelled: {modelled}.")
     return [*lines, ""]
 
 

@@ -15,10 +15,13 @@ __all__ = [
     "CROWD",
     "FULL",
     "MACHINE",
+    "OCCUPIED",
     "QUICK",
+    "REDUCE",
     "RUNS",
     "SLOW_CACHE",
     "STARTS",
+    "TABLE_4_1",
     "Effort",
     "Run",
     "measure_host",
@@ -28,8 +31,24 @@ __all__ = [
 
 MACHINE = "xeon-phi-5110p"
 STARTS = ("evicted", "warm")
+#: Chapter 4's flag that a broadcast's structures are in use, the first R_I of equation 4.6.
+OCCUPIED = ":occupied=yes"
 #: The trees of figure 4.4; all 8 bytes travel in the line that announces them.
-TREES = ("model-tree", "flat", "binomial", "k-nomial:degree=3", "fibonacci", "fibonacci:overhead=quarter")
+TREES = tuple(
+    f"{tree}{OCCUPIED}"
+    for tree in ("model-tree", "flat", "binomial", "k-nomial", "fibonacci", "fibonacci:overhead=quarter")
+)
+#: As section 4.3 has it: a parent's buffers are contiguous lines of its own.
+REDUCE = "model-tree:buffers=parent"
+ACKNOWLEDGED_BARRIER = "dissemination-acknowledged"
+LARGE = ("flat-large", "pipelined-slices")
+#: What table 4.1 has a model of: operation, name and size of figures 4.5 to 4.8.
+TABLE_4_1 = (
+    ("broadcast", TREES[0], 8),
+    *(("broadcast", name, 8192) for name in LARGE),
+    ("barrier", ACKNOWLEDGED_BARRIER, 0),
+    ("reduce", REDUCE, 8),
+)
 ALLREDUCES = ("recursive-doubling", "rabenseifner", "bruck")
 #: Algorithms whose time grows with the square of the ranks: not simulated with long messages on many.
 DEAR = ("flat-tree", "all-reads-all")
@@ -68,10 +87,10 @@ class Run:
 
 RUNS = (
     Run("broadcast", TREES, (8,)),
-    Run("barrier", ("dissemination-acknowledged", "dissemination:store=plain")),
-    Run("reduce", ("model-tree",), (8,)),
-    Run("broadcast", ("flat-large", "pipelined-slices"), (8192,), few=True),
-    Run("broadcast", ("flat-large", "pipelined-slices"), (65536,), few=True, most=30),
+    Run("barrier", (ACKNOWLEDGED_BARRIER, "dissemination:store=plain")),
+    Run("reduce", (REDUCE,), (8,)),
+    Run("broadcast", LARGE, (8192,), few=True),
+    Run("broadcast", LARGE, (65536,), few=True, most=30),
     Run("allreduce", ALLREDUCES, (8, 8192), few=True),
     Run("allreduce", DEAR, (8,), few=True),
 )
@@ -114,7 +133,7 @@ def simulate(
 
 #: Of the host: two ranks, sizes that fit a line and that do not.
 HOST_RUNS = (
-    Run("barrier", ("dissemination-acknowledged", "dissemination")),
+    Run("barrier", (ACKNOWLEDGED_BARRIER, "dissemination")),
     Run("broadcast", ("model-tree", "pipelined-slices", "flat-large"), (8, 1024, 8192, 65536)),
     Run("reduce", ("model-tree",), (8, 1024)),
     Run("allreduce", ALLREDUCES, (8, 1024, 8192, 65536)),
