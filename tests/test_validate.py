@@ -45,6 +45,10 @@ def test_what_is_calibrated_is_the_short_list_and_no_factor_over_another_library
     assert len(names) == 16
     assert not any("Intel" in name or "surrogate" in name for name in names)
     assert sum(q.role == HELD_OUT for q in phi.quantities) > 100
+    held_out = [q for q in se10p.quantities if q.role == HELD_OUT]
+    assert len(held_out) >= 12
+    assert all(q.source and q.claim for q in held_out)
+    assert sum(q.group == "Programs over OpenSHMEM" for q in held_out) == 3
 
 
 def test_failures_are_shown(phi):

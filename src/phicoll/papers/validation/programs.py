@@ -195,14 +195,26 @@ def remote_accesses(machine: str, effort: Effort) -> Check:
     mean = float(np.mean([each[wide].mean() for each in gains.values()]))
     mean_reduced = float(np.mean([each[wide].mean() for each in by_reductions.values()]))
     of_sp = 100 * (1 - flow[1] / flow[0])
-    gained = ((mean, GAIN), (mean_reduced, BY_REDUCTIONS), (float(of_sp.mean()), OF_SP))
-    within = all(abs(a / b - 1) <= HELD_OUT_BOUND for a, b in gained)
+    each_way = " and ".join(f"{each[wide].mean():.1f} % against {name}s" for name, each in gains.items())
+    short = f"The paper measured classes A to C, this is class {program[-1]}."
+    either = f"It is {each_way}; the paper does not say which of them its IS calls. {short}"
+    square = "The default lets all read all, whose time grows with the square of the processes; the original's is not described."
+    faces = f"Loads save a copy of each face and hardly the call: with 560 cycles a call SP of class W gains 8.5 %. {short}"
+    rows = [
+        Quantity("Programs over OpenSHMEM", what, HELD_OUT, published, gained, "%", f"namashivayam-2014 section {where}", claim="003-19", why=why)
+        for what, published, gained, where, why in (
+            (f"time of IS that loads save, above {ABOVE} PEs", GAIN, mean, "6.2.1, figures 11 to 13", either),
+            (f"time of IS that the reductions save, above {ABOVE} PEs", BY_REDUCTIONS, mean_reduced, "6.2.1, figure 14", square),
+            ("time of SP that loads save", OF_SP, float(of_sp.mean()), "6.2.2, figures 15 to 17", faces),
+        )
+    ]  # fmt: skip
     under = f"class {program[-1]}, {', '.join(map(str, ranks))} PEs, balanced; {CALL} cycles a call"
     return [
+        *rows,
         judged("003-18", all((each[wide] > 1).all() and (each[narrow] <= 1).all() for each in gains.values()),
                f"Loads save of the run's time, %, against {percent(gains)}. They must save more than 1 % above {ABOVE} PEs alone.", under,
                over=seeds, ranks=list(ranks), ms={program: in_ms((*ways, *named), times.mean(axis=2))}),
-        judged("003-19", within,
+        judged("003-19", all(abs(row.error) <= row.bound for row in rows),
                f"Above {ABOVE} PEs loads save {mean:.1f} % of IS's time on average, the two reductions {mean_reduced:.1f} % of what is left ({percent(by_reductions)}). "
                f"Loads save {of_sp.mean():.1f} % of SP's time on average ({percent({'get': of_sp})}). "
                f"All must lie within {HELD_OUT_BOUND:.0%} of {GAIN}, {BY_REDUCTIONS} and {OF_SP} %.",
