@@ -375,6 +375,8 @@ def test_a_set_of_ranks_does_what_it_is_told_and_refuses_by_name() -> None:
         assert min(*loop["store_ns"], *loop["load_ns"]) > 0
         with pytest.raises(PeerError, match="algorithm"):
             peer.run("bcast", 8, algorithm="no-such-thing")
+        with pytest.raises(PeerError, match="OpenMP's threads are no ranks of this set"):
+            peer.run("reduce", 8, algorithm="libgomp")
         with pytest.raises(PeerError, match="operation"):
             peer.run("bcaste", 8)
         assert peer.run("allreduce", 8, 8, algorithm="one-shot")["verified"]

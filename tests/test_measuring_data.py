@@ -40,6 +40,32 @@ def test_every_operation_is_verified_and_measured(operation):
     assert all(sample["value_ns"] is not None for sample in results.samples)
 
 
+@pytest.mark.parametrize("type_", ["int32", "int64", "float32", "float64"])
+def test_openmps_sums_are_verified_and_measured_in_the_same_rounds(type_):
+    """One element and many, which GCC's code adds differently; with five threads LLVM's library does so in a tree."""
+    results = phicoll.sweep(
+        "reduce",
+        algorithm="model-tree,libgomp,libomp",
+        sizes="8,4K",
+        type=type_,
+        ranks=[2, 5],
+        oversubscribe=True,
+        launches=1,
+        rounds=2,
+        calls=10,
+        budget_s="none",
+        progress=False,
+    )
+    assert not results.unverified
+    points = [p for p in results.points if p["algorithm"] in ("libgomp", "libomp")]
+    assert {p["algorithm"] for p in points} >= {"libgomp"}
+    assert all(p["verified"] for p in points)
+    rounds = {name: {(s["launch"], s["round"]) for s in results.samples if s["point"] in ids}
+              for name in ("model-tree", "libgomp")
+              for ids in [{p["point"] for p in results.points if p["algorithm"] == name}]}  # fmt: skip
+    assert rounds["libgomp"] == rounds["model-tree"]
+
+
 @pytest.mark.parametrize("call", [name for name in CALLS if name not in OPERATIONS])
 def test_every_call_with_a_name_of_its_own_is_verified_and_measured(call, tmp_path):
     path = tmp_path / "r.jsonl"

@@ -247,6 +247,25 @@ TEST(DataSteps, LoopsWrittenByHandAreRight) {
             "");
 }
 
+TEST(Subjects, OpenMPsSumsAreForThreadsAndForWhatItAdds) {
+  const Shape pair = Shape::unknown(2);
+  const auto why = [&](Work work, const char* mode = "threads") {
+    return why_not(parse_subjects("libgomp", work).at(0), mode, pair);
+  };
+  Work work = work_of(Operation::reduce, 4096);
+  EXPECT_EQ(why(work), "");
+  EXPECT_EQ(why(work, "processes"), "it is for threads only");
+  work.op = Op::max;
+  EXPECT_EQ(why(work), "it adds int32, int64, float32 or float64");
+  work.op = Op::sum;
+  work.type = Type::int8;
+  EXPECT_NE(why(work), "");
+  work.type = Type::float64;
+  work.bytes = 2 << 20;
+  EXPECT_NE(why(work), "");
+  EXPECT_THROW(parse_subjects("libgomp", work_of(Operation::allreduce, 8)), ArgumentError);
+}
+
 TEST(DataSteps, BareLoopsMoveWhatTheirOperationMoves) {
   const std::vector<std::string> loops = {
       "bare-loop", "bare-loop:store=string:load=string:grain=512:ring=2048:ahead=4096",

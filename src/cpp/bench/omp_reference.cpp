@@ -1,7 +1,7 @@
-// phicoll-omp-reference: the barrier of one OpenMP library, measured step by step like every other subject.
-// The threads stay inside one parallel region and sleep on the step board between steps. phicoll-bench starts
-// the program with the board's descriptor, and chooses the library through LD_PRELOAD. The library's own
-// settings are left as they are.
+// phicoll-omp-reference: the barrier and the sums of one OpenMP library, measured step by step like every
+// other subject. The threads stay inside one parallel region and sleep on the step board between steps.
+// phicoll-bench starts the program with the board's descriptor, and chooses the library through LD_PRELOAD.
+// The library's own settings are left as they are.
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // RTLD_DEFAULT, dladdr
@@ -14,6 +14,9 @@
 #include <exception>
 #include <vector>
 
+#include "bench/omp_reduction.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/measure/data_steps.hpp"
 #include "phicoll/measure/program_step.hpp"
 #include "phicoll/measure/set_config.hpp"
 #include "phicoll/measure/timing.hpp"
@@ -43,8 +46,37 @@ unsigned char* shared_memory(std::size_t bytes) {
   return memory.data() + (page - at % page) % page;
 }
 
+template <class T>
+void add_by(const measure::Seat& seat, const measure::Step& step, measure::MessageBuffers& buffers,
+            measure::RankReport& report) {
+  bench::OmpReduction<T> reduction(seat.rank, buffers);
+  measure::run_foreign_step(
+      seat, step, buffers, [](void* sum) { (*static_cast<bench::OmpReduction<T>*>(sum))(); }, &reduction,
+      report);
+}
+
+// Whole numbers are added without a sign, as they wrap around then.
+void run_reduction(const measure::Seat& seat, const measure::Step& step, measure::MessageBuffers& buffers,
+                   measure::RankReport& report) {
+  constexpr std::size_t places = 4096;  // buffers begin at any line of a page
+  buffers.prepare(step.work, step.place % places);
+  switch (step.work.type) {
+    case Type::int32:
+      return add_by<std::uint32_t>(seat, step, buffers, report);
+    case Type::int64:
+      return add_by<std::uint64_t>(seat, step, buffers, report);
+    case Type::float32:
+      return add_by<float>(seat, step, buffers, report);
+    case Type::float64:
+      return add_by<double>(seat, step, buffers, report);
+    default:
+      throw ArgumentError("type", to_string(step.work.type), "int32, int64, float32, float64");
+  }
+}
+
 void serve(measure::StepBoard& board, const measure::SetConfig& config, int rank, bool shares_cpu) {
   measure::Seat seat{board, rank, config.ranks, shares_cpu};
+  measure::MessageBuffers buffers(rank, config.ranks);
   std::uint32_t seen = 0;
   for (;;) {
     const measure::Step step = board.next(&seen);
@@ -52,12 +84,15 @@ void serve(measure::StepBoard& board, const measure::SetConfig& config, int rank
     report = measure::RankReport();
     if (step.kind == measure::StepKind::stop) break;
     if (step.work.program.any()) seat.shared = shared_memory(step.work.program.shared_bytes(config.ranks));
-    measure::run_reference_step(
-        seat, step,
-        [] {
+    if (step.work.moves_data())
+      run_reduction(seat, step, buffers, report);
+    else
+      measure::run_reference_step(
+          seat, step,
+          [] {
 #pragma omp barrier
-        },
-        report);
+          },
+          report);
     if (step.kind == measure::StepKind::verify) name_runtime(report.note, sizeof report.note);
     report.cpu = os::current_cpu();
     board.done();

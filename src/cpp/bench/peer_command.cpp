@@ -118,6 +118,9 @@ class Peer {
     const std::vector<measure::Subject> subjects =
         measure::parse_subjects(options.text("algorithm", "auto"), work);
     if (subjects.size() != 1) throw ArgumentError("algorithm", "several", "one");
+    if (measure::is_openmp_reference(subjects[0].info.name))
+      throw ArgumentError("algorithm", subjects[0].text(),
+                          "another: OpenMP's threads are no ranks of this set");
     const std::string why = measure::why_not(subjects[0], set_.mode, set_.shape);
     if (!why.empty()) throw ArgumentError("algorithm", subjects[0].text(), "another: " + why);
 

@@ -135,6 +135,12 @@ void run_bare_step(const Seat& seat, const Step& step, const BareLoopParameters&
   report.load_ticks = static_cast<std::uint64_t>(share * static_cast<double>(loop.load_ticks()));
 }
 
+void run_foreign_step(const Seat& seat, const Step& step, MessageBuffers& buffers, void (*call)(void*),
+                      void* state, RankReport& report) {
+  run_calls(
+      seat, step, buffers, [call, state] { call(state); }, report);
+}
+
 std::size_t hand_data_footprint() {
   return HandPipe::footprint();
 }

@@ -21,6 +21,9 @@ void run_hand_step(const Seat& seat, const Step& step, unsigned char* memory, Me
 /// Does the same with a bare loop, whose memory is prepared.
 void run_bare_step(const Seat& seat, const Step& step, const BareLoopParameters& parameters,
                    MessageBuffers& buffers, RankReport& report);
+/// Does the same with another library's call, `call(state)`.
+void run_foreign_step(const Seat& seat, const Step& step, MessageBuffers& buffers, void (*call)(void*),
+                      void* state, RankReport& report);
 /// Bytes of shared memory that a hand-written call uses.
 std::size_t hand_data_footprint();
 

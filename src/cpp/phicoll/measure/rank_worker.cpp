@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <cassert>
 #include <cstdio>
 #include <cstring>
 
@@ -106,6 +107,7 @@ class RankWorker {
     if (step.work.moves_data() && subject.reference) {
       communicator_.select_at(Operation::barrier, meeting_, 0);
       buffers_.prepare(step.work, step.place % buffer_places);
+      assert(!is_openmp_reference(subject.info.name));  // they have ranks of their own
       if (subject.spec.name.empty()) {
         clear(seat_.memory, hand_data_footprint());
         run_hand_step(seat_, step, seat_.memory, buffers_, report);

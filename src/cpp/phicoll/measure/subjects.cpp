@@ -36,6 +36,25 @@ AlgorithmSpec parse_reference(const AlgorithmInfo& info, const std::string& text
   return spec;
 }
 
+std::vector<AlgorithmInfo> openmp_references(const char* summary) {
+  return {{"libgomp", Origin::reference, "GCC libgomp", summary, {}},
+          {"libomp", Origin::reference, "LLVM libomp", summary, {}},
+          {"libiomp5", Origin::reference, "Intel libiomp5", summary, {}}};
+}
+
+/// Why OpenMP's reduction cannot do the work; "" if it can.
+std::string why_not_by_openmp(const Work& work) {
+  constexpr std::uint64_t most = 1 << 20;
+  if (!work.moves_data()) return "";
+  const bool adds = work.type == Type::int32 || work.type == Type::int64 || work.type == Type::float32 ||
+                    work.type == Type::float64;
+  if (work.op != Op::sum || !adds) return "it adds int32, int64, float32 or float64";
+  if (work.heap) return "its buffers are its threads' own";
+  if (work.bytes == 0) return "it adds one element or more";
+  if (work.bytes > most) return "it is for up to 1 MB: each thread's sums lie on its stack";
+  return "";
+}
+
 /// What is measured beside an operation's algorithms.
 Subject parse_beside(const AlgorithmInfo& info, const std::string& text, const Work& work) {
   AlgorithmSpec spec = parse_reference(info, text);
@@ -54,7 +73,7 @@ const std::vector<AlgorithmInfo>& reference_barriers() {
       return AlgorithmInfo{name, Origin::reference, source, summary, {}};
     };
     const char* own = "hand-written, phicoll";
-    return std::vector<AlgorithmInfo>{
+    std::vector<AlgorithmInfo> barriers{
         reference("hand-one-line", own,
                   "two ranks on two CPUs, both flags in one line: the hand-written reference back to back"),
         reference("hand-two-lines", own, "two ranks on two CPUs, a line for each flag"),
@@ -67,10 +86,11 @@ const std::vector<AlgorithmInfo>& reference_barriers() {
         reference("std-barrier", "C++ standard library, std::barrier", "C++20 barrier; threads only"),
         reference("pthread-barrier", "C library, pthread_barrier_t",
                   "POSIX barrier, process-shared in processes"),
-        reference("libgomp", "GCC libgomp", "OpenMP barrier inside a parallel region; threads only"),
-        reference("libomp", "LLVM libomp", "OpenMP barrier inside a parallel region; threads only"),
-        reference("libiomp5", "Intel libiomp5", "OpenMP barrier inside a parallel region; threads only"),
     };
+    const std::vector<AlgorithmInfo> openmp =
+        openmp_references("OpenMP barrier inside a parallel region; threads only");
+    barriers.insert(barriers.end(), openmp.begin(), openmp.end());
+    return barriers;
   }();
   return infos;
 }
@@ -101,7 +121,15 @@ const std::vector<AlgorithmInfo>& references(Operation operation) {
     both.push_back(loop[0]);
     return both;
   }();
+  static const std::vector<AlgorithmInfo> sums = [] {
+    std::vector<AlgorithmInfo> all = pair;
+    const std::vector<AlgorithmInfo> openmp =
+        openmp_references("OpenMP's reduction(+) inside a parallel region, for rank 0; threads only");
+    all.insert(all.end(), openmp.begin(), openmp.end());
+    return all;
+  }();
   if (!moves_data(operation)) return reference_barriers();
+  if (operation == Operation::reduce) return sums;
   return has_hand_call(operation) ? pair : BareLoop::serves(operation) ? loop : none;
 }
 
@@ -209,6 +237,7 @@ std::string why_not(const Subject& subject, const std::string& mode, const Shape
   const std::string& name = subject.info.name;
   const bool threads = mode == "threads";
   if ((name == "std-barrier" || is_openmp_reference(name)) && !threads) return "it is for threads only";
+  if (is_openmp_reference(name)) return why_not_by_openmp(subject.work);
   if (name == bare_loop) {
     const char* const lacks = BareLoop::lacking(bare_loop_parameters(subject));
     if (lacks != nullptr) return lacks;
