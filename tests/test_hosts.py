@@ -64,7 +64,8 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[
         f"  UserKnownHostsFile {folder}/known\n  GlobalKnownHostsFile /dev/null\n"
     )
     before = os.environ.get("PHICOLL_SSH")
-    empty = Path("/run/sshd")  # where a server of root's keeps its half without rights; a service would make it
+    # Where a server of root's keeps its half without rights; a service would make it.
+    empty = Path("/run/sshd")
     made = os.geteuid() == 0 and not empty.exists()
     if made:
         empty.mkdir(mode=0o755)

@@ -51,6 +51,8 @@ static int by_size(const void* a, const void* b) {
 #define TIME(name, calls, body, other) TIME_AFTER(NOTHING, name, calls, body, other)
 /* With lines that PE 1 has just stored to, so that they are in its caches alone, as far as these hold them. */
 #define COLD(name, bytes, calls, body) TIME_AFTER(if (me == 1) memset(heap + cold, batch, bytes), name " cold", calls, body, NOTHING)
+/* The PGAS microbenchmarks' bidirectional test: PE 1 does the same to PE 0. */
+#define BOTH(name, calls, body) TIME(name ", both ways", calls, body, body)
 #define BUSY(name, calls, body) TIME(name ", peer computes", calls, body, compute())
 
 /* Some 20 ns in registers. */
@@ -71,6 +73,8 @@ enum { cold = 1 << 20, line = 8, cold_bytes = 1 << 18, cold_lines = cold_bytes /
 #define ADD_HERE() __atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL)
 #define PUT(at, bytes) memcpy((char*)there + (at), source, bytes)
 #define GET(at, bytes) memcpy(source, (char*)there + (at), bytes)
+#define PUT_PEER(at, bytes) memcpy((char*)peer + (at), source, bytes)
+#define GET_PEER(at, bytes) memcpy(source, (char*)peer + (at), bytes)
 #define TELL(pe, value) __atomic_store_n(their_flag, value, __ATOMIC_RELEASE)
 #define AWAIT(value) while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) < (value)) continue
 #define BARRIER() ++turn; TELL(1 - me, turn); AWAIT(turn) /* two flags by hand */
@@ -82,6 +86,8 @@ enum { cold = 1 << 20, line = 8, cold_bytes = 1 << 18, cold_lines = cold_bytes /
 #define ADD_HERE() ADD(0)
 #define PUT(at, bytes) shmem_putmem(heap + (at), source, bytes, 1)
 #define GET(at, bytes) shmem_getmem(source, heap + (at), bytes, 1)
+#define PUT_PEER(at, bytes) shmem_putmem(heap + (at), source, bytes, 1 - me)
+#define GET_PEER(at, bytes) shmem_getmem(source, heap + (at), bytes, 1 - me)
 #define TELL(pe, value) shmem_long_p(flag, value, pe)
 #define AWAIT(value) shmem_long_wait_until(flag, SHMEM_CMP_GE, value)
 #define BARRIER() shmem_barrier_all()
@@ -105,6 +111,7 @@ int main(void) {
   long sum = 0, turn = 0;
 #ifdef RAW
   long* const there = shmem_ptr(word, 1);
+  char* const peer = shmem_ptr(heap, 1 - me);
   long* const their_flag = shmem_ptr(flag, 1 - me);
 #endif
   TIME("p", 100000, P(0, i), NOTHING);
@@ -132,6 +139,14 @@ int main(void) {
   COLD("get 64K", cold_bytes, cold_bytes / 65536, GET(cold + 65536 * i, 65536));
   TIME("get 1M", 30, GET(cold, most), NOTHING);
   COLD("get 1M", most, 1, GET(cold, most));
+  BOTH("put 8", 100000, PUT_PEER(cold, 8));
+  BOTH("put 4K", 2000, PUT_PEER(cold, 4096));
+  BOTH("put 64K", 300, PUT_PEER(cold, 65536));
+  BOTH("put 1M", 30, PUT_PEER(cold, most));
+  BOTH("get 8", 100000, GET_PEER(cold, 8));
+  BOTH("get 4K", 2000, GET_PEER(cold, 4096));
+  BOTH("get 64K", 300, GET_PEER(cold, 65536));
+  BOTH("get 1M", 30, GET_PEER(cold, most));
   TIME("p+wait_until round trip", 5000, ++turn; TELL(1, turn); AWAIT(turn), ++turn; AWAIT(turn); TELL(0, turn));
   TIME("barrier_all", 5000, BARRIER(), BARRIER());
 #ifndef RAW

@@ -12,7 +12,7 @@
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/kernels/places.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
-#include "phicoll/kernels/run_threads.hpp"
+#include "phicoll/kernels/run_native.hpp"
 #include "phicoll/sim/counting/count_port.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"
 #include "phicoll/sim/running/sim_kernels.hpp"
@@ -266,14 +266,23 @@ TEST(ReadByAllPatterns, EveryRankReadsSomeoneElseAndIsReadOnce) {
 class EveryKernel : public testing::TestWithParam<Case> {};
 
 // Yielding, so that it ends soon on machines with fewer CPUs than ranks.
-TEST_P(EveryKernel, MovesItsDataOnThreads) {
-  kernels::ThreadRun run;
-  run.ranks = GetParam().ranks;
+void expect_native_samples(const Case& given, bool processes) {
+  kernels::NativeRun run;
+  run.processes = processes;
+  run.ranks = given.ranks;
   run.samples = 20;
   run.wait.kind = WaitPolicy::Kind::yield;
-  run.placement = kernels::kernel_where(parse_kernel(GetParam().spec)) == "same-cpu" ? "same-cpu" : "";
+  run.placement = kernels::kernel_where(parse_kernel(given.spec)) == "same-cpu" ? "same-cpu" : "";
   run.timeout_ms = 60000;
-  expect_samples(kernels::run_on_threads(parse_kernel(GetParam().spec), run), GetParam(), 20);
+  expect_samples(kernels::run_native(parse_kernel(given.spec), run), given, 20);
+}
+
+TEST_P(EveryKernel, MovesItsDataOnThreads) {
+  expect_native_samples(GetParam(), false);
+}
+
+TEST_P(EveryKernel, MovesItsDataBetweenProcesses) {
+  expect_native_samples(GetParam(), true);
 }
 
 TEST_P(EveryKernel, RunsOnTheCountingPort) {

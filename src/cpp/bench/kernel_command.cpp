@@ -13,7 +13,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/kernels/places.hpp"
-#include "phicoll/kernels/run_threads.hpp"
+#include "phicoll/kernels/run_native.hpp"
 #include "phicoll/measure/records.hpp"
 #include "phicoll/measure/settings.hpp"
 #include "phicoll/os/clock.hpp"
@@ -54,15 +54,21 @@ std::vector<kernels::KernelSpec> parse_specs(const CommandLine& arguments) {
   return specs;
 }
 
-/// Where the points run: this machine's threads, or a simulated machine.
+/// Where the points run: this machine's threads or processes, or a simulated machine.
 class Runner {
  public:
   explicit Runner(const CommandLine& arguments) : where_(arguments.text("--where", "")) {
     wait_ = parse_wait_policy(arguments.text("--wait", "spin"));
+    mode_ = arguments.text("--mode", "threads");
+    if (mode_ != "threads" && mode_ != "processes")
+      throw ArgumentError("mode", "'" + mode_ + "'", "threads, processes");
 #if defined(PHICOLL_HAVE_SIM)
     if (arguments.has("--machine")) {
       if (arguments.has("--oversubscribe"))
         throw ArgumentError("oversubscribe", "given with a machine", "only without --machine");
+      if (arguments.has("--mode"))
+        throw ArgumentError("mode", mode_ + " with a machine", "only without --machine");
+      mode_ = "simulated";
       machine_.reset(new sim::Machine(sim::load_machine(arguments.text("--machine", ""))));
     }
 #else
@@ -91,7 +97,7 @@ class Runner {
     kernels::check_kernel_ranks(point.spec, point.ranks);
     point.where = where_.empty() ? kernels::kernel_where(point.spec) : where_;
     point.wait = to_string(wait_);
-    point.mode = simulated() ? "simulated" : "threads";
+    point.mode = mode_;
     point.machine = "host";
     Shape shape;
 #if defined(PHICOLL_HAVE_SIM)
@@ -129,18 +135,20 @@ class Runner {
                                   options);
     }
 #endif
-    kernels::ThreadRun how;
+    kernels::NativeRun how;
     how.ranks = point.ranks;
     how.samples = point.samples;
     how.seed = point.seed;
     how.wait = wait_;
     how.placement = point.where;
     how.timeout_ms = 60000;
-    return kernels::run_on_threads(point.spec, how);
+    how.processes = mode_ == "processes";
+    return kernels::run_native(point.spec, how);
   }
 
  private:
   std::string where_;
+  std::string mode_;
   WaitPolicy wait_;
 #if defined(PHICOLL_HAVE_SIM)
   std::unique_ptr<sim::Machine> machine_;
@@ -236,7 +244,8 @@ class Output {
                          seed, settings_json(points, where)));
     if (table_)
       std::printf("%s, ns\n%-52s %5s %8s %12s %12s %10s %12s %12s %9s %6s\n",
-                  runner.simulated() ? ("simulated: " + points.front().machine).c_str() : "measured: threads",
+                  runner.simulated() ? ("simulated: " + points.front().machine).c_str()
+                                     : ("measured: " + points.front().mode).c_str(),
                   "kernel", "ranks", "samples", "median", "mean", "sd", "least", "most", "GB/s", "late");
   }
 

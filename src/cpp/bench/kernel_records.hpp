@@ -16,7 +16,7 @@ struct KernelPoint {
   int number = 0;
   kernels::KernelSpec spec;
   int ranks = 2;
-  std::string mode;            ///< `threads` or `simulated`
+  std::string mode;            ///< `threads`, `processes` or `simulated`
   std::string machine;         ///< `host`, or the simulated machine's name
   std::string machine_digest;  ///< empty for the host
   std::string where;

@@ -184,6 +184,7 @@ CommandPage kernel_page() {
            "simulate M instead of measuring here: a name (phicoll-bench list machines) or a machine file, "
            "optionally with changes such as xeon-phi-5110p:ring.hop=0",
            ""},
+          {"--mode", "M", "threads", "ranks of this machine: threads or processes", ""},
           {"--where", "W", "scatter; switch: same-cpu; pair-bandwidth:pattern=across: across-packages",
            "compact, scatter, balanced, CPUs such as 0,4-7, or where the second rank is to the first: "
            "same-cpu, same-core, same-l3, other-l3, other-package, across-packages (half of the ranks on "

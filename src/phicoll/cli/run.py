@@ -34,7 +34,7 @@ KNOBS = (
 )
 
 #: The options that an access takes.
-TAKEN = ("sizes", "machine", "rounds", "placement", "oversubscribe", "wait", "seed")
+TAKEN = ("sizes", "machine", "mode", "rounds", "placement", "oversubscribe", "wait", "seed")
 
 EXAMPLES = """algorithms are separated by commas, their parameters by colons:
   phicoll run barrier --algorithm dissemination:ways=3,static-tournament:ways=4:notify=local,std-barrier \\

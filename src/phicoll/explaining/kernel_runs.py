@@ -9,11 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import phicoll._core as _core
+from phicoll import bench
 from phicoll.errors import ArgumentError, VerificationError
+from phicoll.foundations.nearest import near
+from phicoll.measuring.options import python_names
 
-__all__ = ["KernelSamples", "Samples", "run"]
+__all__ = ["KernelSamples", "Samples", "check_mode", "run"]
 
 Samples = NDArray[np.float64]
+#: What ranks of this machine may be.
+MODES = ("threads", "processes")
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class KernelSamples:
 
     spec: str
     machine: str  #: ``"host"``, or the simulated machine's name
-    mode: str  #: ``"threads"`` or ``"simulated"``
+    mode: str  #: ``"threads"``, ``"processes"`` or ``"simulated"``
     seed: int
     ns: tuple[Samples, ...]
     ticks: tuple[NDArray[np.int64], ...]  #: raw, before any division
@@ -53,6 +58,7 @@ def run(
     spec: str,
     *,
     machine: str | None = None,
+    mode: str | None = None,
     ranks: int = 2,
     where: str | None = None,
     samples: int = 1000,
@@ -68,7 +74,10 @@ def run(
         A kernel and its parameters, ``"ping-pong:state=E:receive=S"``; :func:`kernels` lists both.
     machine:
         A simulated machine's name or file, optionally with changes (``"xeon-phi-5110p:ring.hop=0"``); ``None`` for
-        threads of this machine.
+        this machine.
+    mode:
+        On this machine, ``"threads"`` (default) or ``"processes"``, which have the kernel's memory at addresses of
+        their own; those of ``phicoll-bench``, as this one cannot be forked safely.
     ranks:
         The number of ranks; each kernel limits it.
     where:
@@ -97,10 +106,18 @@ def run(
     if not isinstance(samples, int) or samples < 1:
         raise ArgumentError("samples", repr(samples), "a whole number from 1")
     place = where or ""
-    if machine is None:
-        found: dict[str, Any] = _core.run_kernel(
-            spec, ranks, place, samples, seed, wait, oversubscribe=oversubscribe
-        )
+    if mode is not None:
+        check_mode(mode, machine)
+    found: dict[str, Any]
+    if mode == "processes":
+        words = ["kernel", spec, "--mode", mode, "--ranks", str(ranks), "--samples", str(samples)]
+        words += ["--seed", str(seed), "--wait", wait]
+        words += ["--where", place] if place else []
+        words += ["--oversubscribe"] if oversubscribe else []
+        with python_names():
+            found = by_processes(bench.run(words).records, ranks)
+    elif machine is None:
+        found = _core.run_kernel(spec, ranks, place, samples, seed, wait, oversubscribe=oversubscribe)
     else:
         found = _core.simulate_kernel(machine, spec, ranks, place, samples, seed, wait)
     if found["wrong"]:
@@ -108,7 +125,7 @@ def run(
     return KernelSamples(
         spec=found["spec"],
         machine="host" if machine is None else found["machine"],
-        mode="threads" if machine is None else "simulated",
+        mode="simulated" if machine is not None else mode or "threads",
         seed=seed,
         ns=tuple(found["ns"]),
         ticks=tuple(found["ticks"]),
@@ -119,3 +136,25 @@ def run(
         late=found["late"],
         empty_ns=found["empty_ns"],
     )
+
+
+def check_mode(mode: Any, machine: Any) -> None:
+    """Refuse a mode that there is not, or any beside a simulated machine."""
+    if mode not in MODES:
+        raise ArgumentError("mode", repr(mode), near(str(mode), MODES))
+    if machine is not None:
+        raise ArgumentError("mode", repr(mode), "only without a machine")
+
+
+def by_processes(records: list[dict[str, Any]], ranks: int) -> dict[str, Any]:
+    """What ``_core.run_kernel`` returns, from the records of ``phicoll-bench kernel``."""
+    kernel = next(record for record in records if record["kind"] == "kernel")
+    ticks = [np.empty(0, np.int64)] * ranks
+    for record in records:
+        if record["kind"] == "kernel-sample":
+            ticks[record["rank"]] = np.array(record["ticks"], np.int64)
+    return kernel | {
+        "ticks": ticks,
+        "ns": [one * (kernel["ns_per_tick"] / kernel["per_sample"]) for one in ticks],
+        "gigabytes_a_second": np.array(kernel["gigabytes_a_second"], np.float64),
+    }

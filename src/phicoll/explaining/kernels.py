@@ -1,13 +1,13 @@
-"""The papers' memory kernels: on threads of this machine, or on a simulated one.
+"""The papers' memory kernels: on threads or processes of this machine, or on a simulated one.
 
     >>> from phicoll import kernels
     >>> kernels.read_latency("E", distance="middle", machine="xeon-phi-5110p").mean()   # ns
     >>> kernels.contention(59, machine="xeon-phi-5110p").mean(axis=1)                   # a row a receiver
 
-Every function returns raw samples in nanoseconds (``stream``: GB/s), measured if ``machine`` is ``None``, simulated if
-it names a machine; docs/kernels.md defines a sample. The seed determines the addresses and, on a simulated machine, the
-lines' home directories: the same arguments give the same simulated samples on any host. The global interpreter lock is
-released, so simulations can run in parallel threads.
+Every function returns raw samples in nanoseconds (``stream``: GB/s), measured if ``machine`` is ``None`` (by ``mode``,
+on threads or processes), simulated if it names a machine; docs/kernels.md defines a sample. The seed determines the
+addresses and, on a simulated machine, the lines' home directories: the same arguments give the same simulated samples
+on any host. The global interpreter lock is released, so simulations can run in parallel threads.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ def read_latency(
     distance: str | None = None,
     *,
     machine: str | None = None,
+    mode: str | None = None,
     reads: int = 32,
     samples: int = 200,
     seed: int = 1,
@@ -99,7 +100,9 @@ def read_latency(
     ranks = (1 if owner == "self" else 2) + (1 if state in ("S", "F") else 0)
     where = ("adjacent" if machine is not None else "scatter") if distance == "local" else distance
     spec = f"read-latency:state={state}:owner={owner}:reads={reads}"
-    return run(spec, machine=machine, ranks=ranks, where=where, samples=samples, seed=seed).measured
+    return run(
+        spec, machine=machine, mode=mode, ranks=ranks, where=where, samples=samples, seed=seed
+    ).measured
 
 
 def ping_pong(
@@ -108,6 +111,7 @@ def ping_pong(
     distance: str | None = None,
     *,
     machine: str | None = None,
+    mode: str | None = None,
     samples: int = 1000,
     seed: int = 1,
 ) -> Samples:
@@ -116,7 +120,7 @@ def ping_pong(
     Source: ramos-hoefler-2013, chapter 2.
     """
     spec = f"ping-pong:state={state}:receive={receive}"
-    return run(spec, machine=machine, where=distance, samples=samples, seed=seed).measured
+    return run(spec, machine=machine, mode=mode, where=distance, samples=samples, seed=seed).measured
 
 
 def multi_line(
@@ -126,12 +130,13 @@ def multi_line(
     distance: str | None = None,
     *,
     machine: str | None = None,
+    mode: str | None = None,
     samples: int = 300,
     seed: int = 1,
 ) -> Samples:
     """Half of a round trip of a message of ``lines`` lines, ns. Source: ramos-hoefler-2013, section 3.1."""
     spec = f"multi-line:state={state}:receive={receive}:lines={lines}"
-    return run(spec, machine=machine, where=distance, samples=samples, seed=seed).measured
+    return run(spec, machine=machine, mode=mode, where=distance, samples=samples, seed=seed).measured
 
 
 def pair_bandwidth(
@@ -142,6 +147,7 @@ def pair_bandwidth(
     state: str = "I",
     receive: str = "I",
     machine: str | None = None,
+    mode: str | None = None,
     where: str | None = None,
     samples: int = 100,
     seed: int = 1,
@@ -156,17 +162,19 @@ def pair_bandwidth(
     if not isinstance(pairs, int) or pairs < 1:
         raise ArgumentError("pairs", repr(pairs), "a whole number from 1")
     spec = f"pair-bandwidth:pattern={pattern}:state={state}:receive={receive}:lines={lines}"
-    found = run(spec, machine=machine, ranks=2 * pairs, where=where, samples=samples, seed=seed)
+    found = run(spec, machine=machine, mode=mode, ranks=2 * pairs, where=where, samples=samples, seed=seed)
     return np.atleast_2d(found.bytes / found.measured)
 
 
-def switch(*, ranks: int = 2, cpu: int | None = None, turns: int = 16, samples: int = 200) -> Samples:
+def switch(
+    *, ranks: int = 2, cpu: int | None = None, turns: int = 16, samples: int = 200, mode: str | None = None
+) -> Samples:
     """Switches of a CPU between ``ranks`` ranks on it, by yielding: ns per switch, one value per sample.
 
     On this machine only. ``cpu`` is by default the first allowed one. Source: phicoll.
     """
     where = None if cpu is None else str(cpu)
-    return run(f"switch:turns={turns}", ranks=ranks, where=where, samples=samples).measured
+    return run(f"switch:turns={turns}", ranks=ranks, where=where, samples=samples, mode=mode).measured
 
 
 def contention(
@@ -175,6 +183,7 @@ def contention(
     receive: str = "E",
     *,
     machine: str | None = None,
+    mode: str | None = None,
     where: str | None = None,
     samples: int = 200,
     seed: int = 1,
@@ -185,7 +194,9 @@ def contention(
     section 3.2.
     """
     spec = f"contention:state={state}:receive={receive}"
-    found = run(spec, machine=machine, ranks=receivers + 1, where=where, samples=samples, seed=seed)
+    found = run(
+        spec, machine=machine, mode=mode, ranks=receivers + 1, where=where, samples=samples, seed=seed
+    )
     return np.atleast_2d(found.measured)
 
 
@@ -196,6 +207,7 @@ def read_by_all(
     *,
     state: str = "M",
     machine: str | None = None,
+    mode: str | None = None,
     where: str | None = None,
     samples: int = 100,
     seed: int = 1,
@@ -205,7 +217,7 @@ def read_by_all(
     Patterns ``root``, ``next`` (I), ``second`` (II) and ``fours`` (III). Source: panigrahi-2014, section IV.
     """
     spec = f"read-by-all:pattern={pattern}:state={state}:lines={lines}"
-    found = run(spec, machine=machine, ranks=ranks, where=where, samples=samples, seed=seed)
+    found = run(spec, machine=machine, mode=mode, ranks=ranks, where=where, samples=samples, seed=seed)
     return np.atleast_2d(found.measured)
 
 
@@ -216,6 +228,7 @@ def stream(
     lines: int = 4096,
     store: str = "plain",
     machine: str | None = None,
+    mode: str | None = None,
     where: str | None = None,
     samples: int = 5,
     seed: int = 1,
@@ -225,5 +238,5 @@ def stream(
     ``lines`` is a rank's part of each of the three arrays; it should exceed the caches.
     """
     spec = f"stream:operation={operation}:lines={lines}:store={store}"
-    found = run(spec, machine=machine, ranks=ranks, where=where, samples=samples, seed=seed)
+    found = run(spec, machine=machine, mode=mode, ranks=ranks, where=where, samples=samples, seed=seed)
     return found.gigabytes_a_second

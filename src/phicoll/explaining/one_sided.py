@@ -12,7 +12,7 @@ import numpy as np
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
-from phicoll.explaining.kernel_runs import run
+from phicoll.explaining.kernel_runs import check_mode, run
 from phicoll.foundations.checks import argument_names, check_text, check_whole, check_wholes
 from phicoll.foundations.extras import data_frame
 from phicoll.foundations.html_table import html_table
@@ -59,13 +59,13 @@ class OneSidedTable:
     """All points of :func:`one_sided`; ``str`` and notebooks show them as a table."""
 
     machine: str  #: ``"host"``, or the simulated machine's name
-    mode: str  #: ``"threads"`` or ``"simulated"``
+    mode: str  #: ``"threads"``, ``"processes"`` or ``"simulated"``
     rounds: int
     points: tuple[OneSidedTime, ...]
 
     def caption(self) -> str:
         """What was measured, in one line."""
-        where = "threads of this machine" if self.mode == "threads" else f"{self.machine}, simulated"
+        where = f"{self.machine}, simulated" if self.mode == "simulated" else f"{self.mode} of this machine"
         return f"{where}; medians of {self.rounds} rounds; ratios within rounds, to accesses without a call"
 
     def _cells(self) -> list[list[str]]:
@@ -107,6 +107,7 @@ def one_sided(
     pairs: int | str | Iterable[int] = 1,
     call: int | str | Iterable[int] = 0,
     machine: str | os.PathLike[str] | Machine | None = None,
+    mode: str | None = None,
     rounds: int | None = None,
     samples: int | None = None,
     where: str | None = None,
@@ -129,7 +130,9 @@ def one_sided(
         Ticks that a library's call takes before its access: cycles of the simulated machine, or of this one's
         time-stamp counter. 0 is what ``shmem_ptr`` gives, and phicoll's own inlined calls.
     machine:
-        A simulated machine; ``None`` for threads of this one.
+        A simulated machine; ``None`` for this one.
+    mode:
+        On this machine, ``"threads"`` (default) or ``"processes"``.
     rounds:
         How often all points are timed, in random order; each simulated round has a seed of its own. By default 5,
         simulated 2.
@@ -165,6 +168,8 @@ def one_sided(
     many = check_wholes("pairs", pairs, 1, 512)
     calls = check_wholes("call", call, 0, 1_000_000)
     on = None if machine is None else machine_text(machine)
+    if mode is not None:
+        check_mode(mode, on)
     turns = check_whole("rounds", (5 if on is None else 2) if rounds is None else rounds, 1)
     of_each = check_whole("samples", (200 if on is None else 10) if samples is None else samples, 1)
     if on is None and not oversubscribe and 2 * max(many) > _core.allowed_cpu_count():
@@ -189,6 +194,7 @@ def one_sided(
                 found = run(
                     spec(size, ticks, rest),
                     machine=on,
+                    mode=mode,
                     ranks=2 * n,
                     where=where,
                     samples=of_each,
@@ -197,7 +203,8 @@ def one_sided(
                     oversubscribe=oversubscribe,
                 )
                 times[size, n, ticks].append(float(np.median(found.mean_over_ranks)))
-    return table_of(name, parameters, points, times, "host" if on is None else on, turns)
+    by = "simulated" if on is not None else mode or "threads"
+    return table_of(name, parameters, points, times, on or "host", by, turns)
 
 
 def table_of(
@@ -206,6 +213,7 @@ def table_of(
     points: list[tuple[int, int, int]],
     times: dict[tuple[int, int, int], list[float]],
     machine: str,
+    mode: str,
     rounds: int,
 ) -> OneSidedTable:
     both = 2 if "directions=both" in parameters else 1
@@ -218,4 +226,4 @@ def table_of(
         if (bare := times.get((size, n, 0))) is not None:
             ratios = np.median(own / np.maximum(np.array(bare).reshape(rounds, 2), 1e-3), axis=0).tolist()
         rows.append(OneSidedTime(name, size, n, ticks, fresh, row, rate, *ratios))
-    return OneSidedTable(machine, "threads" if machine == "host" else "simulated", rounds, tuple(rows))
+    return OneSidedTable(machine, mode, rounds, tuple(rows))

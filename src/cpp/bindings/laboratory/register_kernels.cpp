@@ -9,7 +9,7 @@
 
 #include "bindings/laboratory/register.hpp"
 #include "phicoll/kernels/kernel.hpp"
-#include "phicoll/kernels/run_threads.hpp"
+#include "phicoll/kernels/run_native.hpp"
 #include "phicoll/sim/running/sim_kernels.hpp"
 
 namespace phicoll {
@@ -94,7 +94,7 @@ py::dict run(const std::string& spec, int ranks, const std::string& placement, i
   kernels::KernelSamples result;
   {
     py::gil_scoped_release released;
-    kernels::ThreadRun how;
+    kernels::NativeRun how;
     how.ranks = ranks;
     how.placement = placement;
     how.samples = samples;
@@ -105,7 +105,7 @@ py::dict run(const std::string& spec, int ranks, const std::string& placement, i
     if (placement.empty()) how.placement = kernels::kernel_where(parsed);
     kernels::check_kernel_ranks(parsed, ranks);
     if (!oversubscribe) kernels::check_kernel_cpus(parsed, ranks);
-    result = kernels::run_on_threads(parsed, how);
+    result = kernels::run_native(parsed, how);
   }
   return result_dict(result);
 }

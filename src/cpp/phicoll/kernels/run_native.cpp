@@ -1,12 +1,14 @@
-#include "phicoll/kernels/run_threads.hpp"
+#include "phicoll/kernels/run_native.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/kernels/places.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
+#include "phicoll/kernels/samples_of_processes.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 
@@ -29,7 +31,7 @@ void check_kernel_cpus(const KernelSpec& spec, int ranks, const std::string& or_
                         "1 to " + std::to_string(allowed) + ", the CPUs that may be used" + or_else);
 }
 
-KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run) {
+KernelSamples run_native(const KernelSpec& spec, const NativeRun& run) {
   if (run.samples < 1) throw ArgumentError("samples", std::to_string(run.samples), "1 or more");
   check_kernel_ranks(spec, run.ranks);
   const std::size_t bytes = kernel_footprint(spec, run.ranks);
@@ -38,7 +40,6 @@ KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run) {
   options.placement = placement_at(run.placement, run.ranks);
   options.timeout_ms = run.timeout_ms;
   options.memory_limit = std::max(options.memory_limit, bytes + page_bytes);
-  ThreadGroup group(run.ranks, options);
 
   KernelSamples result;
   result.spec = spec;
@@ -47,16 +48,25 @@ KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run) {
   result.bytes = kernel_bytes(spec);
   result.ranks.resize(static_cast<std::size_t>(run.ranks));
   const auto start_ticks = static_cast<std::int64_t>(static_cast<double>(run.start_ns) / result.ns_per_tick);
-  group.run([&](Communicator& comm) {
+  // Samples are the rank's own while it measures: neighbours in a vector share lines.
+  const auto measured = [&](Communicator& comm) {
     NativePort port(comm.control(), comm.rank(), run.wait);
-    // Of the thread's own while it measures: neighbours in a vector share lines.
     RankSamples samples;
     samples.ticks.reserve(static_cast<std::size_t>(run.samples));
     const KernelRun mine = {comm.rank(), comm.size(), on_page(comm.region()),
                             run.samples, run.seed,    start_ticks};
     run_kernel(port, spec, mine, samples);
-    result.ranks[static_cast<std::size_t>(comm.rank())] = std::move(samples);
-  });
+    return samples;
+  };
+  if (run.processes) {
+    SamplesOfProcesses found(run.ranks, run.samples);
+    fork_and_run(run.ranks, options, [&](Communicator& comm) { found.put(comm.rank(), measured(comm)); });
+    for (int r = 0; r < run.ranks; ++r) result.ranks[static_cast<std::size_t>(r)] = found.get(r);
+  } else {
+    ThreadGroup group(run.ranks, options);
+    group.run(
+        [&](Communicator& comm) { result.ranks[static_cast<std::size_t>(comm.rank())] = measured(comm); });
+  }
   return result;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// A kernel on this machine, its ranks as threads.
+// A kernel on this machine, its ranks as threads or processes.
 
 #include <cstdint>
 #include <string>
@@ -11,10 +11,13 @@
 namespace phicoll {
 namespace kernels {
 
-struct ThreadRun {
+struct NativeRun {
   int ranks = 2;
   int samples = 1000;
   std::uint64_t seed = 1;
+  /// Ranks are forked processes, which reach the kernel's memory at addresses of their own. The caller has
+  /// one thread then.
+  bool processes = false;
   /// How ranks poll: `spin` looks again at once, as the papers' kernels do.
   WaitPolicy wait{WaitPolicy::Kind::spin, 1};
   /// As in GroupOptions, or a place (places.hpp). Empty: ranks are not pinned.
@@ -28,7 +31,7 @@ struct ThreadRun {
 void check_kernel_cpus(const KernelSpec& spec, int ranks, const std::string& or_else = "");
 
 /// Throws ArgumentError (ranks, samples, placement, where), ResourceError, and what breaks a group.
-KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run);
+KernelSamples run_native(const KernelSpec& spec, const NativeRun& run);
 
 }  // namespace kernels
 }  // namespace phicoll
