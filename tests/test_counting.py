@@ -39,12 +39,46 @@ def test_every_algorithm_counts_on_both_papers_machines():
     assert len(counts.to_dataframe()) == len(counts)
 
 
+def test_a_simulated_machine_s_contexts_and_packages_are_counted():
+    (of_cell,) = phicoll.count("barrier", "dissemination", machine="cell-qs20", placement="compact")
+    (uniform,) = phicoll.count("barrier", "dissemination", "16x1", placement="compact")
+    assert (of_cell["machine"], of_cell["shape"], of_cell["ranks"]) == ("cell-qs20", "16x1", 16)
+    # Eight ranks a chip: 1, 2, 4 and 8 of each chip's messages go to the other, of 16 a round.
+    assert of_cell["edges_between_packages"] == 2 * (1 + 2 + 4 + 8)
+    assert all(of_cell[of] == uniform[of] for of in ("rounds", "longest_chain", "notifications", "edges"))
+    assert "edges between packages" in str(
+        phicoll.count("broadcast", "paper-002", machine="cell-qs20", size=4096)
+    )
+    # What the machine cannot run is left out of a list, and alone refused.
+    names = {row["algorithm"] for row in phicoll.count("barrier", "all", machine="cell-qs20")}
+    assert "dissemination" in names
+    assert "tournament-tree" not in names
+    with pytest.raises(phicoll.ArgumentError, match="no coherent memory"):
+        phicoll.count("barrier", "tournament-tree", machine="cell-qs20")
+
+
+def test_both_programs_count_on_a_machine(capsys):
+    from phicoll.cli import main
+
+    words = ["count", "broadcast", "--algorithm", "paper-002", "--machine", "cell-qs20", "--json"]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    done = subprocess.run([str(phicoll.bench.find()), *words], capture_output=True, text=True, check=True)
+    other = json.loads(done.stdout)
+    assert [(row["spec"], row["transfers"]) for row in found] == [
+        (row["spec"], row["transfers"]) for row in other
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
         ({"shape": "60"}, "shape"),
         ({"shape": "600x4"}, "shape"),
         ({"placement": "close"}, "placement"),
+        ({"machine": "cell-qs20", "shape": "16x1"}, "machine"),
+        ({"machine": "cell-qs21"}, "machine"),
+        ({"machine": "cell-qs20", "ranks": 17}, "ranks"),
         ({"ranks": 0}, "ranks"),
         ({"algorithm": "std-barrier"}, "algorithm"),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import phicoll
+from phicoll import kernels
 
 CELL = "cell-qs20"
 STORES = f"{CELL}:local.data=store"
@@ -117,6 +118,28 @@ def test_rings_limit_what_a_chip_s_stores_exchange():
         for n in (0, 4, 2)
     ]
     assert rates[0] >= rates[1] > rates[2]
+
+
+def test_pairs_stream_between_their_stores_at_the_ports_rate():
+    """One way, both ways, four pairs: no store's way in waits for its way out, and pairs hardly for each other."""
+    get = "get:bytes=32768:transfers=16:pattern=neighbours"
+
+    def rate(spec, ranks, machine=STORES):
+        return kernels.run(
+            spec, ranks=ranks, where="compact", machine=machine, samples=3
+        ).gigabytes_a_second.mean()
+
+    ports = 25.0
+    assert rate(get, 2) == pytest.approx(ports, rel=0.03)
+    assert rate(f"{get}:directions=both", 2) == pytest.approx(2 * ports, rel=0.03)
+    assert rate(f"{get}:directions=both", 8) == pytest.approx(8 * ports, rel=0.06)
+    assert rate(get.replace("get", "put"), 2) == pytest.approx(ports, rel=0.03)
+    # Data in main memory goes through the rank's buffers, once in and once out.
+    assert rate(get, 2, CELL) == pytest.approx(7 / 2, rel=0.1)
+    with pytest.raises(phicoll.ArgumentError, match="rank 0 needs 131072 bytes"):
+        rate("get:bytes=65536:pattern=neighbours", 2)
+    with pytest.raises(phicoll.ArgumentError, match="measures lines of caches"):
+        rate("read-latency", 2)
 
 
 def test_calls_are_timed_by_a_clock_that_goes_in_steps():

@@ -92,6 +92,7 @@ def count(
     size: int = 0,
     type: str = "float32",
     op: str = "sum",
+    machine: str = "",
 ) -> dict[str, Any]: ...
 
 # Memory kernels

@@ -116,25 +116,33 @@ int count_command(const std::vector<std::string>& words) {
   const CommandLine arguments(words, command_page("count"));
   const std::vector<measure::Subject> subjects = subjects_of(arguments);
   const std::string cores_by_contexts = arguments.text("--shape", "60x4");
+  const std::string machine = arguments.text("--machine", "");
+  if (!machine.empty() && arguments.has("--shape"))
+    throw ArgumentError("machine", "'" + machine + "' and a shape", "one of the two");
   const std::pair<int, int> size = parse_shape(cores_by_contexts);
-  const std::vector<int> ranks =
-      measure::parse_ranks(arguments.text("-n", std::to_string(size.first * size.second)));
-  const Placement placement = parse_placement(arguments.text("--placement", "compact"));
+  const std::size_t contexts = machine.empty() ? static_cast<std::size_t>(size.first * size.second)
+                                               : sim::load_machine(machine).places().size();
+  const std::string where = machine.empty() ? cores_by_contexts : machine;
+  const std::vector<int> ranks = measure::parse_ranks(arguments.text("-n", std::to_string(contexts)));
+  const std::string placement = arguments.text("--placement", "compact");
   const bool json = arguments.has("--json");
   std::vector<std::string> objects;
   for (const int count : ranks) {
-    const Shape shape = place_ranks(count, uniform_machine(size.first, size.second), placement);
     if (!json) {
-      std::printf("%d ranks on %s contexts, %s\n", count, cores_by_contexts.c_str(), to_string(placement));
+      std::printf("%d ranks on %s contexts, %s\n", count, where.c_str(), placement.c_str());
       print_head(subjects.front());
     }
     for (const measure::Subject& subject : subjects) try {
+        const Shape shape =
+            machine.empty()
+                ? place_ranks(count, uniform_machine(size.first, size.second), parse_placement(placement))
+                : sim::shape_that_serves(machine, subject.work, subject.spec, count, placement);
         const std::string effective = in_effect(subject.spec, shape, subject.work.facts()).text();
         const Counts counts = sim::count_collective(subject.work, subject.spec, shape);
         if (!json) print_row(subject, effective, counts);
         objects.push_back(record(subject, effective, counts)
-                              .add("shape", cores_by_contexts)
-                              .add("placement", to_string(placement))
+                              .add("shape", where)
+                              .add("placement", placement)
                               .add("ranks", count)
                               .text());
       } catch (const ArgumentError& error) {

@@ -125,6 +125,7 @@ CommandPage count_page() {
           native_row("type"),
           native_row("op"),
           {"--shape", "60x4", "60x4", "cores x contexts of a core, at most 1024 in all", ""},
+          {"--machine", "M", "", "the contexts of a simulated machine instead, and only what it can run", ""},
           {"-n", "2,4,8..32:8", "all contexts", "numbers of ranks", "--ranks"},
           {"--placement", "P", "compact", "compact, scatter, balanced", ""},
           json_option,

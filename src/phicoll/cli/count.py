@@ -6,7 +6,7 @@ import argparse
 
 from phicoll.cli.options import add_reduction, check_figure, report_written
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.explaining.counting import PAPER_SHAPES, count
+from phicoll.explaining.counting import count
 
 __all__ = ["add"]
 
@@ -20,9 +20,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--shape",
-        default=",".join(PAPER_SHAPES),
         metavar="LIST",
         help="cores x contexts of a core (default: 60x4,61x4)",
+    )
+    parser.add_argument(
+        "--machine",
+        metavar="M",
+        help="the contexts of a simulated machine instead (a name or a file), and only what it can run",
     )
     parser.add_argument(
         "-n", "--ranks", type=int, metavar="N", help="number of ranks (default: all contexts)"
@@ -46,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     counts = count(
         arguments.operation,
         arguments.algorithm,
-        [part.strip() for part in arguments.shape.split(",")],
+        None if arguments.shape is None else [part.strip() for part in arguments.shape.split(",")],
+        machine=arguments.machine,
         ranks=arguments.ranks,
         placement=arguments.placement,
         size=arguments.size,

@@ -15,12 +15,15 @@ from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names, check_items
 from phicoll.foundations.extras import data_frame
 from phicoll.foundations.html_table import html_table
-from phicoll.measuring.sweeps import call_arguments
+from phicoll.measuring.sweeps import call_arguments, machine_text
 from phicoll.registry import algorithms, check_call, expand, short_spec
+from phicoll.registry.machines import load_machine
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from phicoll.registry.machines import Machine
 
 __all__ = ["PAPER_SHAPES", "Counts", "count"]
 
@@ -70,7 +73,9 @@ class Counts(Sequence[dict[str, Any]]):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that the table shows."""
-        return DATA_COLUMNS if self.rows and "steps" in self.rows[0] else COLUMNS
+        of_data = bool(self.rows) and "steps" in self.rows[0]
+        more = ("edges_between_packages",) if self.rows and "edges_between_packages" in self.rows[0] else ()
+        return (*(DATA_COLUMNS if of_data else COLUMNS), *more)
 
     def to_dataframe(self) -> pd.DataFrame:
         """A DataFrame with a row for each algorithm and rank count."""
@@ -103,8 +108,9 @@ class Counts(Sequence[dict[str, Any]]):
 def count(
     operation: str = "barrier",
     algorithm: str | Iterable[str] = "all",
-    shape: str | Sequence[str] = PAPER_SHAPES,
+    shape: str | Sequence[str] | None = None,
     *,
+    machine: str | Machine | None = None,
     ranks: int | None = None,
     placement: str = "compact",
     size: int | str | None = None,
@@ -122,7 +128,10 @@ def count(
     algorithm:
         Specs and sets, as for :func:`phicoll.sweep`; references can't be counted.
     shape:
-        Cores x contexts of a core such as ``"60x4"``, or several; at most 1,024 contexts.
+        Cores x contexts of a core such as ``"60x4"``, or several; at most 1,024 contexts. By default the papers'.
+    machine:
+        A simulated machine whose contexts are taken instead: a name, a file or a :class:`phicoll.Machine`. What it
+        cannot run is omitted or, if alone, refused.
     ranks:
         The number of ranks; all contexts by default.
     placement:
@@ -133,7 +142,8 @@ def count(
     Counts
         Rows with ``rounds``, ``longest_chain``, ``notifications``, ``edges``, ``edges_between_cores``,
         ``lines_written`` and more; for operations that move data also ``size_bytes``, ``transfers``, ``bytes_read``,
-        ``bytes_written``, ``bytes_between``, ``combined`` and ``steps``. ``label`` names shape and ranks for legends.
+        ``bytes_written``, ``bytes_between``, ``combined`` and ``steps``; of a machine with several packages
+        ``edges_between_packages``. ``label`` names shape and ranks for legends.
 
     Raises
     ------
@@ -151,12 +161,23 @@ def count(
         raise ArgumentError("algorithm", repr(outside[0]), "barriers of phicoll; references can't be counted")
     if placement not in PLACEMENTS:
         raise ArgumentError("placement", repr(placement), ", ".join(PLACEMENTS))
+    if machine is not None and shape is not None:
+        raise ArgumentError("machine", f"{machine_text(machine)!r} and shape {shape!r}", "one of the two")
     words = "cores x contexts, such as '60x4', or a list of them"
-    shapes = [shape] if isinstance(shape, str) else check_items("shape", shape, words)
+    shapes = list(PAPER_SHAPES)
+    packages = 1
+    if machine is not None:
+        work["machine"] = machine_text(machine)
+        parameters = load_machine(machine).parameters
+        shapes = [f"{parameters['topology.cores']}x{parameters['topology.contexts_per_core']}"]
+        packages = parameters["topology.packages"]
+    elif shape is not None:
+        shapes = [shape] if isinstance(shape, str) else check_items("shape", shape, words)
     extents = [parse_shape(one) for one in shapes]
     rows = []
     for one, (cores, contexts) in zip(shapes, extents, strict=True):
         number = cores * contexts if ranks is None else check_count(ranks)
+        where = work.get("machine", one)
         for spec in specs:
             name = spec.split(":")[0]
             try:
@@ -175,9 +196,11 @@ def count(
                     "shape": one,
                     "ranks": number,
                     "placement": placement,
-                    "label": one if ranks is None else f"{one}, {number} ranks",
-                    **({"size_bytes": work["size"]} if work else {}),
+                    "label": where if ranks is None else f"{where}, {number} ranks",
+                    **({"machine": where} if machine is not None else {}),
+                    **({"size_bytes": work["size"]} if "size" in work else {}),
                     **counted,
+                    **({"edges_between_packages": counted["edges_between_numa"]} if packages > 1 else {}),
                 }
             )
     return Counts(rows)

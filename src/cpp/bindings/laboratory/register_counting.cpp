@@ -16,18 +16,20 @@ namespace phicoll {
 namespace bindings {
 namespace {
 
-/// One call of `spec` on a uniform machine. The GIL is released while it counts.
+/// One call of `spec` on the contexts of a simulated machine, or of a uniform one if it has no name. The GIL
+/// is released while it counts.
 py::dict count(const std::string& operation, const std::string& spec, int cores, int contexts, int ranks,
                const std::string& placement, std::uint64_t size, const std::string& type,
-               const std::string& op) {
+               const std::string& op, const std::string& machine) {
   const measure::Work work = measure::parse_work(operation, size, type, op);
   const AlgorithmSpec parsed = family(work.operation).parse(spec);
-  const Placement laid_out = parse_placement(placement);
   Counts counts;
   AlgorithmSpec effective;
   {
     py::gil_scoped_release released;
-    const Shape shape = place_ranks(ranks, uniform_machine(cores, contexts), laid_out);
+    const Shape shape = machine.empty()
+                            ? place_ranks(ranks, uniform_machine(cores, contexts), parse_placement(placement))
+                            : sim::shape_that_serves(machine, work, parsed, ranks, placement);
     effective = in_effect(parsed, shape, work.facts());
     counts = sim::count_collective(work, parsed, shape);
   }
@@ -57,7 +59,7 @@ py::dict count(const std::string& operation, const std::string& spec, int cores,
 void register_counting(py::module_& module) {
   module.def("count", &count, py::arg("operation"), py::arg("spec"), py::arg("cores"), py::arg("contexts"),
              py::arg("ranks"), py::arg("placement") = "compact", py::arg("size") = 0,
-             py::arg("type") = "float32", py::arg("op") = "sum");
+             py::arg("type") = "float32", py::arg("op") = "sum", py::arg("machine") = "");
 }
 
 }  // namespace bindings

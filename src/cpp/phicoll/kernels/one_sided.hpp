@@ -78,6 +78,11 @@ struct OneSided {
     return Meeting::footprint(ranks) + static_cast<std::size_t>(ranks) * 2 * buffer_bytes(p);
   }
   static const char* where(const Parameters&) { return "scatter"; }
+  /// Whose symmetric memory a byte of the footprint belongs to.
+  static int owner(const Parameters& p, int ranks, std::size_t byte) {
+    const std::size_t flags = Meeting::footprint(ranks);
+    return byte < flags ? ranks - 1 : static_cast<int>((byte - flags) / (2 * buffer_bytes(p)));
+  }
   static int per_sample(const Parameters& p, int) { return p.transfers; }
   static std::size_t bytes(const Parameters& p) { return static_cast<std::size_t>(p.bytes); }
 

@@ -188,6 +188,7 @@ void Simulation::compute(int rank, int instructions) {
 std::int64_t Simulation::ticks(int rank) {
   Context& c = context(rank);
   settle(c);
+  if (local_) finish_commands(c, nullptr, 0);  // what the rank has asked for has come
   return c.time;
 }
 

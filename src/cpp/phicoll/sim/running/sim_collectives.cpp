@@ -191,7 +191,8 @@ void run_twin(const Machine& machine, const measure::Work& work, const Shape& sh
 
 // Finds by a dry run, on the counting port, where the algorithm's words lie in local stores. Two calls: some
 // algorithms use other words in every second one.
-std::vector<LocalStores::Home> homes_of(const CollectiveRun& run, const Machine& machine, const Shape& shape,
+std::vector<LocalStores::Home> homes_of(const measure::Work& work, const AlgorithmSpec& effective,
+                                        const Machine& machine, const Shape& shape,
                                         const CheckedBuffers& checked, std::size_t footprint) {
   std::vector<CountPort> ports;
   std::vector<std::unique_ptr<AnyCollective<CountPort>>> ranks;
@@ -200,8 +201,7 @@ std::vector<LocalStores::Home> homes_of(const CollectiveRun& run, const Machine&
   dry.follow_uses();
   for (int r = 0; r < shape.size(); ++r) {
     ports.emplace_back(dry, r);
-    ranks.push_back(
-        make_collective<CountPort>(run.work.operation, run.effective, Setup{r, shape, dry.memory()}));
+    ranks.push_back(make_collective<CountPort>(work.operation, effective, Setup{r, shape, dry.memory()}));
   }
   for (int call = 0; call < 2; ++call)
     dry.run_call(
@@ -213,11 +213,11 @@ std::vector<LocalStores::Home> homes_of(const CollectiveRun& run, const Machine&
                       checked.program().bind(checked.call(0), rank, checked.send(buffers, rank),
                                              checked.receive(buffers, rank), &blocks, &send_blocks));
         },
-        {}, !run.work.moves_data());
+        {}, !work.moves_data());
   std::vector<std::size_t> own(static_cast<std::size_t>(shape.size()));
   if (machine.p.data_in == DataIn::store)
     for (int r = 0; r < shape.size(); ++r) own[static_cast<std::size_t>(r)] = checked.bytes_of(r);
-  std::vector<LocalStores::Home> homes = word_homes(dry, run.effective, machine, footprint, own);
+  std::vector<LocalStores::Home> homes = word_homes(dry, effective, machine, footprint, own);
   for (int r = 0; r < shape.size(); ++r) {
     LocalStores::Home home;
     home.rank = static_cast<std::int16_t>(r);
@@ -353,6 +353,15 @@ class SimulatedCalls {
 
 }  // namespace
 
+void check_serves(const Machine& machine, const measure::Work& work, const AlgorithmSpec& spec,
+                  const Shape& shape) {
+  if (machine.p.protocol != Protocol::local_store) return;
+  const CheckedBuffers checked(work, shape.size(), 0);
+  const AlgorithmSpec effective = simulated_in_effect(spec, shape, checked.program().facts(checked.call(0)));
+  const std::size_t footprint = family(work.operation).footprint(effective, shape);
+  homes_of(work, effective, machine, shape, checked, arch::whole_strides(footprint));
+}
+
 CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work,
                                   const AlgorithmSpec& spec, const Shape& shape,
                                   const CollectiveOptions& options) {
@@ -394,7 +403,8 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   if (run.effective.has_wait) settings.wait = run.effective.wait;
   if (run.timing_only) settings.ghost_from = footprint;
   settings.words_until = footprint;
-  if (local) settings.homes = homes_of(run, machine, shape, checked, arch::whole_strides(footprint));
+  if (local)
+    settings.homes = homes_of(work, run.effective, machine, shape, checked, arch::whole_strides(footprint));
   SimulatedCalls(machine, shape, options, checked, footprint, settings, &run).make();
   if (!work.moves_data() && !run.cut) {
     check_barriers(run);

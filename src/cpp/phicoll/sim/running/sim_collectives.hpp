@@ -75,6 +75,11 @@ struct CollectiveRun {
   std::vector<Cycles> times(bool window) const;
 };
 
+/// Throws ArgumentError ("algorithm", "size") as simulate_collective does where the machine lacks what the
+/// algorithm needs: with local stores, coherent memory and room.
+void check_serves(const Machine& machine, const measure::Work& work, const AlgorithmSpec& spec,
+                  const Shape& shape);
+
 /// Runs `work` by `spec`, a program as simulate_whole_program does; `auto` is resolved as simulated_in_effect
 /// says. Throws Error naming rank and byte if a result is wrong, naming ranks and cycles if one left a
 /// barrier before all had entered it; DeadlockError; ArgumentError ("ranks", "size", "root", "algorithm").

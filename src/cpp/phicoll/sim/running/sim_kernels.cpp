@@ -4,6 +4,7 @@
 #include "phicoll/kernels/run_kernel.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
+#include "phicoll/sim/running/word_homes.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -15,6 +16,36 @@ kernels::KernelSpec spec_of(typename Kernel::Parameters parameters) {
   ParameterLister lister;
   Kernel::describe(lister, parameters);
   return {Kernel::facts().name, lister.values};
+}
+
+/// Whose memory a byte of a kernel's is; nobody's if the kernel does not say.
+template <class Kernel, class Parameters>
+auto owner_in(int, const Parameters& p, int ranks, std::size_t byte)
+    -> decltype(Kernel::owner(p, ranks, byte)) {
+  return Kernel::owner(p, ranks, byte);
+}
+template <class Kernel, class Parameters>
+int owner_in(long, const Parameters&, int, std::size_t) {
+  return LocalStores::main_memory;
+}
+
+/// In whose local store each 16 bytes of a kernel's memory lie.
+std::vector<LocalStores::Home> homes_of(const kernels::KernelSpec& spec, int ranks) {
+  std::vector<LocalStores::Home> homes(kernels::kernel_footprint(spec, ranks) / LocalStores::unit);
+  kernels::use_kernel(kernels::KernelList(), spec, [&homes, ranks](auto kernel, const auto& parameters) {
+    for (std::size_t i = 0; i < homes.size(); ++i)
+      homes[i].rank =
+          static_cast<std::int16_t>(owner_in<decltype(kernel)>(0, parameters, ranks, i * LocalStores::unit));
+  });
+  return homes;
+}
+
+bool says_whose(const kernels::KernelSpec& spec) {
+  int owner = LocalStores::main_memory;
+  kernels::use_kernel(kernels::KernelList(), spec, [&owner](auto kernel, const auto& parameters) {
+    owner = owner_in<decltype(kernel)>(0, parameters, 1, 0);
+  });
+  return owner != LocalStores::main_memory;
 }
 
 Shape one_a_core(const Machine& machine, int ranks) {
@@ -41,7 +72,7 @@ SimOptions kernel_options(std::uint64_t seed) {
 std::string why_not(const Machine& machine, const kernels::KernelSpec& spec) {
   if (kernels::kernel_where(spec) == "same-cpu")
     return "its ranks share a CPU, and a context of a simulated machine has one rank";
-  if (machine.p.protocol == Protocol::local_store)
+  if (machine.p.protocol == Protocol::local_store && !says_whose(spec))
     return "it measures lines of caches by their state, and " + machine.name + " has local stores";
   if (kernels::asks_for_forward(spec) && machine.p.protocol != Protocol::table)
     return "the protocol of " + machine.name + " has no state F";
@@ -68,7 +99,13 @@ kernels::KernelSamples simulate_kernel(const Machine& machine, const kernels::Ke
   result.ranks.resize(static_cast<std::size_t>(ranks));
   // Until the last rank has read the stamp: the reads of one line come one after the other.
   const std::int64_t start_ticks = 5000 + 400 * std::int64_t{ranks};
-  Simulation simulation(machine, shape, kernels::kernel_footprint(spec, ranks), options);
+  SimOptions settings = options;
+  if (machine.p.protocol == Protocol::local_store && machine.p.data_in == DataIn::store) {
+    settings.homes = homes_of(spec, ranks);
+    check_room(settings.homes, std::vector<std::size_t>(static_cast<std::size_t>(ranks)), machine, "kernel",
+               spec.text());
+  }
+  Simulation simulation(machine, shape, kernels::kernel_footprint(spec, ranks), settings);
   simulation.run([&](SimPort& port) {
     const kernels::KernelRun run = {port.rank(), ranks,        simulation.memory(),
                                     samples,     options.seed, start_ticks};

@@ -6,6 +6,8 @@
 #include "phicoll/sim/counting/count_port.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"
 #include "phicoll/sim/running/port_program.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -125,6 +127,14 @@ std::vector<Counts> count_barrier_calls(const AlgorithmSpec& spec, const Shape& 
   std::vector<Counts> counts;
   for (int e = 0; e < calls; ++e) counts.push_back(machine.run_call(one_call, order));
   return counts;
+}
+
+Shape shape_that_serves(const std::string& machine, const measure::Work& work, const AlgorithmSpec& spec,
+                        int ranks, const std::string& placement) {
+  const Machine loaded = load_machine(machine);
+  const Shape shape = place_on_machine(loaded, ranks, placement);
+  check_serves(loaded, work, spec, shape);
+  return shape;
 }
 
 Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape, int root) {

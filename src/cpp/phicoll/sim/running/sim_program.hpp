@@ -2,6 +2,7 @@
 
 // A Program on a simulated machine and on the counting port.
 
+#include <string>
 #include <vector>
 
 #include "phicoll/collectives/verifying/program.hpp"
@@ -42,6 +43,11 @@ constexpr std::size_t most_counted_bytes = std::size_t{64} << 20;
 /// barrier before all have entered it.
 Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape,
                         int root = 0);
+
+/// The contexts of a simulated machine, by load_machine's text, with which calls are counted: placed as
+/// place_on_machine does. Throws ArgumentError, as that does and as check_serves.
+Shape shape_that_serves(const std::string& machine, const measure::Work& work, const AlgorithmSpec& spec,
+                        int ranks, const std::string& placement);
 
 /// The counts of each of the first `calls` of a barrier, which ranks enter in the order of `order`, in rank
 /// order if it is empty.

@@ -30,11 +30,28 @@ void gather_lines(const CountMachine& dry, std::vector<LocalStores::Home>& homes
 
 }  // namespace
 
+void check_room(const std::vector<LocalStores::Home>& homes, const std::vector<std::size_t>& buffers,
+                const Machine& machine, const char* argument, const std::string& spec) {
+  std::vector<std::size_t> taken = buffers;
+  for (const LocalStores::Home& home : homes)
+    for (const std::int16_t rank : {home.rank, home.other})
+      if (rank >= 0) taken[static_cast<std::size_t>(rank)] += LocalStores::unit;
+  const MachineParameters& p = machine.p;
+  const auto room = static_cast<std::size_t>(p.local_kib - p.local_code_kib) * 1024 - p.buffer_bytes();
+  for (std::size_t r = 0; r < taken.size(); ++r)
+    if (taken[r] > room)
+      throw ArgumentError(
+          argument,
+          spec + " on " + machine.name + ", for which rank " + std::to_string(r) + " needs " +
+              std::to_string(taken[r]) + " bytes of its local store" +
+              (buffers[r] != 0 ? ", " + std::to_string(buffers[r]) + " of them its data" : ""),
+          "up to " + std::to_string(room) + ": local.kib less local.code_kib and the buffers");
+}
+
 std::vector<LocalStores::Home> word_homes(const CountMachine& dry, const AlgorithmSpec& spec,
                                           const Machine& machine, std::size_t footprint,
                                           const std::vector<std::size_t>& buffers) {
   std::vector<LocalStores::Home> homes;
-  std::vector<std::size_t> taken = buffers;
   for (std::size_t i = 0; i < footprint / CountMachine::use_bytes; ++i) {
     const CountMachine::Use& use = dry.uses()[i];
     const bool several = use.waits_too >= 0;
@@ -57,19 +74,7 @@ std::vector<LocalStores::Home> word_homes(const CountMachine& dry, const Algorit
     homes.push_back(home);
   }
   gather_lines(dry, homes);
-  for (const LocalStores::Home& home : homes)
-    for (const std::int16_t rank : {home.rank, home.other})
-      if (rank >= 0) taken[static_cast<std::size_t>(rank)] += CountMachine::use_bytes;
-  const MachineParameters& p = machine.p;
-  const auto room = static_cast<std::size_t>(p.local_kib - p.local_code_kib) * 1024 - p.buffer_bytes();
-  for (std::size_t r = 0; r < taken.size(); ++r)
-    if (taken[r] > room)
-      throw ArgumentError(
-          "algorithm",
-          spec.text() + " on " + machine.name + ", for which rank " + std::to_string(r) + " needs " +
-              std::to_string(taken[r]) + " bytes of its local store" +
-              (buffers[r] != 0 ? ", " + std::to_string(buffers[r]) + " of them its data" : ""),
-          "up to " + std::to_string(room) + ": local.kib less local.code_kib and the buffers");
+  check_room(homes, buffers, machine, "algorithm", spec.text());
   return homes;
 }
 
