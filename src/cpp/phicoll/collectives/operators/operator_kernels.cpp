@@ -19,8 +19,11 @@ Operator::Kernel find_kernel(Type type, Op op) {
 #if defined(__x86_64__) && !defined(PHICOLL_ARCH_K1OM)
   // The call also checks that the system saves the registers.
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    if (__builtin_cpu_supports("avx512bf16"))
+      if (const auto kernel = find_kernel_avx512_bf16(type, op)) return kernel;
     if (const auto kernel = find_kernel_avx512(type, op)) return kernel;
+  }
   unsigned a, b, c, d;
   const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
   if (f16c && __builtin_cpu_supports("avx2"))

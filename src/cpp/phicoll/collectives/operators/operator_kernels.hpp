@@ -13,5 +13,7 @@ Operator::Kernel find_kernel(Type type, Op op);
 Operator::Kernel find_kernel_baseline(Type type, Op op);
 Operator::Kernel find_kernel_avx2(Type type, Op op);
 Operator::Kernel find_kernel_avx512(Type type, Op op);
+/// Null of pairings that it does not make faster.
+Operator::Kernel find_kernel_avx512_bf16(Type type, Op op);
 
 }  // namespace phicoll
