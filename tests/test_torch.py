@@ -244,6 +244,12 @@ def begun(rank: int, size: int) -> None:
     third = torch.ones(2)
     dist.all_reduce(third)  # after those before
     assert third.tolist() == [size, size]
+    made = dist.AllreduceOptions()
+    if hasattr(made, "asyncOp"):  # a call that is made has no Work
+        made.asyncOp = False
+        assert dist.group.WORLD.allreduce([third], made) is None
+        assert third.tolist() == [size * size] * 2
+        third /= size
     done = works[0].get_future().then(lambda future: future.value()[0].sum().item())
     for work in works:
         work.wait()

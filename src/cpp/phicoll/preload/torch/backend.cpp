@@ -8,6 +8,7 @@
 #include <torch/library.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <chrono>
 #include <memory>
@@ -53,7 +54,7 @@ class Backend : public c10d::Backend {
 
   WorkRef broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
     const at::Tensor tensor = single(tensors, "broadcast");
-    return submit(OpType::BROADCAST, "phicoll:broadcast", is_begun(options, 0), tensors, tensors,
+    return submit(OpType::BROADCAST, "phicoll:broadcast", way_of(options), tensors, tensors,
                   [=](Group& group) {
                     Flat flat(tensor);
                     PhicollRequest request = of(PHICOLL_broadcast, flat.bytes(), root_of(options.rootRank));
@@ -73,20 +74,19 @@ class Backend : public c10d::Backend {
   WorkRef reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
     const at::Tensor tensor = single(tensors, "reduce");
     const Reduction reduction(options.reduceOp, tensor, getSize());
-    return submit(
-        OpType::REDUCE, "phicoll:reduce", is_begun(options, 0), tensors, tensors, [=](Group& group) {
-          Flat flat(tensor);
-          const bool here = root_of(options.rootRank) == group.rank();
-          const at::Tensor scaled = here ? reduction.before(flat.tensor()) : reduction.scaled(flat.tensor());
-          PhicollRequest request = of(PHICOLL_reduce, flat.count(), root_of(options.rootRank));
-          request.op = reduction.op();
-          request.send = here ? nullptr : scaled.data_ptr();
-          request.receive = here ? flat.data() : nullptr;
-          group.call_in_parts(request, flat.element_bytes());
-          if (!here) return;
-          reduction.after(flat.tensor());
-          flat.deliver();
-        });
+    return submit(OpType::REDUCE, "phicoll:reduce", way_of(options), tensors, tensors, [=](Group& group) {
+      Flat flat(tensor);
+      const bool here = root_of(options.rootRank) == group.rank();
+      const at::Tensor scaled = here ? reduction.before(flat.tensor()) : reduction.scaled(flat.tensor());
+      PhicollRequest request = of(PHICOLL_reduce, flat.count(), root_of(options.rootRank));
+      request.op = reduction.op();
+      request.send = here ? nullptr : scaled.data_ptr();
+      request.receive = here ? flat.data() : nullptr;
+      group.call_in_parts(request, flat.element_bytes());
+      if (!here) return;
+      reduction.after(flat.tensor());
+      flat.deliver();
+    });
   }
 
   WorkRef allgather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -124,7 +124,7 @@ class Backend : public c10d::Backend {
     const int root = root_of(options.rootRank);
     const bool here = root == getRank();
     const Tensors blocks = here ? single_list(outputs, "gather", input, getSize()) : Tensors();
-    return submit(OpType::GATHER, "phicoll:gather", is_begun(options, 0), inputs, blocks, [=](Group& group) {
+    return submit(OpType::GATHER, "phicoll:gather", way_of(options), inputs, blocks, [=](Group& group) {
       const at::Tensor sent = input.contiguous();
       Joined joined(blocks, false);
       PhicollRequest request = of(PHICOLL_gather, bytes_of(sent), root);
@@ -141,16 +141,15 @@ class Backend : public c10d::Backend {
     const int root = root_of(options.rootRank);
     const bool here = root == getRank();
     const Tensors blocks = here ? single_list(inputs, "scatter", output, getSize()) : Tensors();
-    return submit(OpType::SCATTER, "phicoll:scatter", is_begun(options, 0), blocks, outputs,
-                  [=](Group& group) {
-                    const Joined joined(blocks, true);
-                    Flat flat(output);
-                    PhicollRequest request = of(PHICOLL_scatter, flat.bytes(), root);
-                    request.send = here ? joined.data() : nullptr;
-                    request.receive = flat.data();
-                    group.call(request);
-                    flat.deliver();
-                  });
+    return submit(OpType::SCATTER, "phicoll:scatter", way_of(options), blocks, outputs, [=](Group& group) {
+      const Joined joined(blocks, true);
+      Flat flat(output);
+      PhicollRequest request = of(PHICOLL_scatter, flat.bytes(), root);
+      request.send = here ? joined.data() : nullptr;
+      request.receive = flat.data();
+      group.call(request);
+      flat.deliver();
+    });
   }
 
   WorkRef reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -158,7 +157,7 @@ class Backend : public c10d::Backend {
     const at::Tensor output = single(outputs, "reduce_scatter");
     const Tensors blocks = single_list(inputs, "reduce_scatter", at::Tensor(), getSize());
     const Reduction reduction(options.reduceOp, output, getSize());
-    return submit(OpType::REDUCE_SCATTER, "phicoll:reduce_scatter", is_begun(options, 0), blocks, outputs,
+    return submit(OpType::REDUCE_SCATTER, "phicoll:reduce_scatter", way_of(options), blocks, outputs,
                   [=](Group& group) {
                     const Joined joined(blocks, true);
                     Flat flat(output);
@@ -197,7 +196,7 @@ class Backend : public c10d::Backend {
     check_same_type(output, input, "all_to_all_single");
     const Splits received(output, output_splits, getSize()), sent(input, input_splits, getSize());
     const at::Tensor from = input, to = output;
-    return submit(OpType::ALLTOALL_BASE, "phicoll:all_to_all_single", is_begun(options, 0), {input}, {output},
+    return submit(OpType::ALLTOALL_BASE, "phicoll:all_to_all_single", way_of(options), {input}, {output},
                   [=](Group& group) {
                     const at::Tensor data = from.contiguous();
                     Flat flat(to);
@@ -214,7 +213,7 @@ class Backend : public c10d::Backend {
     for (const at::Tensor& tensor : inputs) check(tensor, "all_to_all");
     const Splits received(outputs, getSize()), sent(inputs, getSize());
     const Tensors from = inputs, to = outputs;
-    return submit(OpType::ALLTOALL, "phicoll:all_to_all", is_begun(options, 0), inputs, outputs,
+    return submit(OpType::ALLTOALL, "phicoll:all_to_all", way_of(options), inputs, outputs,
                   [=](Group& group) {
                     const Joined data(from, true);
                     Joined joined(to, false);
@@ -227,7 +226,7 @@ class Backend : public c10d::Backend {
   }
 
   WorkRef barrier(const c10d::BarrierOptions& options) override {
-    return submit(OpType::BARRIER, "phicoll:barrier", is_begun(options, 0), {}, {},
+    return submit(OpType::BARRIER, "phicoll:barrier", way_of(options), {}, {},
                   [](Group& group) { group.call(of(PHICOLL_barrier, 0)); });
   }
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all) override {
@@ -256,14 +255,15 @@ class Backend : public c10d::Backend {
   }
 
  private:
-  /// Whether the program asked for a call that goes on beside it; releases that do not say so wait.
+  /// Begun beside the program; or made before it returns, with no Work if PyTorch's options tell the two
+  /// apart: to make one and to wait for it takes as long as a small call.
+  enum class Way { begun, made, made_with_work };
   template <class Options>
-  static auto is_begun(const Options& options, int) -> decltype(options.asyncOp) {
-    return options.asyncOp;
-  }
-  template <class Options>
-  static bool is_begun(const Options&, long) {
-    return false;
+  static Way way_of(const Options& options) {
+    if constexpr (requires { options.asyncOp; })
+      return options.asyncOp ? Way::begun : Way::made;
+    else
+      return Way::made_with_work;
   }
   static PhicollRequest of(PhicollOperation operation, std::size_t count, int root = 0) {
     PhicollRequest request = {};
@@ -300,13 +300,19 @@ class Backend : public c10d::Backend {
 
   /// Makes the call or begins it. `title` and `inputs` are for PyTorch's profiler.
   template <class Function>
-  WorkRef submit(OpType type, const char* title, bool begun, const Tensors& inputs, const Tensors& results,
+  WorkRef submit(OpType type, const char* title, Way way, const Tensors& inputs, const Tensors& results,
                  Function function) {
+    if (way == Way::made) {
+      const Recorded recorded(title, inputs);
+      const at::AutoDispatchBelowADInplaceOrView plain;  // no part of a gradient
+      group_->run(function);
+      return {};
+    }
     auto work = c10::make_intrusive<CallWork>(getRank(), type, title, inputs, results);
-    if (begun)
+    if (way == Way::begun)
       group_->begin([work, function](Group& group) {
         work->run([&] {
-          const at::AutoDispatchBelowADInplaceOrView plain;  // no part of a gradient
+          const at::AutoDispatchBelowADInplaceOrView plain;
           function(group);
         });
       });
@@ -325,7 +331,7 @@ class Backend : public c10d::Backend {
       check(tensor, "all_reduce");
       reductions.emplace_back(options.reduceOp, tensor, getSize());
     }
-    return submit(type, title, is_begun(options, 0), tensors, tensors, [=](Group& group) {
+    return submit(type, title, way_of(options), tensors, tensors, [=](Group& group) {
       for (std::size_t i = 0; i < tensors.size(); ++i) reduce_everywhere(group, tensors[i], reductions[i]);
     });
   }
@@ -335,7 +341,7 @@ class Backend : public c10d::Backend {
                         const c10d::AllgatherOptions& options, OpType type) {
     Tensors results;
     for (const Tensors& blocks : outputs) results.insert(results.end(), blocks.begin(), blocks.end());
-    return submit(type, "phicoll:all_gather", is_begun(options, 0), inputs, results, [=](Group& group) {
+    return submit(type, "phicoll:all_gather", way_of(options), inputs, results, [=](Group& group) {
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         const at::Tensor sent = inputs[i].contiguous();
         Joined joined(outputs[i], false);
@@ -352,7 +358,7 @@ class Backend : public c10d::Backend {
                             const c10d::AllgatherOptions& options, OpType type, const char* title) {
     for (std::size_t i = 0; i < outputs.size(); ++i)
       check_blocks(outputs[i], inputs.at(i), getSize(), "all_gather_into_tensor");
-    return submit(type, title, is_begun(options, 0), inputs, outputs, [=](Group& group) {
+    return submit(type, title, way_of(options), inputs, outputs, [=](Group& group) {
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         const at::Tensor sent = inputs[i].contiguous();
         Flat flat(outputs[i]);
@@ -372,7 +378,7 @@ class Backend : public c10d::Backend {
       check_blocks(inputs.at(i), outputs[i], getSize(), "reduce_scatter_tensor");
       reductions.emplace_back(options.reduceOp, outputs[i], getSize());
     }
-    return submit(type, title, is_begun(options, 0), inputs, outputs, [=](Group& group) {
+    return submit(type, title, way_of(options), inputs, outputs, [=](Group& group) {
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         at::Tensor scaled = reductions[i].scaled(inputs[i].contiguous());
         Flat flat(outputs[i]);
@@ -403,23 +409,21 @@ Ref join_hosts(const Ref& local, const Ref& between, const Ref& whole, const std
   return c10::make_intrusive<Hosts>(local, between, whole, host_of, rank);
 }
 
-/// all_reduce_(backend, tensor): nothing but the call.
-void all_reduce(const c10::intrusive_ptr<c10d::Backend>& backend, const at::Tensor& tensor) {
-  auto* const own = dynamic_cast<Backend*>(backend.get());
-  if (auto* const hosts = dynamic_cast<Hosts*>(backend.get())) {
-    Tensors one{tensor};
-    hosts->allreduce(one, c10d::AllreduceOptions());
-    return;
-  }
-  TORCH_CHECK(own != nullptr, "group: got a group of ", backend->getBackendName(),
+/// all_reduce_(group, tensor): nothing but the call.
+void all_reduce(const c10::intrusive_ptr<c10d::ProcessGroup>& group, const at::Tensor& tensor) {
+  const auto backend = group->getBackend(c10::DeviceType::CPU);
+  if (auto* const own = dynamic_cast<Backend*>(backend.get())) return own->sum(tensor);
+  auto* const hosts = dynamic_cast<Hosts*>(backend.get());
+  TORCH_CHECK(hosts != nullptr, "group: got a group of ", backend->getBackendName(),
               "; allowed: one of phicoll");
-  own->sum(tensor);
+  Tensors one{tensor};
+  hosts->allreduce(one, c10d::AllreduceOptions());
 }
 
 /// The same as an operator, which a graph names its group by.
 void all_reduce_of(const at::Tensor& tensor, const std::string& group_name) {
   const at::AutoDispatchBelowADInplaceOrView plain;
-  all_reduce(c10d::resolve_process_group(group_name)->getBackend(c10::DeviceType::CPU), tensor);
+  all_reduce(c10d::resolve_process_group(group_name), tensor);
 }
 
 }  // namespace phicoll_torch

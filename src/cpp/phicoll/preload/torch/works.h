@@ -3,6 +3,7 @@
 // What PyTorch gets of calls that were made or begun.
 
 #include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <chrono>
@@ -17,6 +18,19 @@
 #include "phicoll/preload/torch/tensors.h"
 
 namespace phicoll_torch {
+
+/// A call that has no Work, as PyTorch's profiler sees it.
+class Recorded {
+ public:
+  Recorded(const char* title, const Tensors& inputs) : function_(at::RecordScope::USER_SCOPE) {
+    if (!function_.isActive()) return;
+    const std::vector<c10::IValue> values(inputs.begin(), inputs.end());
+    function_.before(title, c10::ArrayRef<const c10::IValue>(values.data(), values.size()));
+  }
+
+ private:
+  at::RecordFunction function_;
+};
 
 /// A collective call.
 class CallWork : public c10d::Work {
