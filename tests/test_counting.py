@@ -24,6 +24,13 @@ def test_dissemination_takes_the_rounds_of_the_papers(ranks, ways):
         assert row["notifications"] == ranks * math.ceil(math.log2(ranks))
 
 
+@pytest.mark.parametrize(("ranks", "size"), [(60, 8192), (5, 320), (5, 256), (60, 640), (30, 65536)])
+def test_every_receiver_of_pipelined_slices_has_a_slice_while_there_are_as_many_lines(ranks, size):
+    # Section 4.1.3 of paper 004: n - 1 slices; 128 lines among 59 receivers are slices of 3 and 2 lines.
+    (row,) = phicoll.count("broadcast", "pipelined-slices", f"{ranks}x1", ranks=ranks, size=size)
+    assert row["transfers"] == (ranks - 1) * min(size // 64, ranks - 1)
+
+
 def test_every_algorithm_counts_on_both_papers_machines():
     counts = phicoll.count()
     assert {row["ranks"] for row in counts} == {240, 244}

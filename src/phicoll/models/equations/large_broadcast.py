@@ -57,7 +57,8 @@ def pipelined_slices(
     """T_pipedbcast in ns: each rank copies one of n - 1 slices from the root, the others from the ranks that
     did.
 
-    Equations 4.8 (best) and 4.9 (worst): initialisation, first stage, n - 2 further stages, finalisation.
+    Equations 4.8 (best) and 4.9 (worst): initialisation, first stage, n - 2 further stages, finalisation. A slice has whole
+    lines: at best they are spread evenly, and N lines are copied in all; at worst every stage waits for a longest slice.
 
     Parameters
     ----------
@@ -71,9 +72,14 @@ def pipelined_slices(
     n = check_whole("ranks", ranks, 2, MAX_RANKS)
     whole = check_whole("lines", lines, 1, None if longer else MAX_LINES * (n - 1))
     copy = copied_lines(model, -(-whole // (n - 1)), longer=longer)
+    lines_of_all, more = divmod(whole, n - 1)
+    copies = more * copy
+    if lines_of_all:
+        copies += (n - 1 - more) * copied_lines(model, lines_of_all, longer=longer)
+    stages = min(whole, n - 1)
     rl, rr, ri = local(model), remote(model), shared_start(model)
     crowd = contention(model, n - 1, b=b)
-    low = (ri + 2 * rl) + (2 * rl + crowd + copy) + (n - 2) * (rr + rl + copy) + (2 * rr + rl)
+    low = (ri + 2 * rl) + (2 * rl + crowd) + (stages - 1) * (rr + rl) + copies + (2 * rr + rl)
     high = (ri + 2 * (rr + crowd) + rr) + (2 * rr + crowd + copy) + (n - 2) * (2 * rr + copy) + (2 * rr + rl)
     return Band(low, high)
 

@@ -2,9 +2,9 @@
 
 // Pipelined broadcast of large messages in P - 1 slices. Source: ramos-hoefler-2013 section 4.1.3: in stage 0
 // receiver i copies slice i - 1 from the root, in stage j slice (i - 1 + j) mod (P - 1) from the receiver
-// that got it there, so that each rank's memory is read by one other at a time. Flag, address and
-// notification share a line. A receiver acknowledges its copy from the root in a stage of its own, lest all
-// write to the root's line at once; an owner looks at its notifications at the end.
+// that got it there, so that each rank's memory is read by one other at a time. Slices are whole lines. Flag,
+// address and notification share a line. A receiver acknowledges its copy from the root in a stage of its
+// own, lest all write to the root's line at once; an owner looks at its notifications at the end.
 
 #include <algorithm>
 #include <cstdint>
@@ -81,8 +81,7 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
                    exposed_ ? port.expose(call.receive) : Exposed{0, 0, 0});
       for (std::size_t at = 0; at < call.count;) {
         const std::size_t bytes = std::min(whole, call.count - at);
-        const std::size_t even = (bytes - 1) / receivers + 1;
-        const Block block{at, bytes, arch::whole_lines(even)};
+        const Block block{at, bytes, receivers};
         ++step_;
         if (rank_ == call.root)
           send(port, call, block);
@@ -97,15 +96,20 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
     }
 
    private:
+    /// The part of the message that goes at once. Its lines are spread over the receivers as evenly as can be,
+    /// the first slices having one more: while there are as many lines, each copies one slice from the root.
     struct Block {
       std::size_t at;
       std::size_t bytes;
-      std::size_t slice;
-      std::size_t slice_at(std::size_t k) const { return at + k * slice; }
-      std::size_t slice_bytes(std::size_t k) const {
-        return k * slice < bytes ? std::min(slice, bytes - k * slice) : 0;
+      std::size_t receivers;
+      std::size_t lines() const { return (bytes - 1) / arch::line_bytes + 1; }
+      std::size_t begin(std::size_t k) const {
+        const std::size_t line = k * (lines() / receivers) + std::min(k, lines() % receivers);
+        return std::min(line * arch::line_bytes, bytes);
       }
-      std::size_t slices() const { return (bytes - 1) / slice + 1; }
+      std::size_t slice_at(std::size_t k) const { return at + begin(k); }
+      std::size_t slice_bytes(std::size_t k) const { return begin(k + 1) - begin(k); }
+      std::size_t slices() const { return std::min(lines(), receivers); }
     };
 
     Exposed handle_of(Port& port, int rank) const {
