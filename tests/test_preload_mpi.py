@@ -467,6 +467,16 @@ def test_the_number_of_first_calls_can_be_set(installed: Installed) -> None:
         assert ("Barrier" in in_phicoll(done)) == (first != "100")
 
 
+def test_a_short_program_does_not_measure_the_host(any_mpi: Installed, tmp_path: Path) -> None:
+    """Its first large call would take a tenth of a second longer: more than all that better choices bring it."""
+    program = any_mpi.compile("once")
+    mine = {"PHICOLL_CALIBRATION": "on", "PHICOLL_MPI_FIRST_CALLS": "0", "XDG_CACHE_HOME": str(tmp_path)}
+    done = any_mpi.run(2, program, profile=True, **mine)
+    assert (done.returncode, done.stdout) == (0, "right\n" * 2), done.stderr
+    assert set(in_phicoll(done)) == {"Bcast"}
+    assert not [*tmp_path.glob("phicoll/calibration*")]
+
+
 def test_later_communicators_have_fewer_first_calls_with_threads(installed: Installed) -> None:
     done = installed.run(2, installed.compile("many"), profile=True)
     if done.stdout == "no threads\n":

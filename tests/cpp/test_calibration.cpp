@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -155,6 +156,28 @@ TEST_F(Calibration, AFirstLargeCallMeasuresAndASmallOneDoesNot) {
   const TuningTable table = TuningTable::read(calibration_file());
   EXPECT_EQ(table.machine(), host_kind());
   EXPECT_TRUE(table.has_numbers());
+}
+
+// As under the preloads: a program that ends soon would only lose by measuring.
+TEST_F(Calibration, AGroupMayMeasureLateOnly) {
+  GroupOptions options;
+  options.calibrate_after_ms = 3600 * 1000;
+  const std::vector<std::size_t> calls = {8, large, large, large, 4 * large, large, 8, large};
+  EXPECT_EQ(in_threads([&](Communicator& comm) { return state_after(comm, calls); }, 2, options),
+            HostNumbers::wanted);
+  EXPECT_FALSE(exists(calibration_file()));
+  options.calibrate_after_ms = 1;
+  const auto late = [&](Communicator& comm) {
+    if (state_after(comm, {large}) != HostNumbers::wanted) return 10;  // none has come before it
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    return state_after(comm, {large, large});  // one of two asks
+  };
+  EXPECT_EQ(in_threads(late, 2, options), HostNumbers::measured);
+  EXPECT_EQ(unlink(calibration_file().c_str()), 0);
+  fork_and_run(2, options, [&](Communicator& comm) {
+    if (late(comm) != HostNumbers::measured) throw Error("not measured");
+  });
+  EXPECT_TRUE(exists(calibration_file()));
 }
 
 TEST_F(Calibration, TakesATenthOfASecondAtMost) {

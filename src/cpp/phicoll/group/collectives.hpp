@@ -50,6 +50,18 @@ class Collectives {
   bool wants_numbers(const CallFacts& facts, const Set::Found& found) const {
     return facts.bytes >= calibrating_bytes && set_.by_unmeasured(found);
   }
+  /// Whether the call is large and comes while the host's numbers are not measured yet.
+  bool counts_to_numbers(const CallFacts& facts) const {
+    return facts.bytes >= calibrating_bytes && set_.wants_numbers();
+  }
+  /// Counts such a call, and says whether to ask for the numbers in it. All ranks count the same calls.
+  bool asks_for_numbers() {
+    if (++not_asked_ < ask_after_) return false;
+    not_asked_ = 0;
+    return true;
+  }
+  /// Asking takes a broadcast: doubles the calls from one that asks to the next, up to 64.
+  void ask_for_numbers_later() { ask_after_ = ask_after_ < 64 ? 2 * ask_after_ : 64; }
   void choose_anew() {
     set_.choose_anew();
     ++changes_;
@@ -100,6 +112,8 @@ class Collectives {
   std::size_t place_ = 0;          // of the next instance, if it is placed
   bool placed_ = false;
   std::uint64_t changes_ = 1;
+  unsigned not_asked_ = 0;  // large calls since one asked for the numbers
+  unsigned ask_after_ = 1;
 };
 
 }  // namespace phicoll

@@ -24,12 +24,14 @@ Collectives& Communicator::collectives() {
   return *collectives_;
 }
 
-// Whether an instance is known that serves the call: that of its operation's last call.
+// Whether an instance is known that serves the call: that of its operation's last call. While the host's
+// numbers are wanted each large call comes here, as its likeness is not kept, and some go on to run_anew().
 bool Communicator::look_up(CallFacts facts, const Call& call) {
   Collectives::Set::Instance* const known = collectives_->known(facts);
-  if (known == nullptr) return false;
-  collectives_->last(facts.operation) = {call_signature::likeness(facts, call), facts.bytes, known,
-                                         call_signature::of(facts, call, size_, known->by)};
+  const bool wanted = collectives_->counts_to_numbers(facts);
+  if (known == nullptr || (wanted && collectives_->asks_for_numbers())) return false;
+  collectives_->last(facts.operation) = {wanted ? 0 : call_signature::likeness(facts, call), facts.bytes,
+                                         known, call_signature::of(facts, call, size_, known->by)};
   return true;
 }
 
@@ -68,17 +70,25 @@ void Communicator::note_elsewhere(SignatureWord call) {
 //  1. Another communicator has learned the numbers: all take them.
 //  2. Another one, which other threads call, is measuring: all go on with the numbers that they have, and the
 //     next large call comes here again.
-//  3. Neither: this communicator measures. The numbers are written before the last barrier, so whatever a
-//     rank makes after this call begins with them.
+//  3. It is too early (GroupOptions): likewise, but more and more calls pass before one comes here again.
+//  4. None of these: this communicator measures. The numbers are written before the last barrier, so whatever
+//     a rank makes after this call begins with them.
 void Communicator::learn_numbers() {
+  using Claim = LearnedNumbers::Claim;
   struct {
-    std::uint64_t measures;
+    std::uint64_t learned;
+    Claim claim;
     HostNumbers numbers;
-  } told = {0, shape_.host()};
+  } told = {0, Claim::taken, shape_.host()};
   LearnedNumbers& group = *memory_.learned;
-  if (rank_ == 0 && !group.read(&told.numbers)) told.measures = group.claim() ? 1 : 0;
+  if (rank_ == 0) {
+    told.learned = group.read(&told.numbers) ? 1 : 0;
+    if (told.learned == 0) told.claim = group.claim();
+  }
   broadcast(&told, sizeof told, 0);
-  if (told.measures == 0) return use_numbers(told.numbers);
+  if (told.learned != 0) return use_numbers(told.numbers);
+  if (told.claim == Claim::early) collectives_->ask_for_numbers_later();
+  if (told.claim != Claim::granted) return;
   calibrate(false);
   if (rank_ == 0) group.write(shape_.host());
   sync();

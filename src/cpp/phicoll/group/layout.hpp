@@ -49,13 +49,16 @@ struct GroupLayout {
     if (heap_bytes != 0) memory.heap = bytes + heap_offset(region_bytes);
     return memory;
   }
-  /// Sets up zeroed memory, once, by the group's maker; the control still lacks configure().
-  static void prepare(void* base, std::size_t region_bytes, std::size_t heap_bytes) {
+  /// Sets up zeroed memory, once, by the group's maker; the control still lacks configure(). The host's
+  /// numbers are measured at the earliest `numbers_after_ms` after the first large call.
+  static void prepare(void* base, std::size_t region_bytes, std::size_t heap_bytes,
+                      std::int64_t numbers_after_ms = 0) {
     auto* bytes = static_cast<unsigned char*>(base);
     auto& control = *reinterpret_cast<Control*>(bytes);
     control.set_memory(total(region_bytes, heap_bytes));
     control.set_board(board_offset());
     control.set_desk(desk_offset());
+    at(base, region_bytes).learned->wait_before_measuring(numbers_after_ms * 1000000);
     Heap::prepare(bytes + heap_offset(region_bytes), heap_bytes);
   }
   static ProcessHeader* header_at(void* base) {

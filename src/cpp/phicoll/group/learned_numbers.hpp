@@ -5,6 +5,7 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/os/clock.hpp"
 
 namespace phicoll {
 
@@ -27,11 +28,24 @@ class alignas(arch::stride_bytes) LearnedNumbers {
     *numbers = numbers_;
     return true;
   }
-  /// Claims, for good, the right to measure and to write. Returns false if another communicator has it.
-  bool claim() {
+  /// By the group's maker: claims come too early until so long after the first.
+  void wait_before_measuring(std::int64_t ns) { wait_ns_ = static_cast<std::uint64_t>(ns); }
+  enum class Claim : std::uint64_t { granted, taken, early };
+  /// Claims, for good, the right to measure and to write: granted unless another communicator has it, or it is
+  /// too early.
+  Claim claim() {
+    // Relaxed: ranks of different communicators may come at once, and the first one's time stays.
+    if (wait_ns_ != 0) {
+      const auto now = static_cast<std::uint64_t>(os::now_ns());
+      std::uint64_t first = 0;
+      if (first_claim_.atomic().compare_exchange_strong(first, now, std::memory_order_relaxed) ||
+          now - first < wait_ns_)
+        return Claim::early;
+    }
     std::uint32_t none = 0;
     // Relaxed: nothing but the right depends on it.
-    return state_.atomic().compare_exchange_strong(none, claimed, std::memory_order_relaxed);
+    return state_.atomic().compare_exchange_strong(none, claimed, std::memory_order_relaxed) ? Claim::granted
+                                                                                             : Claim::taken;
   }
   /// After claim().
   void write(const HostNumbers& numbers) {
@@ -43,6 +57,8 @@ class alignas(arch::stride_bytes) LearnedNumbers {
   static constexpr std::uint32_t claimed = 1, written = 2;
 
   Word<std::uint32_t> state_;
+  std::uint64_t wait_ns_;
+  Word<std::uint64_t> first_claim_;
   HostNumbers numbers_;
 };
 

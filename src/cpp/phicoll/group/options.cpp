@@ -28,6 +28,7 @@ void check_options(const GroupOptions& options) {
           "a whole number from " + std::to_string(least) + " to " + std::to_string(most) + " (ms)");
   };
   number("timeout_ms", options.timeout_ms, 0, longest_ms);
+  number("calibrate_after_ms", options.calibrate_after_ms, 0, longest_ms);
   number("attach_timeout_ms", options.attach_timeout_ms, 1, longest_ms);
   if (options.memory_limit < 1 || options.memory_limit > most_bytes)
     throw ArgumentError("memory_limit", std::to_string(options.memory_limit) + " bytes",

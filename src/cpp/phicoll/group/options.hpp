@@ -31,6 +31,8 @@ struct GroupOptions {
   /// What to do with a table of another machine: `refuse`, or `use` it with a warning. Empty: the
   /// environment's PHICOLL_TUNING_FOREIGN, else refuse.
   std::string tuning_foreign;
+  /// Measuring the host's numbers waits until a large call comes so long after the first one.
+  std::int64_t calibrate_after_ms = 0;
   /// How long programs that attach wait for the group to be complete.
   std::int64_t attach_timeout_ms = 30000;
 };

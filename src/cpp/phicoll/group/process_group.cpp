@@ -243,7 +243,7 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
   // Pages that every rank touches without asking.
   shared.reserve(0, GroupLayout::region_offset());
   if (heap_bytes != 0) shared.reserve(GroupLayout::heap_offset(options.memory_limit), 1);
-  GroupLayout::prepare(shared.data(), options.memory_limit, heap_bytes);
+  GroupLayout::prepare(shared.data(), options.memory_limit, heap_bytes, options.calibrate_after_ms);
   if (!packed.empty()) {
     shared.reserve(tuning_at, packed.size());
     std::memcpy(static_cast<char*>(shared.data()) + tuning_at, packed.data(), packed.size());

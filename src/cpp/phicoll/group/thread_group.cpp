@@ -21,14 +21,14 @@ namespace phicoll {
 
 /// Zeroed pages that their first toucher places.
 struct ThreadGroup::Memory {
-  Memory(std::size_t region_bytes, std::size_t heap_bytes)
+  Memory(std::size_t region_bytes, std::size_t heap_bytes, std::int64_t numbers_after_ms)
       : bytes(GroupLayout::total(region_bytes, heap_bytes)) {
     base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
       throw ResourceError("memory_limit: " + std::to_string(bytes) +
                           " bytes of memory could not be allocated");
     memory = GroupLayout::at(base, region_bytes, heap_bytes);
-    GroupLayout::prepare(base, region_bytes, heap_bytes);
+    GroupLayout::prepare(base, region_bytes, heap_bytes, numbers_after_ms);
   }
   ~Memory() { munmap(base, bytes); }
   Memory(const Memory&) = delete;
@@ -76,7 +76,8 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
     tune(&shape_, shape_.tuning());
   }
   memory_.reset();
-  memory_.reset(new Memory(options_.memory_limit, heap_bytes_here(options_, size())));
+  memory_.reset(
+      new Memory(options_.memory_limit, heap_bytes_here(options_, size()), options_.calibrate_after_ms));
   const GroupMemory& memory = memory_->memory;
   memory.control->configure(size(), false, os::allowed_cpu_count(), options_.timeout_ms * 1000000);
   for (int r = 0; r < size(); ++r) {

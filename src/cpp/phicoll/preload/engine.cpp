@@ -20,6 +20,7 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/signature.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/calibration.hpp"
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/profile.hpp"
@@ -67,6 +68,10 @@ static_assert(sizeof(PhicollRequest) == sizeof(Request), "engine.hpp has another
 // Virtual: a machine gives pages as they are used. Each sub-communicator takes up to 32 MB of it, 4 MB once
 // they have half.
 constexpr std::size_t heap_limit = std::size_t{1} << 30;
+
+// Measuring takes 80 ms: a twentieth of this at most. A program that makes no large calls for so long would
+// not win them back.
+constexpr std::int64_t calibrate_after_ms = 20 * phicoll::calibrating_ns / 1000000;
 
 Communicator& of(PhicollComm* comm) {
   return *reinterpret_cast<Communicator*>(comm);
@@ -183,6 +188,7 @@ PhicollResult phicoll_preload_attach(const char* name, int size, int rank, void 
   return guarded([&] {
     phicoll::GroupOptions options;
     options.heap_limit = heap_limit;
+    options.calibrate_after_ms = calibrate_after_ms;
     options.attach_timeout_ms = attach_ms;
     options.timeout_ms = wait_ms;
     std::unique_ptr<PhicollGroup> made(new PhicollGroup);

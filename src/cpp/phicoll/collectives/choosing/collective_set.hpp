@@ -87,10 +87,10 @@ class CollectiveSet {
     family(facts.operation).check_fit(*spec, *shape_, facts);  // by the call's kind, not by its size
     return made(facts.operation, *spec);
   }
-  /// Whether a first large call may change what was found.
-  bool by_unmeasured(const Found& found) const {
-    return shape_->host().state == HostNumbers::wanted && !found.choice.numbers.empty();
-  }
+  /// Whether a large call may have the host's numbers measured.
+  bool wants_numbers() const { return shape_->host().state == HostNumbers::wanted; }
+  /// Whether it may change what was found.
+  bool by_unmeasured(const Found& found) const { return wants_numbers() && !found.choice.numbers.empty(); }
   /// Forgets which instance serves which call: the host's numbers have changed.
   void choose_anew() {
     for (auto& known : known_) known.clear();
@@ -105,8 +105,10 @@ class CollectiveSet {
     }
     const auto o = static_cast<std::size_t>(facts.operation);
     if (!found.choice.spec.name.empty()) {
-      // Until the host's numbers are measured, only small calls remember a choice made by them.
-      const std::size_t most = by_unmeasured(found) ? calibrating_bytes - 1 : found.choice.most;
+      if (known(facts) != nullptr) return *found.instance;  // a call that asked for the host's numbers
+      // Until these are measured, small calls remember a choice made by them for small calls only.
+      const bool small = by_unmeasured(found) && facts.bytes < calibrating_bytes;
+      const std::size_t most = small ? calibrating_bytes - 1 : found.choice.most;
       known_[o].push_back(
           Known{found.choice.least, std::min(found.choice.most, most), kind_of(facts), found.instance});
     } else if (!spec->is_auto() && !found.effective.name.empty()) {
