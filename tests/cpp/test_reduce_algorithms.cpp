@@ -239,6 +239,10 @@ TEST(Reduce, AllFitIntoTheDefaultRegionAt1024Ranks) {
   const Family& reduces = family(Operation::reduce);
   for (const AlgorithmInfo& info : reduces.algorithms())
     EXPECT_LE(reduces.footprint(reduces.parse(info.name), shape), std::size_t{64} << 20) << info.name;
+  // Buffers for all other ranks beside each rank: fewer children, if the smallest pieces are too many.
+  for (const char* const text :
+       {"model-tree:buffers=parent:k1=1024", "model-tree:buffers=parent:k1=2:k2=1000:piece=256"})
+    EXPECT_LE(reduces.footprint(reduces.parse(text), shape), std::size_t{32} << 20) << text;
 }
 
 // Elements larger than a line, of which a chunk holds four: fewer than there are ranks.

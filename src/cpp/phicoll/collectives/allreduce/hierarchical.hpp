@@ -6,13 +6,13 @@
 // result comes down the same way, piece by piece. A rank n stages below the top sends n pieces up before the
 // first result comes, so that each stage has one to work on while the top exchanges.
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 
 #include "phicoll/collectives/allreduce/one_shot.hpp"
 #include "phicoll/collectives/broadcast/level_rings.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
 #include "phicoll/collectives/transport/level_operands.hpp"
 
@@ -54,11 +54,11 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    constexpr std::size_t most = std::size_t{16} << 20;
+    constexpr std::size_t most = most_buffers / 2;
     const Hierarchy levels(shape, p.group);
-    while (p.pieces > 2 && footprint(p, levels) > most) p.pieces = std::max(2, p.pieces / 2);
-    while (p.piece > max_element_bytes && footprint(p, levels) > most)
-      p.piece = std::max(p.piece / 2, max_element_bytes + 0);
+    const auto bytes = [&] { return footprint(p, levels); };
+    limit_bytes(p.pieces, 2, bytes, most);
+    limit_bytes(p.piece, max_element_bytes, bytes, most);
   }
 
   static OneShotAllreduce::Parameters between(const Parameters& p) {

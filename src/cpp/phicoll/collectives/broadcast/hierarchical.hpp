@@ -11,6 +11,7 @@
 
 #include "phicoll/collectives/broadcast/level_rings.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
 
 namespace phicoll {
@@ -36,10 +37,11 @@ struct HierarchicalBroadcast : AlgorithmDefaults {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    constexpr std::size_t most = std::size_t{16} << 20;
+    constexpr std::size_t most = most_buffers / 2;
     const Hierarchy levels(shape, p.group);
-    while (p.pieces > 2 && footprint(p, levels) > most) p.pieces = std::max(2, p.pieces / 2);
-    while (p.piece > 64 && footprint(p, levels) > most) p.piece = std::max(64, p.piece / 2);
+    const auto bytes = [&] { return footprint(p, levels); };
+    limit_bytes(p.pieces, 2, bytes, most);
+    limit_bytes(p.piece, 64, bytes, most);
   }
   static std::size_t footprint(const Parameters& p, const Hierarchy& levels) {
     return level_rings_footprint(level_ring(p.piece, p.pieces), levels, levels.top() + 1);

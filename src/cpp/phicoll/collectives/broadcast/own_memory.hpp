@@ -8,8 +8,8 @@
 
 #include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/staged_pieces.hpp"
-#include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/transport/trailing.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {

@@ -15,8 +15,8 @@
 #include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/pieces.hpp"
 #include "phicoll/collectives/broadcast/rank_tree.hpp"
-#include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/transport/trailing.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 

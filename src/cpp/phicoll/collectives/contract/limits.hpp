@@ -1,6 +1,10 @@
 #pragma once
 
-// Limits of parameters that many algorithms have: a value larger than useful acts as the largest useful one.
+// Limits of parameters that many algorithms have: a value larger than useful, or than there is room for, acts
+// as the largest one that serves.
+
+#include <algorithm>
+#include <cstddef>
 
 #include "phicoll/memory/shape.hpp"
 
@@ -16,6 +20,15 @@ inline void limit_growth(int& factor, const Shape& shape) {
 inline void limit_others(int& others, const Shape& shape) {
   const int useful = shape.size() > 1 ? shape.size() - 1 : 1;
   if (others > useful) others = useful;
+}
+
+/// Bytes of an algorithm's buffers: half of a group's memory by default.
+constexpr std::size_t most_buffers = std::size_t{32} << 20;
+
+/// Halves the size of a buffer, down to `least` bytes, while footprint() is above `most`.
+template <class Footprint>
+void limit_bytes(int& bytes, int least, Footprint footprint, std::size_t most = most_buffers) {
+  while (bytes > least && footprint() > most) bytes = std::max(bytes / 2, least);
 }
 
 }  // namespace phicoll

@@ -10,10 +10,10 @@
 #include <cstdint>
 
 #include "phicoll/collectives/broadcast/rank_tree.hpp"
-#include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/reduce/tree_pieces.hpp"
+#include "phicoll/collectives/transport/trailing.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
 

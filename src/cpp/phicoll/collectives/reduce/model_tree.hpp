@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/reduce/tree_model.hpp"
 #include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/collectives/structure/level_tree.hpp"
@@ -91,8 +92,12 @@ struct ModelTreeReduce : AlgorithmDefaults {
       p.k[i] = at >= k.size() ? 0 : k[at] < useful ? k[at] : useful;
     }
     if (p.buffers == Buffers::child) return;
-    while (p.piece > max_element_bytes && footprint(p, shape) > (std::size_t{32} << 20))
-      p.piece = std::max(p.piece / 2, +max_element_bytes);
+    limit_bytes(p.piece, max_element_bytes, [&] { return footprint(p, shape); });
+    // Of the smallest pieces, fewer children have room beside each rank's own buffer. The last k serves further
+    // levels then.
+    const std::size_t room = most_buffers / static_cast<std::size_t>(shape.size()) - sizeof(Lines);
+    const int most = static_cast<int>(std::min(room / piece_bytes(p) - 1, std::size_t{max_ranks}));
+    for (int& children : p.k) children = std::min(children, most);
   }
 
   static std::size_t piece_bytes(const Parameters& p) {
@@ -164,7 +169,7 @@ struct ModelTreeReduce : AlgorithmDefaults {
       // A parent's own buffer serves as its accumulator.
       const bool apart = p_.buffers == Buffers::parent && !is_root;
       const bool copies = apart && !children_.empty();
-      if (!is_root && !copies) wait_for_buffer(port);
+      if (!is_root && !copies) wait_for_buffer(port, apart);
       const Data given = apart ? port.shared(place(parent_, place_, bytes)) : Data{};
       const Data result = is_root ? call.receive + at : apart && !copies ? given : port.shared(buffer(rank_));
       if (p_.ack == Ack::counter && !children_.empty()) {
@@ -183,7 +188,7 @@ struct ModelTreeReduce : AlgorithmDefaults {
       if (!children_.empty()) open(port, step_ + 1);
       if (is_root) return;
       if (copies) {
-        wait_for_buffer(port);
+        wait_for_buffer(port, apart);
         port.move(given, result, bytes);
       }
       last_parent_ = parent_;
@@ -203,10 +208,11 @@ struct ModelTreeReduce : AlgorithmDefaults {
       port.signal(lines(rank_).open.value.word, step);
     }
     // (4) A child waits (acquire) for its parent to have opened this step: then its buffer is free, and its
-    //     notification cannot count for an earlier step. If its last parent was another, it also waits for
-    //     that one to have opened the step after the child's last.
-    void wait_for_buffer(Port& port) {
-      if (last_parent_ != any_rank && last_parent_ != parent_)
+    //     notification cannot count for an earlier step. If the buffer is the child's own and its last parent
+    //     was another, it also waits for that one to have opened the step after the child's last. A buffer
+    //     `apart` is this parent's: the last parent reads another.
+    void wait_for_buffer(Port& port, bool apart) {
+      if (!apart && last_parent_ != any_rank && last_parent_ != parent_)
         port.wait(lines(last_parent_).open.value.word, at_least(last_step_ + 1), last_parent_);
       port.wait(lines(parent_).open.value.word, at_least(step_), parent_);
     }

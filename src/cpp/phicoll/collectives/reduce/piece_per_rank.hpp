@@ -10,10 +10,11 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/collectives/transport/direct.hpp"
+#include "phicoll/collectives/transport/trailing.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/support/aligned_vector.hpp"
@@ -46,8 +47,7 @@ struct PiecePerRankReduce : AlgorithmDefaults {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    while (p.buffer > max_element_bytes && footprint(p, shape) > (std::size_t{32} << 20)) p.buffer /= 2;
-    if (p.buffer < max_element_bytes) p.buffer = max_element_bytes + 0;
+    limit_bytes(p.buffer, max_element_bytes, [&] { return footprint(p, shape); });
   }
   static const char* unfit(const Parameters& p, const Shape&, const CallFacts& facts) {
     return facts.commutative || p.order == Order::ranks

@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
+#include "phicoll/collectives/transport/trailing.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {
@@ -40,8 +40,7 @@ struct SendReceiveTreeReduce : AlgorithmDefaults {
 
   static void limit(Parameters& p, const Shape& shape) {
     limit_growth(p.degree, shape);
-    while (p.cell > max_element_bytes && footprint(p, shape) > (std::size_t{32} << 20)) p.cell /= 2;
-    if (p.cell < max_element_bytes) p.cell = max_element_bytes + 0;
+    limit_bytes(p.cell, max_element_bytes, [&] { return footprint(p, shape); });
   }
 
   static std::size_t buffers_at(const Parameters& p, int ranks) {

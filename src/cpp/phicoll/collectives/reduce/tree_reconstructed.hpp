@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/reduce/tree_pieces.hpp"
 #include "phicoll/collectives/structure/heap_tree.hpp"
 #include "phicoll/memory/condition.hpp"
@@ -36,11 +37,10 @@ struct TreeReconstructedReduce : AlgorithmDefaults {
                     "bytes of a rank's data region, used in two halves");
   }
 
-  // A region for each rank, where the broadcast has one: as large as stays within half of the default limit.
+  // A region for each rank, where the broadcast has one.
   static void limit(Parameters& p, const Shape& shape) {
     limit_heap_degree(p.degree, shape.size());
-    while (p.region > 2 * max_element_bytes && footprint(p, shape) > (std::size_t{32} << 20)) p.region /= 2;
-    if (p.region < 2 * max_element_bytes) p.region = 2 * max_element_bytes;
+    limit_bytes(p.region, 2 * max_element_bytes, [&] { return footprint(p, shape); });
   }
   static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
     return facts.commutative ? nullptr : "a commutative operator: subtrees are not in rank order";

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/collectives/transport/in_rank_order.hpp"
@@ -37,8 +38,8 @@ struct OneShotReduceScatter : AlgorithmDefaults {
 
   static void limit(Parameters& p, const Shape& shape) {
     p.cells = cells_within(shape.size(), shape.size(), p.cells, cell(p, shape.size()));
-    while (p.part > max_element_bytes && footprint(p, shape) > std::size_t{16} << 20) p.part /= 2;
-    p.part = std::max(p.part, max_element_bytes + 0);
+    limit_bytes(
+        p.part, max_element_bytes, [&] { return footprint(p, shape); }, most_buffers / 2);
   }
   static bool in_rank_order(const Parameters&) { return true; }
 

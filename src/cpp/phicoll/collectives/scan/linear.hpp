@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/transport/put_boxes.hpp"
 
 namespace phicoll {
@@ -31,8 +32,7 @@ struct LinearScan : AlgorithmDefaults {
     visitor.integer("cells", p.cells, 2, 256, "pieces that a rank may be ahead of the next one");
   }
   static void limit(Parameters& p, const Shape& shape) {
-    while (p.buffer > max_element_bytes && footprint(p, shape) > std::size_t{32} << 20)
-      p.buffer = std::max(p.buffer / 2, max_element_bytes + 0);
+    limit_bytes(p.buffer, max_element_bytes, [&] { return footprint(p, shape); });
   }
   static bool in_rank_order(const Parameters&) { return true; }
   static std::vector<std::size_t> capacities(const Parameters& p) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/limits.hpp"
 #include "phicoll/collectives/transport/put_boxes.hpp"
 
 namespace phicoll {
@@ -29,8 +30,7 @@ struct RecursiveDoublingScan : AlgorithmDefaults {
     visitor.integer("buffer", p.buffer, max_element_bytes, 1 << 24, "bytes of a piece");
   }
   static void limit(Parameters& p, const Shape& shape) {
-    while (p.buffer > max_element_bytes && footprint(p, shape) > std::size_t{32} << 20)
-      p.buffer = std::max(p.buffer / 2, max_element_bytes + 0);
+    limit_bytes(p.buffer, max_element_bytes, [&] { return footprint(p, shape); });
   }
   static std::vector<std::size_t> capacities(const Parameters& p, int ranks) {
     return std::vector<std::size_t>(static_cast<std::size_t>(ceil_log(2, ranks)),
