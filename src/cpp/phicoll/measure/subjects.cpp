@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/registry/unknown_algorithm.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/calibration.hpp"
 #include "phicoll/group/tuning.hpp"
@@ -176,10 +177,8 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
     std::vector<AlgorithmSpec> specs;
     try {
       specs = all.parse_list(part);
-    } catch (const ArgumentError& error) {
-      // The registry suggests only its own names; here a reference's name may be the nearest. If it
-      // says more than that the name is unknown, its message is kept.
-      if (error.argument() != "algorithm" || error.got() != "'" + name + "'") throw;
+    } catch (const UnknownAlgorithm&) {
+      // The registry suggests only its own names; here a reference's name may be the nearest.
       throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
     }
     for (const AlgorithmSpec& spec : specs)

@@ -5,6 +5,7 @@
 
 #include "phicoll/collectives/registry/families.hpp"
 #include "phicoll/collectives/registry/signature.hpp"
+#include "phicoll/collectives/registry/unknown_algorithm.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/support/nearest.hpp"
 #include "phicoll/support/split.hpp"
@@ -37,7 +38,7 @@ const Family::Entry& Family::named(const std::string& name) const {
     if (entry.info.name == name) return entry;
     names.push_back(entry.info.name);
   }
-  throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
+  throw UnknownAlgorithm("algorithm", "'" + name + "'", nearest_or_all(name, names));
 }
 
 AlgorithmSpec Family::parse(const std::string& text) const {
