@@ -520,3 +520,24 @@ def test_a_root_scans_flags_on_neighbouring_lines_faster():
     }
     assert region["lines"][0] < 0.8 * region["pairs"][0]
     assert region["lines"][1] < 0.95 * region["lines"][0]
+
+
+@pytest.mark.long
+def test_times_of_long_arrays_lie_on_a_line():
+    """As the notebook namashivayam-2014 draws them, up to 2^20 integers."""
+    results = phicoll.sweep(
+        "allreduce",
+        algorithm="rabenseifner:transfer=load-store",
+        ranks=64,
+        machine="xeon-phi-se10p",
+        placement="balanced",
+        sizes="64K,256K,1M",
+        type="int32",
+        rounds=1,
+        calls=1,
+        warm_up=0,
+        budget_s="none",
+        progress=False,
+    )
+    first, second, third = results.to_dataframe().sort_values("size_bytes")["ns"]
+    assert second + 4 * (second - first) == pytest.approx(third, rel=0.03)
