@@ -39,7 +39,9 @@ def test_a_program_is_swept_and_compared_like_a_collective(tmp_path):
     assert len(again.samples) == len(results.samples)
 
 
-@pytest.mark.parametrize("ranks", [[1, 2, 5], pytest.param([3, 4], marks=pytest.mark.long)], ids=str)
+@pytest.mark.parametrize(
+    "ranks", [[1, 2, 5], pytest.param([3, 4, *range(6, 18)], marks=pytest.mark.long)], ids=["some", "others"]
+)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_is_right_at_every_number_of_ranks(program, ranks):
     options = {"ranks": ranks, "mode": ["threads", "processes"], "oversubscribe": True}
@@ -75,8 +77,12 @@ def test_sp_is_right_by_either_way():
     assert all(point["verified"] for point in results.points)
 
 
-def test_n_body_is_right_with_every_barrier():
-    results = phicoll.sweep("nbody", algorithm="all", ranks=2, **ONCE)
+@pytest.mark.parametrize(
+    "program",
+    ["nbody", pytest.param("cg", marks=pytest.mark.long), pytest.param("mg", marks=pytest.mark.long)],
+)
+def test_programs_of_barriers_are_right_with_every_barrier(program):
+    results = phicoll.sweep(program, algorithm="all", ranks=2, **ONCE)
     assert {p["algorithm"] for p in results.points} == {
         a.name for a in phicoll.algorithms("barrier") if a.origin != "reference"
     }
