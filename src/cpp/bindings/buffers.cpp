@@ -46,15 +46,18 @@ Lengths& BufferReader::read(std::optional<Lengths>& place, Parameter parameter, 
                             int ranks) {
   const std::size_t before = a_.kept();
   Lengths& found = place.emplace();
-  static_cast<Given&>(found) = Given{parameter, writable, 0, typed, {}};
-  if (!typed) static_cast<PlainBlocks&>(found) = PlainBlocks(a_, a_.spec(parameter), writable, ranks);
+  found.parameter = parameter;
+  found.writable = writable;
+  found.blocks = 0;
+  found.typed = typed;
+  if (!typed) found.PlainBlocks::read(a_, a_.spec(parameter), writable, ranks);
   if (found) return found;
   a_.keep_only(before);
   describe(found, ranks);
   take(found, found.element, found.data);
   found.counts = found.described.attr("counts").cast<std::vector<std::size_t>>();
   found.displacements = found.described.attr("displacements").cast<std::vector<std::size_t>>();
-  found.end = found.bytes();  // whether there is anything
+  found.find_end();
   return found;
 }
 

@@ -63,9 +63,10 @@ class CollectiveReader : public BufferReader {
         read_lengths();
     });
     if (row.reduces) read_operator();
-    // If the whole ranges do not meet, no two equal blocks do.
+    // If the whole ranges do not meet, no two blocks do.
     const bool meet = request.send != nullptr && request.receive != nullptr &&
-                      (what_.vector || ranges_meet(request.send, bytes, request.receive, bytes));
+                      ranges_meet(request.send, request.vector ? sent_end_ : bytes, request.receive,
+                                  request.vector ? received_end_ : bytes);
     if (meet && overlaps(request, handle_.rank(), handle_.size())) alone([] { refuse_overlap(); });
     if (a_.asks(algorithm_parameter)) read_algorithm();
   }
@@ -193,6 +194,8 @@ class CollectiveReader : public BufferReader {
     else
       same_kind(all, one, handle_.size());
     if (one.bytes() != request.count) refuse_block(one, request.count);
+    sent_end_ = scatters ? all.end : request.count;
+    received_end_ = scatters ? request.count : all.end;
     if (request.count == 0 || one.data != all.data + all.displacements[own()]) set_one(one);
   }
 
@@ -211,6 +214,8 @@ class CollectiveReader : public BufferReader {
       return;
     request.send = send.data;
     request.send_blocks = send.layout();
+    sent_end_ = send.end;
+    received_end_ = receive.end;
     if (!what_.typed && send.number() != 0) request.type = send.number();
   }
 
@@ -223,7 +228,7 @@ class CollectiveReader : public BufferReader {
       read(send, sendbuf_parameter, false);
       shared = send.data == receive.data && send.count != 0;
     }
-    std::vector<std::size_t>& counts = sent_.emplace().counts;
+    RankNumbers& counts = sent_.emplace().counts;
     PyObject* const given = a_.value[recvcounts_parameter];
     if (a_.asks(recvcounts_parameter)) {
       if (!read_numbers(given, ranks(), counts))
@@ -252,7 +257,8 @@ class CollectiveReader : public BufferReader {
     request.receive = receive.data;
     request.count = counts[own()];
     request.send_blocks.counts = counts.data();
-    bytes = total * receive.element.bytes;
+    sent_end_ = bytes = total * receive.element.bytes;
+    received_end_ = request.count * receive.element.bytes;
     note_reduced(receive, shared ? receive : send, total,
                  std::accumulate(counts.begin(), counts.begin() + handle_.rank(), std::size_t{0}));
   }
@@ -267,7 +273,7 @@ class CollectiveReader : public BufferReader {
   }
 
   void read_operator() {
-    op_ = CoreOperator(a_.op(), reduced_.dtype);
+    op_.find(a_.op(), reduced_.dtype);
     if (op_.get().context != nullptr) a_.keep(op_.kept());
     request.op = &op_.get();
     if (reduced_.bytes > most_element) gather_instead();
@@ -329,7 +335,8 @@ class CollectiveReader : public BufferReader {
 
   const Collective& what_;
   CommunicatorHandle& handle_;
-  std::optional<Lengths> sent_, received_;  // of a call with counts
+  std::optional<Lengths> sent_, received_;       // of a call with counts
+  std::size_t sent_end_ = 0, received_end_ = 0;  // where their blocks end
   CoreOperator op_;
   std::shared_ptr<const AlgorithmSpec> algorithm_;
   Element reduced_;
@@ -409,12 +416,6 @@ std::string capital(const std::string& name) {
 
 }  // namespace
 
-py::object make_collective(const Collective& what, CommunicatorHandle& handle, const BoundArguments& a) {
-  py::object made;
-  with_operation(what.operation, [&](auto operation) { made = make<operation()>(what, handle, a); });
-  return made;
-}
-
 Collective collective_named(const std::string& name) {
   using Form = Collective::Form;
   Collective found;
@@ -430,6 +431,7 @@ Collective collective_named(const std::string& name) {
   for (int i = 0; i < operations; ++i) {
     found.operation = static_cast<Operation>(i);
     const OperationRow& row = row_of(found.operation);
+    with_operation(found.operation, [&](auto operation) { found.make = &make<operation()>; });
     if (is(row.mpi_name)) return found;
     if ((found.exclusive = is(row.exclusive_name))) return found;
     if ((found.vector = is(row.vector_name))) return found;

@@ -73,15 +73,20 @@ class Recent {
   std::size_t next_ = 0;
 };
 
-/// The element type; without a dtype if it is not plain: one with objects in it, or of no bytes.
-Element element_of(PyObject* dtype) {
-  auto& recent = own_table<Recent<Element, 16>, Element>();
-  if (const Element* const found = recent.find([&](const Element& e) { return e.dtype == dtype; }))
-    return *found;
+using RecentElements = Recent<Element, 16>;
+
+[[gnu::noinline]] Element looked_up(PyObject* dtype, RecentElements& recent) {
   const auto type = py::reinterpret_borrow<py::dtype>(dtype);
   if (type.itemsize() <= 0 || py::bool_(type.attr("hasobject"))) return Element();
   const auto number = py::reinterpret_borrow<py::function>(Known::get().type_number)(type).cast<unsigned>();
   return recent.keep({type.inc_ref().ptr(), static_cast<std::size_t>(type.itemsize()), number});
+}
+
+/// The element type; without a dtype if it is not plain: one with objects in it, or of no bytes.
+inline Element element_of(PyObject* dtype) {
+  auto& recent = own_table<RecentElements, Element>();
+  const Element* const found = recent.find([&](const Element& e) { return e.dtype == dtype; });
+  return found != nullptr ? *found : looked_up(dtype, recent);
 }
 
 /// The element type of one of MPI's datatypes; likewise.
@@ -214,7 +219,7 @@ py::object BoundArguments::again(const char* method) const {
   return py::module_::import("functools").attr("partial")(called, py::handle(self), **named);
 }
 
-CoreOperator::CoreOperator(PyObject* op, PyObject* dtype) {
+void CoreOperator::find(PyObject* op, PyObject* dtype) {
   auto& recent = own_table<Recent<Reduction, 32>, Reduction>();
   const Reduction* found = recent.find([&](const Reduction& r) { return r.op == op && r.dtype == dtype; });
   if (found == nullptr) {
@@ -261,15 +266,15 @@ int whole_number(PyObject* object, long bound) {
   return overflow == 0 && found >= 0 && found < bound ? static_cast<int>(found) : -1;
 }
 
-bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& numbers) {
-  numbers.clear();
+bool read_numbers(PyObject* given, std::size_t ranks, RankNumbers& numbers) {
+  numbers.resize(ranks);
   if (PyList_CheckExact(given) || PyTuple_CheckExact(given)) {
     const Critical own(given);
     if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(given)) != ranks) return false;
     for (std::size_t i = 0; i < ranks; ++i) {
       const int number = whole_number(PySequence_Fast_ITEMS(given)[i], INT32_MAX);
       if (number < 0) return false;
-      numbers.push_back(static_cast<std::size_t>(number));
+      numbers[i] = static_cast<std::size_t>(number);
     }
     return true;
   }
@@ -285,23 +290,18 @@ bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& 
     const long number =
         small ? reinterpret_cast<const int*>(array->data)[i] : reinterpret_cast<const long*>(array->data)[i];
     if (number < 0 || number > INT32_MAX) return false;
-    numbers.push_back(static_cast<std::size_t>(number));
+    numbers[i] = static_cast<std::size_t>(number);
   }
   return true;
 }
 
 OpenBuffer::OpenBuffer(const BoundArguments& arguments, PyObject* object, bool writable) {
   if (Py_TYPE(object) == Known::get().array) {
-    const auto* const array = py::detail::array_proxy(object);
-    const int wanted = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ |
-                       (writable ? py::detail::npy_api::NPY_ARRAY_WRITEABLE_ : 0);
-    if ((array->flags & wanted) != wanted) return;
-    std::size_t count = 1;
-    for (int i = 0; i < array->nd; ++i) count *= static_cast<std::size_t>(array->dimensions[i]);
-    element = element_of(array->descr);
-    data = reinterpret_cast<unsigned char*>(array->data);
-    bytes = count * element.bytes;
-    arguments.keep(py::reinterpret_borrow<py::object>(object));
+    Plain all;
+    all.read_array(arguments, object, writable);
+    element = all.element;
+    data = all.data;
+    bytes = all.bytes();
     return;
   }
   if (PyObject_CheckBuffer(object) == 0) return;
@@ -318,9 +318,25 @@ OpenBuffer::OpenBuffer(const BoundArguments& arguments, PyObject* object, bool w
   arguments.keep(std::move(view));
 }
 
+void Plain::read_array(const BoundArguments& arguments, PyObject* array, bool writable) {
+  const auto* const fields = py::detail::array_proxy(array);
+  const int wanted = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ |
+                     (writable ? py::detail::npy_api::NPY_ARRAY_WRITEABLE_ : 0);
+  if ((fields->flags & wanted) != wanted) return;
+  element = element_of(fields->descr);
+  if (element.dtype == nullptr) return;
+  count = 1;
+  for (int i = 0; i < fields->nd; ++i) count *= static_cast<std::size_t>(fields->dimensions[i]);
+  data = reinterpret_cast<unsigned char*>(fields->data);
+  arguments.keep(py::reinterpret_borrow<py::object>(array));
+}
+
 void Plain::read(const BoundArguments& arguments, PyObject* spec, bool writable, int blocks) {
-  const py::tuple item =
-      Py_TYPE(spec) == Known::get().array ? py::reinterpret_steal<py::tuple>(nullptr) : items_of(spec);
+  if (Py_TYPE(spec) == Known::get().array) {
+    read_array(arguments, spec, writable);
+    return;
+  }
+  const py::tuple item = items_of(spec);
   if (!item) {
     const OpenBuffer buffer(arguments, spec, writable);
     if (buffer.element.dtype == nullptr) return;
@@ -330,23 +346,23 @@ void Plain::read(const BoundArguments& arguments, PyObject* spec, bool writable,
     return;
   }
   arguments.keep(item);
-  const std::size_t items = item.size();
+  const auto items = static_cast<std::size_t>(PyTuple_GET_SIZE(item.ptr()));
   if (items != 2 && items != 3) return;
-  const OpenBuffer buffer(arguments, item[0].ptr(), writable);
+  const OpenBuffer buffer(arguments, PyTuple_GET_ITEM(item.ptr(), 0), writable);
   if (buffer.bytes == 0) return;
-  element = element_of_type(item[items - 1].ptr());
+  element = element_of_type(PyTuple_GET_ITEM(item.ptr(), static_cast<Py_ssize_t>(items - 1)));
   if (element.dtype == nullptr) return;
   data = buffer.data;
   if (items == 2) {
     if (buffer.bytes % element.bytes == 0) count = buffer.bytes / element.bytes;
     return;
   }
-  const int each = whole_number(item[1].ptr(), INT32_MAX);
+  const int each = whole_number(PyTuple_GET_ITEM(item.ptr(), 1), INT32_MAX);
   const std::size_t all = each < 0 ? 0 : static_cast<std::size_t>(each) * static_cast<std::size_t>(blocks);
   if (all <= buffer.bytes / element.bytes) count = all;
 }
 
-PlainBlocks::PlainBlocks(const BoundArguments& arguments, PyObject* spec, bool writable, int ranks) {
+void PlainBlocks::read(const BoundArguments& arguments, PyObject* spec, bool writable, int ranks) {
   const py::tuple item = items_of(spec);
   if (!item) return;
   arguments.keep(item);
@@ -365,24 +381,27 @@ PlainBlocks::PlainBlocks(const BoundArguments& arguments, PyObject* spec, bool w
   if (buffer.bytes == 0) return;
   element = type == nullptr ? buffer.element : element_of_type(type);
   if (element.dtype == nullptr) return;
-  std::vector<std::size_t> lengths;
-  if (!read_numbers(given, static_cast<std::size_t>(ranks), lengths)) return;
-  if (strides == nullptr || strides == Py_None)
-    std::exclusive_scan(lengths.begin(), lengths.end(), std::back_inserter(displacements), std::size_t{0});
-  else if (!read_numbers(strides, static_cast<std::size_t>(ranks), displacements))
-    return;
-  begin = SIZE_MAX;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    lengths[i] *= element.bytes;
-    displacements[i] *= element.bytes;
-    if (lengths[i] == 0) continue;
-    begin = std::min(begin, displacements[i]);
-    end = std::max(end, displacements[i] + lengths[i]);
+  const auto n = static_cast<std::size_t>(ranks);
+  const bool adjacent = strides == nullptr || strides == Py_None;
+  if (!read_numbers(given, n, counts) || (!adjacent && !read_numbers(strides, n, displacements)))
+    return counts.clear();
+  if (adjacent) {
+    displacements.resize(n);
+    std::exclusive_scan(counts.begin(), counts.end(), displacements.data(), std::size_t{0});
   }
-  if (end == 0) begin = 0;
-  if (end > buffer.bytes) return;
+  for (std::size_t i = 0; i < n; ++i) {
+    counts[i] *= element.bytes;
+    displacements[i] *= element.bytes;
+  }
+  find_end();
+  if (end > buffer.bytes) counts.clear();
   data = buffer.data;
-  counts = std::move(lengths);
+}
+
+void PlainBlocks::find_end() {
+  end = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] != 0) end = std::max(end, displacements[i] + counts[i]);
 }
 
 std::size_t PlainBlocks::bytes() const {

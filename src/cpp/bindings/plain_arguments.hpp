@@ -8,6 +8,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -106,11 +107,11 @@ struct Element {
   void drop() { Py_XDECREF(dtype); }
 };
 
-/// The core's operator for a type, or a user's. Throws as phicoll.comm.operators.core_operator does.
+/// The core's operator for a type, or a user's.
 class CoreOperator {
  public:
-  CoreOperator() = default;
-  CoreOperator(PyObject* op, PyObject* dtype);
+  /// Throws as phicoll.comm.operators.core_operator does.
+  void find(PyObject* op, PyObject* dtype);
   const OperatorHandle& handle() const { return *core_; }
   const Operator& get() const { return core_->get(); }
   /// What keeps the operator of a user or of NumPy's; the core's own need nothing.
@@ -147,11 +148,11 @@ struct Collective {
   bool exclusive = false;  ///< without the rank's own elements
   bool typed = false;      ///< with a type for each rank
   std::string begins;      ///< the nonblocking method's name
+  /// Makes, begins or prepares the call, and returns what the method returns.
+  py::object (*make)(const Collective& what, CommunicatorHandle& handle,
+                     const BoundArguments& arguments) = nullptr;
 };
 Collective collective_named(const std::string& name);
-/// Makes, begins or prepares the call, and returns what the method returns.
-py::object make_collective(const Collective& what, CommunicatorHandle& handle,
-                           const BoundArguments& arguments);
 
 /// What a method takes beside the communicator.
 struct Signature {
@@ -173,19 +174,52 @@ void tell(PyObject* status, const Envelope& envelope);
 py::tuple items_of(PyObject* given);
 /// A number from 0 that is less than `bound`; -1 if it is anything else.
 int whole_number(PyObject* object, long bound);
+/// A number for each rank. Those of few ranks lie in the object, since an allocation takes as long as a good part
+/// of a small call.
+class RankNumbers {
+ public:
+  void resize(std::size_t size) {
+    if (size > few) far_.resize(size);
+    size_ = size;
+  }
+  void clear() { size_ = 0; }
+  RankNumbers& operator=(const std::vector<std::size_t>& numbers) {
+    resize(numbers.size());
+    std::copy(numbers.begin(), numbers.end(), data());
+    return *this;
+  }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::size_t* data() { return size_ > few ? far_.data() : near_; }
+  const std::size_t* data() const { return size_ > few ? far_.data() : near_; }
+  const std::size_t* begin() const { return data(); }
+  const std::size_t* end() const { return data() + size_; }
+  std::size_t& operator[](std::size_t rank) { return data()[rank]; }
+  std::size_t operator[](std::size_t rank) const { return data()[rank]; }
+  friend bool operator==(const RankNumbers& a, const RankNumbers& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+ private:
+  static constexpr std::size_t few = 8;
+  std::size_t size_ = 0;
+  std::size_t near_[few];
+  std::vector<std::size_t> far_;
+};
 /// The numbers of a list, a tuple or an array of the machine's integers, one for each rank; false if they are
 /// anything else.
-bool read_numbers(PyObject* given, std::size_t ranks, std::vector<std::size_t>& numbers);
+bool read_numbers(PyObject* given, std::size_t ranks, RankNumbers& numbers);
 
 /// The value of each parameter of one method call, like Python's inspect.BoundArguments.
 struct BoundArguments {
-  PyObject* self;                             // the communicator, as the program has it
-  std::array<PyObject*, parameters> value{};  // null: not given
+  PyObject* self;                                       // the communicator, as the program has it
+  alignas(16) std::array<PyObject*, parameters> value;  // null: not given
   bool plain = true;
 
   /// `args`: the communicator and what follows it. Not plain: they do not fit the signature.
   BoundArguments(PyObject* const* args, std::size_t count, PyObject* names, const Signature& signature)
       : self(args[0]) {
+    clear(std::make_index_sequence<parameters / 2>());
     plain = count - 1 <= signature.positional;
     if (!plain) return;
     for (std::size_t i = 0; i + 1 < count; ++i) value[signature.takes[i]] = args[i + 1];
@@ -236,6 +270,13 @@ struct BoundArguments {
 
  private:
   PyObject** place_of(PyObject* name, const Signature& signature);
+  /// Two parameters a store. Of a loop, compilers make a string instruction, whose start takes tens of cycles.
+  template <std::size_t... pair>
+  void clear(std::index_sequence<pair...>) {
+    static_assert(parameters % 2 == 0, "the last parameter has no other");
+    using Two [[gnu::vector_size(2 * sizeof(PyObject*)), gnu::may_alias]] = std::uintptr_t;
+    ((reinterpret_cast<Two*>(value.data())[pair] = Two{}), ...);
+  }
 
   // Of two buffers and the lists that they are in, an operator, and what ends the call.
   mutable std::array<PyObject*, 6> owners_;  // references; the first `owned_` are set
@@ -266,6 +307,8 @@ struct Plain {
   }
   /// Reads into one that has no elements.
   void read(const BoundArguments& arguments, PyObject* spec, bool writable, int blocks);
+  /// The same of an array.
+  void read_array(const BoundArguments& arguments, PyObject* array, bool writable);
   explicit operator bool() const { return count != 0; }
   std::size_t bytes() const { return count * element.bytes; }
   unsigned number() const { return element.number; }
@@ -280,17 +323,18 @@ struct Plain {
 struct PlainBlocks {
   Element element;
   unsigned char* data = nullptr;
-  std::vector<std::size_t> counts;  ///< in bytes, as the displacements; none if the argument is not plain
-  std::vector<std::size_t> displacements;
-  std::size_t begin = 0;  ///< of the first byte of any block
-  std::size_t end = 0;    ///< after the last
+  RankNumbers counts;  ///< in bytes, as the displacements; none if the argument is not plain
+  RankNumbers displacements;
+  std::size_t end = 0;  ///< after the last byte of any block; 0: there is none
 
-  PlainBlocks() = default;
-  PlainBlocks(const BoundArguments& arguments, PyObject* spec, bool writable, int ranks);
+  /// Reads into one that has no blocks.
+  void read(const BoundArguments& arguments, PyObject* spec, bool writable, int ranks);
   explicit operator bool() const { return !counts.empty(); }
   std::size_t bytes() const;
   /// The number by which ranks compare types: none if there is nothing.
-  unsigned number() const { return begin == end ? 0 : element.number; }
+  unsigned number() const { return end == 0 ? 0 : element.number; }
+  /// Works out `end`.
+  void find_end();
   phicoll::Blocks layout() const { return {counts.data(), displacements.data()}; }
 };
 
@@ -302,7 +346,9 @@ inline bool in_place(PyObject* spec) {
 template <class Core>
 Core& core_of(PyObject* object) {
   auto* const instance = reinterpret_cast<py::detail::instance*>(object);
-  return *static_cast<Core*>(instance->get_value_and_holder().value_ptr());
+  void* const held = instance->simple_layout ? instance->simple_value_holder[0]
+                                             : instance->get_value_and_holder().value_ptr();
+  return *static_cast<Core*>(held);
 }
 
 }  // namespace plain_calls

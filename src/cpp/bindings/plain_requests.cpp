@@ -10,7 +10,8 @@ namespace {
 /// The fields of a request whose class overrides nothing.
 RequestObject* plain_request(PyObject* object) {
   const PyTypeObject* const type = Py_TYPE(object);
-  return type == Known::get().request || type == Known::get().prequest ? RequestObject::of(object) : nullptr;
+  const bool plain = type == Known::get().request || type == Known::get().prequest;
+  return plain ? reinterpret_cast<RequestObject*>(object) : nullptr;
 }
 
 bool is_null(const RequestObject& request) {

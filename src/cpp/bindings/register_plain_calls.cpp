@@ -76,7 +76,7 @@ py::object made(const Deed& deed, PyObject* const* args, std::size_t count, PyOb
   if (!core || Py_TYPE(core.ptr()) != known.communicator) refuse_communicator(args[0]);
   auto& handle = core_of<CommunicatorHandle>(core.ptr());
   return deed.method != nullptr ? deed.method->call(handle, arguments)
-                                : make_collective(deed.collective, handle, arguments);
+                                : deed.collective.make(deed.collective, handle, arguments);
 }
 
 PyObject* call(PyObject* callable, PyObject* const* args, std::size_t flags, PyObject* names) {
