@@ -1236,10 +1236,10 @@ TWINS = r"""
 static MPI_Comm twins[2];
 
 static void* use(void* which) {
-  int value = 0;
+  int value = 0, sum;
   for (int turn = 0; turn < 3; ++turn)
     if (which == &twins[0])
-      MPI_Bcast(&value, 1, MPI_INT, 0, twins[0]);
+      MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, twins[0]);
     else
       MPI_Barrier(twins[1]);
   return NULL;
@@ -1247,11 +1247,17 @@ static void* use(void* which) {
 
 int main(int argc, char** argv) {
   pthread_t first, second;
+  MPI_Comm mine;
   begin_with_threads(&argc, &argv);
-  for (int i = 0; i < 2; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &twins[i]);
-  pthread_create(&first, NULL, use, &twins[rank]);
+  MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &mine);
+  for (int i = 0; i < 2; ++i)
+    if (argc == 1)
+      MPI_Comm_dup(mine, &twins[i]);
+    else
+      MPI_Intercomm_create(mine, 0, MPI_COMM_WORLD, rank < 2 ? 2 : 0, 0, &twins[i]);
+  pthread_create(&first, NULL, use, &twins[rank % 2]);
   usleep(50000);
-  pthread_create(&second, NULL, use, &twins[1 - rank]);
+  pthread_create(&second, NULL, use, &twins[1 - rank % 2]);
   pthread_join(first, NULL);
   pthread_join(second, NULL);
   MPI_Finalize();
@@ -1260,20 +1266,36 @@ int main(int argc, char** argv) {
 """
 
 
-def test_threads_may_use_twins_of_a_communicator_in_any_order(any_mpi: Installed) -> None:
+@pytest.mark.parametrize("between", [(), ("groups",)], ids=["communicators", "intercommunicators"])
+def test_threads_may_use_twins_of_a_communicator_in_any_order(
+    any_mpi: Installed, between: tuple[str, ...]
+) -> None:
     source = any_mpi.folder / "twins.c"
     source.write_text(TWINS)
     program = any_mpi.compile(str(source), flags=("-I", str(PROGRAMS), "-lpthread"))
     command = [sys.executable, "-m", "phicoll", "profile", "--only", "--json", "--"]
     done = subprocess.run(
-        [*command, *any_mpi.launcher(2), program],
+        [*command, *any_mpi.launcher(4), program, *between],
         capture_output=True, text=True, env=any_mpi.environment, timeout=300,
     )  # fmt: skip
     if "no threads\n" in done.stdout:
         pytest.skip(f"this {any_mpi.name} has no MPI_THREAD_MULTIPLE")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
-    assert sorted((row["operation"], row["calls"], row["ranks"]) for row in rows) == [
-        ("barrier", 3, 2), ("broadcast", 3, 2)
-    ]  # fmt: skip
-    assert len({row["communicator"] for row in rows}) == 2
+    found = sorted((row["operation"], row["calls"], row["ranks"]) for row in rows)
+    assert found == [("allreduce", 3, 2), ("allreduce", 3, 2), ("barrier", 3, 2), ("barrier", 3, 2)]
+    assert len({row["communicator"] for row in rows}) == 4
+
+
+def test_a_profile_s_folder_may_have_a_long_name_and_a_missing_one_has_a_reason(
+    any_mpi: Installed, tmp_path: Path
+) -> None:
+    program = any_mpi.compile("progress")
+    folder = tmp_path.joinpath(*["long" * 50] * 6)
+    folder.mkdir(parents=True)
+    for name, said in ((folder, ""), (folder / "none", "(No such file or directory)")):
+        done = any_mpi.run(2, program, PHICOLL_PROFILE=str(name))
+        assert done.returncode == 0, done.stderr
+        assert said in done.stderr
+        assert ("no calls are watched" in done.stderr) == (said != "")
+    assert list(folder.glob("*.calls"))

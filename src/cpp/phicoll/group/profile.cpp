@@ -232,38 +232,26 @@ void CallLog::stay_in_memory() {
   in_memory().wanted = true;
 }
 
-std::vector<unsigned char> CallLog::packed() {
-  std::vector<unsigned char> all;
+CallLog::Kept CallLog::kept(std::size_t number) {
   const std::lock_guard<std::mutex> locked(in_memory().lock);
-  for (unsigned char* const memory : in_memory().logs) {
-    const Record* const first = reinterpret_cast<const Record*>(memory + header_bytes);
-    const Record* last = first;
-    while (last != first + most_records && last->entered != 0) ++last;
-    const std::uint64_t bytes =
-        header_bytes + static_cast<std::uint64_t>(last - first) * std::uint64_t{sizeof(Record)};
-    const auto* const size = reinterpret_cast<const unsigned char*>(&bytes);
-    all.insert(all.end(), size, size + sizeof bytes);
-    all.insert(all.end(), memory, memory + bytes);
-  }
-  return all;
+  if (number >= in_memory().logs.size()) return {nullptr, 0};
+  const unsigned char* const memory = in_memory().logs[number];
+  const Record* const first = reinterpret_cast<const Record*>(memory + header_bytes);
+  const Record* last = first;
+  while (last != first + most_records && last->entered != 0) ++last;
+  return {memory, header_bytes + static_cast<std::size_t>(last - first) * sizeof(Record)};
 }
 
-void CallLog::unpack(const unsigned char* logs, std::size_t size, int rank, int host) {
+void CallLog::write(const Kept& log, int rank, unsigned number, int host) {
   constexpr long no_process = 1 << 23;  // above all of this host's
-  unsigned number = 0;
-  std::uint64_t bytes = 0;
-  for (std::size_t at = 0; at < size; at += bytes) {
-    std::memcpy(&bytes, &logs[at], sizeof bytes);
-    at += sizeof bytes;
-    Header header;
-    std::memcpy(&header, &logs[at], sizeof header);
-    header.host = host;
-    void* const memory = map_file(path_of(no_process + rank, number++));
-    if (memory == nullptr) return;
-    std::memcpy(memory, &logs[at], bytes);
-    std::memcpy(memory, &header, sizeof header);
-    munmap(memory, file_bytes);
-  }
+  Header header;
+  std::memcpy(&header, log.data, sizeof header);
+  header.host = host;
+  void* const memory = map_file(path_of(no_process + rank, number));
+  if (memory == nullptr) return;
+  std::memcpy(memory, log.data, log.bytes);
+  std::memcpy(memory, &header, sizeof header);
+  munmap(memory, file_bytes);
 }
 
 std::uint64_t CallLog::by_clock() {

@@ -40,10 +40,15 @@ class CallLog {
 
   /// From now on this process's logs stay in its memory: it is on another host than the folder.
   static void stay_in_memory();
-  /// Those logs, to be brought to a process on the folder's host.
-  static std::vector<unsigned char> packed();
-  /// Writes them into the folder there. `host` numbers the host, from 1.
-  static void unpack(const unsigned char* logs, std::size_t size, int rank, int host);
+  struct Kept {
+    const unsigned char* data;
+    std::size_t bytes;
+  };
+  /// Those logs, from number 0, to be brought to a process on the folder's host; null after the last. None is
+  /// in use any more.
+  static Kept kept(std::size_t number);
+  /// Writes such a log into the folder there. `host` numbers the host, from 1.
+  static void write(const Kept& log, int rank, unsigned number, int host);
 
   ~CallLog();
   CallLog(const CallLog&) = delete;

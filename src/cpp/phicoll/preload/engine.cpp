@@ -1,6 +1,7 @@
 #include "phicoll/preload/engine.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -312,7 +313,7 @@ void phicoll_preload_remark(const char* format, ...) {
   const phicoll_preload::Uncancelled uncancelled;
   const phicoll::os::KeptErrno kept;
   const char* const folder = phicoll::profile_folder();
-  char path[1024];
+  char path[PATH_MAX];
   if (folder == nullptr || std::snprintf(path, sizeof path, "%s/%d.remarks", folder,
                                          static_cast<int>(getpid())) >= static_cast<int>(sizeof path))
     return;
@@ -354,21 +355,14 @@ void phicoll_preload_log_in_memory(void) {
   phicoll::CallLog::stay_in_memory();
 }
 
-unsigned char* phicoll_preload_logs_packed(size_t* bytes) {
-  unsigned char* copy = nullptr;
-  *bytes = 0;
-  guarded([&] {
-    const std::vector<unsigned char> logs = phicoll::CallLog::packed();
-    copy = static_cast<unsigned char*>(std::malloc(logs.size()));
-    if (copy == nullptr) return;
-    std::copy(logs.begin(), logs.end(), copy);
-    *bytes = logs.size();
-  });
-  return copy;
+const unsigned char* phicoll_preload_log_kept(unsigned number, size_t* bytes) {
+  const phicoll::CallLog::Kept log = phicoll::CallLog::kept(number);
+  *bytes = log.bytes;
+  return log.data;
 }
 
-void phicoll_preload_logs_unpack(const unsigned char* logs, size_t bytes, int rank, int host) {
-  guarded([=] { phicoll::CallLog::unpack(logs, bytes, rank, host); });
+void phicoll_preload_log_write(const unsigned char* log, size_t bytes, int rank, unsigned number, int host) {
+  guarded([=] { phicoll::CallLog::write({log, bytes}, rank, number, host); });
 }
 
 namespace {

@@ -139,13 +139,13 @@ PHICOLL_PRELOAD_API uint64_t phicoll_preload_log_what(uint64_t bytes, int counte
 PHICOLL_PRELOAD_API uint64_t phicoll_preload_log_enter(PhicollLog* log, uint64_t what);
 PHICOLL_PRELOAD_API void phicoll_preload_log_leave(PhicollLog* log, uint64_t entered, uint64_t what);
 PHICOLL_PRELOAD_API void phicoll_preload_log_end(PhicollLog* log);
-/// Of a process on another host than the profile's folder: its logs stay in its memory, and are packed at the
-/// end. To be freed by free(); null without memory, with 0 bytes.
+/// Of a process on another host than the profile's folder: its logs stay in its memory.
 PHICOLL_PRELOAD_API void phicoll_preload_log_in_memory(void);
-PHICOLL_PRELOAD_API unsigned char* phicoll_preload_logs_packed(size_t* bytes);
-/// Writes the packed logs of a rank on host number `host`, from 1, into the folder.
-PHICOLL_PRELOAD_API void phicoll_preload_logs_unpack(const unsigned char* logs, size_t bytes, int rank,
-                                                     int host);
+/// Those that have ended, from number 0, where they lie; null after the last.
+PHICOLL_PRELOAD_API const unsigned char* phicoll_preload_log_kept(unsigned number, size_t* bytes);
+/// Writes such a log of a rank on host number `host`, from 1, into the folder.
+PHICOLL_PRELOAD_API void phicoll_preload_log_write(const unsigned char* log, size_t bytes, int rank,
+                                                   unsigned number, int host);
 
 /// A phicoll::Transfer, to be dropped. Dropping it lets it go on.
 typedef struct PhicollTransfer PhicollTransfer;

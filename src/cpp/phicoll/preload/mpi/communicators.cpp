@@ -114,7 +114,7 @@ Why decide(Comm* comm) {
 void choose_twin(Comm* comm, uint64_t members) {
   const Tables locked;
   comm->members = members;
-  if (world.threads && comm->why != Why::inter && comm->rank != 0) return;
+  if (world.threads && comm->rank != 0) return;
   constexpr unsigned most_twins = 4096;  // more share the last one's number
   bool taken[most_twins] = {};
   for (const Comm* first : table)
@@ -198,9 +198,14 @@ bool number_communicator(Comm* comm) {
   for (int r = 0; r < comm->size; ++r) hash = (hash ^ static_cast<uint32_t>(in_world[r])) * 0x100000001b3u;
   free(in_order);
   choose_twin(comm, hash << 16 | 1);
-  // The ranks of an intercommunicator choose for themselves: a broadcast there goes from group to group.
-  if (!world.threads || comm->why == Why::inter) return true;
-  return PMPI_Bcast(&comm->twin, 1, MPI_UNSIGNED, 0, comm->handle) == MPI_SUCCESS;
+  if (!world.threads) return true;
+  if (comm->why != Why::inter)
+    return PMPI_Bcast(&comm->twin, 1, MPI_UNSIGNED, 0, comm->handle) == MPI_SUCCESS;
+  // Between two groups a reduction's result is the other group's, so the number goes there and back.
+  const unsigned mine = comm->rank == 0 ? comm->twin : 0;
+  unsigned there = 0;
+  return PMPI_Allreduce(&mine, &there, 1, MPI_UNSIGNED, MPI_MAX, comm->handle) == MPI_SUCCESS &&
+         PMPI_Allreduce(&there, &comm->twin, 1, MPI_UNSIGNED, MPI_MAX, comm->handle) == MPI_SUCCESS;
 }
 
 void name_communicator(const Comm& comm, char* words, size_t bytes) {

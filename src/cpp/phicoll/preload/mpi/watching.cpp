@@ -3,6 +3,8 @@
 // (PHICOLL_MPI_ONLY=1). Rank 0's node has the profile's folder. Ranks of other nodes, which may have other
 // disks, keep their logs in memory until MPI_Finalize and send them to rank 0.
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,18 +87,19 @@ void start_watching(uint64_t group) {
   }
   snprintf(group_name, sizeof group_name, "mpi:%016llx", static_cast<unsigned long long>(group));
   struct {
-    char folder[1023];
+    char folder[PATH_MAX];
     bool every;
   } wanted = {};
   if (world.rank == 0) {
-    snprintf(wanted.folder, sizeof wanted.folder, "%s", getenv(folder_variable));
+    const char* const folder = getenv(folder_variable);
     wanted.every = is_one(every_variable);
-    if (access(wanted.folder, W_OK) != 0) {
-      say("no calls are watched: the profile's folder %s is not on rank 0's host, on which phicoll has to "
-          "run",
-          wanted.folder);
-      wanted.folder[0] = '\0';
-    }
+    if (access(folder, W_OK) == 0)
+      snprintf(wanted.folder, sizeof wanted.folder, "%s", folder);
+    else
+      say("no calls are watched, as rank 0 cannot write the profile's folder (%s), which phicoll makes on "
+          "the "
+          "host it runs on: %s",
+          strerror(errno), folder);
   }
   PMPI_Bcast(&wanted, sizeof wanted, MPI_BYTE, 0, MPI_COMM_WORLD);
   watching = wanted.folder[0] != '\0';
@@ -112,32 +115,29 @@ void start_watching(uint64_t group) {
 void end_watching() {
   if (!watching) return;
   watching = false;
-  constexpr uint64_t piece = uint64_t{1} << 26;
   MPI_Comm apart = MPI_COMM_NULL;  // no message of the program's is taken for one of these
   if (PMPI_Comm_dup(MPI_COMM_WORLD, &apart) != MPI_SUCCESS) return;
-  const auto each_piece = [](uint64_t bytes, auto move) {
-    for (uint64_t at = 0; at < bytes; at += piece)
-      move(at, static_cast<int>(bytes - at < piece ? bytes - at : piece));
-  };
-  if (world.node_of[world.rank] != world.node_of[0]) {
-    size_t packed = 0;
-    unsigned char* const logs = phicoll_preload_logs_packed(&packed);
-    const uint64_t bytes = packed;
+  // A log is one message of some 25 MB at most, with its bytes before it; 0 follows the last.
+  const bool elsewhere = world.node_of[world.rank] != world.node_of[0];
+  uint64_t bytes = elsewhere ? 1 : 0;
+  for (unsigned number = 0; bytes != 0; ++number) {
+    size_t kept = 0;
+    const unsigned char* const log = phicoll_preload_log_kept(number, &kept);
+    bytes = kept;
     PMPI_Send(&bytes, sizeof bytes, MPI_BYTE, 0, 0, apart);
-    each_piece(bytes, [=](uint64_t at, int now) { PMPI_Send(logs + at, now, MPI_BYTE, 0, 0, apart); });
-    free(logs);
+    if (bytes != 0) PMPI_Send(log, static_cast<int>(bytes), MPI_BYTE, 0, 0, apart);
   }
   for (int rank = 0; world.rank == 0 && rank < world.size; ++rank) {
     const int host = world.node_of[rank];
-    if (host == world.node_of[0]) continue;
-    uint64_t bytes = 0;
-    PMPI_Recv(&bytes, sizeof bytes, MPI_BYTE, rank, 0, apart, MPI_STATUS_IGNORE);
-    Scratch room;
-    unsigned char* const logs = room.take(bytes);
-    each_piece(bytes, [=](uint64_t at, int now) {
-      PMPI_Recv(logs + at, now, MPI_BYTE, rank, 0, apart, MPI_STATUS_IGNORE);
-    });
-    phicoll_preload_logs_unpack(logs, bytes, rank, host);
+    bytes = host != world.node_of[0] ? 1 : 0;
+    for (unsigned number = 0; bytes != 0; ++number) {
+      PMPI_Recv(&bytes, sizeof bytes, MPI_BYTE, rank, 0, apart, MPI_STATUS_IGNORE);
+      if (bytes == 0) continue;
+      Scratch room;
+      unsigned char* const log = room.take(bytes);
+      PMPI_Recv(log, static_cast<int>(bytes), MPI_BYTE, rank, 0, apart, MPI_STATUS_IGNORE);
+      phicoll_preload_log_write(log, bytes, rank, number, host);
+    }
   }
   PMPI_Comm_free(&apart);
 }
