@@ -18,70 +18,6 @@ namespace {
 
 constexpr std::int64_t ms = 1000 * 1000;
 
-TEST(DearYields, AreLeftOutForManyTimesAsLong) {
-  DearYields yields;
-  EXPECT_EQ(yields.way(1), DearYields::Way::yields);
-  EXPECT_FALSE(yields.note(DearYields::Way::yields, 1, 1000));
-  EXPECT_EQ(yields.way(1000), DearYields::Way::yields);
-  EXPECT_TRUE(yields.note(DearYields::Way::yields, 1000, 4 * ms));
-  EXPECT_EQ(yields.way(100 * ms), DearYields::Way::without);
-}
-
-TEST(DearYields, AreTriedByOneWait) {
-  DearYields yields;
-  ASSERT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
-  EXPECT_EQ(yields.way(1000 * ms), DearYields::Way::tries);
-  EXPECT_EQ(yields.way(1000 * ms), DearYields::Way::without);
-  EXPECT_FALSE(yields.note(DearYields::Way::tries, 1000 * ms, 1000 * ms + 1));
-  EXPECT_EQ(yields.way(1001 * ms), DearYields::Way::yields);
-}
-
-TEST(DearYields, AreLeftOutForLongerEachTime) {
-  DearYields yields;
-  ASSERT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
-  std::int64_t before = 0, now = 4 * ms;
-  for (int i = 0; i < 4; ++i) {
-    const std::int64_t began = now;
-    while (yields.way(now) != DearYields::Way::tries) now += ms;
-    EXPECT_GT(now - began, before);
-    before = now - began;
-    EXPECT_TRUE(yields.note(DearYields::Way::tries, now, now + 4 * ms));
-  }
-}
-
-TEST(DearYields, AreLeftOutForLongerIfATrialMisled) {
-  DearYields yields;
-  const auto left_out_ms = [&yields](std::int64_t now) {
-    std::int64_t then = now;
-    while (yields.way(then) == DearYields::Way::without) then += ms;
-    EXPECT_FALSE(yields.note(DearYields::Way::tries, then, then + 1));
-    return (then - now) / ms;
-  };
-  ASSERT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
-  const std::int64_t first = left_out_ms(4 * ms);
-  std::int64_t now = (4 + first + 10) * ms;
-  ASSERT_TRUE(yields.note(DearYields::Way::yields, now - 4 * ms, now));
-  const std::int64_t second = left_out_ms(now);
-  EXPECT_GT(second, 2 * first - 2);
-  now += 4 * second * ms;  // they were short for long
-  ASSERT_TRUE(yields.note(DearYields::Way::yields, now - 4 * ms, now));
-  EXPECT_LT(left_out_ms(now), first + 2);
-}
-
-TEST(DearYields, AreNotedOnceBySeveralThreads) {
-  DearYields yields;
-  for (int i = 0; i < 8; ++i) EXPECT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
-  EXPECT_EQ(yields.way(4 * ms * 32), DearYields::Way::without);
-  EXPECT_EQ(yields.way(4 * ms * 34), DearYields::Way::tries);
-}
-
-TEST(DearYields, AreForgottenByAMove) {
-  DearYields yields;
-  ASSERT_TRUE(yields.note(DearYields::Way::yields, 1, 4 * ms));
-  yields.forget();
-  EXPECT_EQ(yields.way(5 * ms), DearYields::Way::yields);
-}
-
 /// Its own waits alone: yields are no voluntary switches.
 long switches() {
   rusage used{};
@@ -108,7 +44,7 @@ TEST(Sleeper, SleepsOnceARound) {
   auto* const control = static_cast<phicoll::Control*>(memory.data());
   control->configure(threads, false, 1, 0);
   const std::int64_t now = phicoll::os::now_ns();
-  sleepers_yields.note(DearYields::Way::yields, now - 10000 * ms, now);
+  for (int i = 0; i < 3; ++i) sleepers_yields.note(DearYields::Way::yields, now - 10000 * ms, now);
   Bedroom bedroom(*control, threads);
   std::atomic<int> round{0}, arrived{0};
   std::atomic<long> slept{0};

@@ -23,9 +23,6 @@ constexpr unsigned yields = 4;
 // A thread that moves leaves its caches, so it moves after 8 such waits, and if it is still there after 16,
 // 32 and so on.
 constexpr unsigned waits_before_a_move = 8;
-// A yield longer than this is dear; then waits do without for so many times as long, at first and at most.
-constexpr std::int64_t dear_ns = 500 * 1000;
-constexpr unsigned fewest_times = 32, most_times = 512;
 // After this time a Yielder naps at every turn.
 constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
 constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
@@ -65,34 +62,6 @@ void Sleeper::wait(Look look, const void* awaited) {
   }
   while (!sleep(look, awaited)) {
   }
-}
-
-DearYields::Way DearYields::way(std::int64_t now_ns) {
-  std::int64_t until = until_ns_.load(std::memory_order_relaxed);
-  if (until == 0) return Way::yields;
-  if (now_ns < until) return Way::without;
-  // The first one tries, the others do without until it knows.
-  const std::int64_t then = now_ns + dear_ns * fewest_times;
-  return until_ns_.compare_exchange_strong(until, then, std::memory_order_relaxed) ? Way::tries
-                                                                                   : Way::without;
-}
-
-bool DearYields::note(Way way, std::int64_t began_ns, std::int64_t now_ns) {
-  const std::int64_t took_ns = now_ns - began_ns;
-  if (took_ns <= dear_ns) {
-    if (way == Way::tries && until_ns_.exchange(0, std::memory_order_relaxed) != 0)
-      opened_ns_.store(now_ns, std::memory_order_relaxed);
-    return false;
-  }
-  // One of several threads notes a slice that they gave together.
-  if (way == Way::yields && until_ns_.load(std::memory_order_relaxed) != 0) return true;
-  const std::int64_t last = without_ns_.load(std::memory_order_relaxed);
-  const bool again = way == Way::tries || now_ns - opened_ns_.load(std::memory_order_relaxed) < last;
-  const std::int64_t without =
-      std::min(std::max(again ? 2 * last : 0, took_ns * fewest_times), took_ns * most_times);
-  without_ns_.store(without, std::memory_order_relaxed);
-  until_ns_.store(now_ns + without, std::memory_order_relaxed);
-  return true;
 }
 
 bool Sleeper::yield_and_look(Look look, const void* awaited) {

@@ -15,8 +15,11 @@
 
 #include "phicoll/ports/native_port.hpp"
 #include "phicoll/support/aligned_vector.hpp"
+#include "phicoll/waiting/dear_yields.hpp"
 
 namespace phicoll_preload {
+
+using phicoll::DearYields;
 
 class Sleeper;
 
@@ -26,36 +29,16 @@ struct SharingWaits {
   std::int64_t since_ns = 0;
 };
 
-/// Decides whether waits yield. A long yield shows that something else computes on the CPU; each further one
-/// would give that a time slice of some ms. So for many times as long waits do without: they sleep, and the
-/// kernel lets a thread that has slept go first. Then one wait tries. If its yields are short, all yield again.
-/// That may be chance: if they soon are long again, waits do without for twice as long. Threads may share one.
-class DearYields {
- public:
-  enum class Way { yields, tries, without };
-  /// To be called when a wait would yield for the first time.
-  Way way(std::int64_t now_ns);
-  /// Notes a yield of such a wait. Returns whether it was long.
-  bool note(Way way, std::int64_t began_ns, std::int64_t now_ns);
-  /// For a thread that has moved to another CPU.
-  void forget() { until_ns_.store(0, std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::int64_t> until_ns_{0};    // 0: not known to be dear
-  std::atomic<std::int64_t> without_ns_{0};  // how long waits did without last
-  std::atomic<std::int64_t> opened_ns_{0};   // when a trial ended that
-};
-
 /// Of all sleepers of the process: they change CPUs, a program may have many barriers, and each thread would
 /// pay in each of them.
 extern DearYields sleepers_yields;
 
 /// The memory that a barrier's threads share to sleep and to wake each other.
 ///
-/// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence looks
-/// for sleepers. So one of the two sees the other. The waker takes out those whose waits are over, so that
-/// nobody wakes them once more, and wakes all. It looks in the sleepers' places, under the lock by which they
-/// come. A sleeper that was taken out before it slept finds another sequence, or its wait over.
+/// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence
+/// looks for sleepers. So one of the two sees the other. The waker takes out those whose waits are over, so
+/// that nobody wakes them once more, and wakes all. It looks in the sleepers' places, under the lock by which
+/// they come. A sleeper that was taken out before it slept finds another sequence, or its wait over.
 class Bedroom {
  public:
   /// `control` notes the threads' CPUs and is not freed here.

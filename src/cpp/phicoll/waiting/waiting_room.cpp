@@ -8,6 +8,7 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/nap.hpp"
+#include "phicoll/waiting/dear_yields.hpp"
 
 namespace phicoll {
 
@@ -52,6 +53,35 @@ constexpr std::int64_t exception_ns = 200 * 1000 * 1000;
 // patience.
 constexpr std::int64_t threads_counted_ns = 100 * 1000 * 1000;
 
+// Of this rank, in all its groups. A look at the clock takes a tenth of a yield.
+thread_local DearYields dear_yields{8};
+
+DearYields::Way way_of_yields(bool first) {
+  return dear_yields.way(dear_yields.needs_time() ? os::now_ns() : 0, first);
+}
+
+/// Yields once. Returns whether yields are dear.
+bool yield(DearYields::Way way) {
+  if (!dear_yields.notes(way)) {
+    sched_yield();
+    return false;
+  }
+  const std::int64_t began = os::now_ns();
+  sched_yield();
+  return dear_yields.note(way, began, os::now_ns());
+}
+
+/// Looks after each of so many yields, or until they show to be dear.
+bool look_in_yields(const Control& control, const Awaited& a, std::uint64_t* seen, unsigned turns,
+                    DearYields::Way way) {
+  for (unsigned turn = 0; turn < turns; ++turn) {
+    const bool dear = yield(way);
+    if (a.look(1, 0, seen)) return true;
+    if (dear || control.broken()) return false;
+  }
+  return false;
+}
+
 /// Whether a rank's other work seems to move on, after a nap and a first look at that work. `before`: the CPU
 /// time that the thread had taken before the look. `moved`: whether a second look moved it.
 bool seems_to_move(Background& work, std::int64_t before, bool& moved) {
@@ -93,7 +123,9 @@ class WaitingRoom::Rest {
 };
 
 void WaitingRoom::yield_if_needed() {
-  if (roaming_.shares_cpu() || roaming_.roams_now()) sched_yield();
+  if (!roaming_.shares_cpu() && !roaming_.roams_now()) return;
+  const DearYields::Way way = way_of_yields(false);
+  if (way != DearYields::Way::without) yield(way);
 }
 
 void WaitingRoom::take_turn(Patience& patience) {
@@ -127,17 +159,13 @@ void WaitingRoom::take_turn(Patience& patience) {
       return os::nap(os::nap_of_wait(in_short ? 0 : waited));
     }
   }
-  sched_yield();
+  const DearYields::Way way = way_of_yields(turn == 1);
+  if (way == DearYields::Way::without) return os::nap(os::nap_of_wait(0));
+  yield(way);
 }
 
 bool WaitingRoom::look_yielding(const Awaited& a, std::uint64_t* seen, unsigned turns) {
-  for (unsigned turn = 0; turn < turns; ++turn) {
-    sched_yield();
-    if (a.look(1, 0, seen)) return true;
-    // A yield takes no time, or a time slice of each program that computes on this CPU.
-    if (control_->broken()) return false;
-  }
-  return false;
+  return look_in_yields(*control_, a, seen, turns, DearYields::Way::yields);
 }
 
 // A rank on the same CPU needs that very CPU, so spinning for it only delays it. Where ranks roam over too
@@ -163,7 +191,9 @@ bool WaitingRoom::spin_then_yield(const Awaited& a, std::uint64_t* seen, Rest& r
   if (look_before_yields(a, seen)) return true;
   const std::int64_t start = os::now_ns();
   for (;;) {
-    if (look_yielding(a, seen, yields_a_check)) return true;
+    const DearYields::Way way = way_of_yields(false);
+    if (way == DearYields::Way::without) return false;
+    if (look_in_yields(*control_, a, seen, yields_a_check, way)) return true;
     const std::int64_t waited = os::now_ns() - start;
     if (roaming_.roams() && waited >= resting_ns && control_->counts_resting()) rest.begin();
     if (waited >= yielding_ns || control_->broken()) return false;
@@ -299,14 +329,12 @@ std::uint64_t WaitingRoom::wait(const Awaited& a) {
   Patience patience;
   Rest rest(*control_);
   if (policy_.kind == WaitPolicy::Kind::adaptive) {
-    // Where ranks share a CPU, most waits end within a few yields: here, without a clock and with the fewest
-    // calls.
+    // Where ranks share a CPU, most waits end within a few yields: here, with the fewest calls.
     if (needs_this_cpu(a) || roaming_.met_before(a.from)) {
       tell_of_a_wait();
-      for (unsigned turn = 0; turn < yields_a_check; ++turn) {
-        sched_yield();
-        if (a.look(1, 0, &seen)) return seen;
-      }
+      const DearYields::Way way = way_of_yields(true);
+      if (way != DearYields::Way::without && look_in_yields(*control_, a, &seen, yields_a_check, way))
+        return seen;
     }
     if (spin_then_yield(a, &seen, rest)) return seen;
   } else {
