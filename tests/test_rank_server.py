@@ -27,6 +27,10 @@ def parent(comm: phicoll.Comm) -> int:
     return os.getppid()
 
 
+def session_and_group(comm: phicoll.Comm) -> tuple[int, int]:
+    return os.getsid(0), os.getpgid(0)
+
+
 def server_of(ranks: int = 1) -> int:
     [pid] = set(phicoll.run(parent, ranks=ranks))
     return pid
@@ -52,6 +56,13 @@ def test_one_server_forks_the_ranks_of_all_runs_and_is_nobodys_child():
     assert server_of() == server
     with pytest.raises(ChildProcessError):
         os.waitpid(server, os.WNOHANG)
+
+
+def test_ranks_have_their_own_groups_in_one_session_of_the_server():
+    """The kernel shares CPUs out among sessions: a rank in another one would not get what this one yields."""
+    sessions, groups = zip(*phicoll.run(session_and_group, ranks=2), strict=True)
+    assert len({*sessions, os.getsid(0)}) == 2
+    assert len(set(groups)) == 2
 
 
 def test_it_can_be_switched_off(monkeypatch):

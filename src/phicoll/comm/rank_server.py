@@ -353,7 +353,9 @@ def become_rank(request: Any, received: list[int], server: int, limit: tuple[int
     """Make this fork of the server what an interpreter is that has been started for a rank."""
     words, told, test, inherited = request
     folder, _, *given = received
-    os.setsid()
+    # A group of its own, for signals, in the server's session: the kernel shares CPUs out among sessions
+    # (autogroups), so a rank that yields would give its CPU to a busy one, and not to a rank in another.
+    os.setpgid(0, 0)
     os.fchdir(folder)
     # The descriptors get their numbers once none of these numbers is taken: first they are moved beyond them.
     numbers = [1, 2, *inherited]
