@@ -40,7 +40,7 @@ def main() -> None:
         environment = {
             **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }  # fmt: skip
-        if mpicc := shutil.which(given.mpicc):
+        if mpicc := shutil.which(str(given.mpicc)):
             if not Path(mpicc).is_relative_to("/usr"):  # moved, as by pip
                 environment |= dict.fromkeys(("OPAL_PREFIX", "I_MPI_ROOT"), str(Path(mpicc).parent.parent))
             source, program = Path(folder, "empty.c"), f"{folder}/empty"
