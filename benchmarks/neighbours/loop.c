@@ -1,8 +1,8 @@
-// A loop of barriers: of MPI (-DMPI), OpenSHMEM (-DSHMEM), OpenMP (-fopenmp) or pthreads. Prints ns a call, the
-// last rank's CPU time in ns a call, the percent of a CPU that it takes in a wait for rank 0, from 10 ms to 1 s
-// of waiting and from then on, and the busy neighbours' counts a second during the loop. argv: ranks (threads
-// alone), ms of the loop, ns of computing before each call, ms (0, or more than 1000) that rank 0 comes late to
-// a last barrier, and the file of the neighbours' counts.
+// A loop of barriers: of MPI (-DMPI), OpenSHMEM (-DSHMEM), OpenMP (-fopenmp) or pthreads. Prints ns a call,
+// the last rank's CPU time in ns a call, the percent of a CPU that it takes in a wait for rank 0, from 10 ms
+// to 1 s of waiting and from then on, and the busy neighbours' counts a second during the loop. argv: ranks
+// (threads alone), ms of the loop, ns of computing before each call, ms (0, or more than 1000) that rank 0
+// comes late to a last barrier, and the file of the neighbours' counts.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -198,6 +198,7 @@ int main(int count, char** words) {
   free(all);
 #endif
   if (rank == 0) printf("%.1f %.1f %.2f %.2f %.0f\n", took, cpu, waiting[0], waiting[1], beside);
+  fflush(stdout);  // Debian's Open MPI may die in shmem_finalize
 #if defined(SHMEM)
   shmem_finalize();
 #endif
