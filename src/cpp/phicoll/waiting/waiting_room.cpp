@@ -153,7 +153,7 @@ void WaitingRoom::take_turn(Patience& patience) {
     const std::int64_t waited = patience.now_ns_ - patience.started_ns_;
     if (waited > yielding_turns_ns) {
       patience.naps_ = true;
-      if (moves && !roaming_.shares_cpu() && !roaming_.roams_now()) return arch::pause();
+      if (moves && alone) return arch::pause();
       const bool in_short = patience.short_naps_ != 0;
       patience.short_naps_ -= in_short ? 1 : 0;
       return os::nap(os::nap_of_wait(in_short ? 0 : waited));

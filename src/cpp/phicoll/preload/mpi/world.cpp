@@ -39,17 +39,17 @@ namespace {
 
 MPI_Comm progress_comm = MPI_COMM_NULL;
 
-int64_t now_ns() {
+int64_t now_ns(clockid_t clock) {
   timespec at;
-  clock_gettime(CLOCK_MONOTONIC, &at);
+  clock_gettime(clock, &at);
   return static_cast<int64_t>(at.tv_sec) * 1000000000 + at.tv_nsec;
 }
 
 // A rank that waits in phicoll may be the one whose MPI has to go on before the awaited rank gets there: the
 // rest of a large message that it sent, say. On a communicator of its own, on which no message is ever sent:
 // MPICH did not go on by a probe on MPI_COMM_SELF. Where ranks share CPUs a probe may take as long as a short
-// call (Open MPI gives the CPU away), so short calls probe seldom. A probe that takes long has most likely
-// moved pieces of a message, and the next one follows at once.
+// call (Open MPI gives the CPU away), so short calls probe seldom. A probe that takes much CPU time has most
+// likely moved pieces of a message, and the next one follows at once.
 void let_mpi_go_on() {
   constexpr int64_t long_call_ns = 50000;
   constexpr int64_t in_short_calls_ns = 200000;
@@ -59,7 +59,7 @@ void let_mpi_go_on() {
   static int64_t since = 0;
   static int64_t last = 0;
   static bool moving = false;
-  const int64_t now = now_ns();
+  const int64_t now = now_ns(CLOCK_MONOTONIC);
   const unsigned current = __atomic_load_n(&calls_begun, __ATOMIC_RELAXED);
   if (__atomic_load_n(&call, __ATOMIC_RELAXED) != current) {
     __atomic_store_n(&call, current, __ATOMIC_RELAXED);
@@ -70,10 +70,11 @@ void let_mpi_go_on() {
                       : __atomic_load_n(&moving, __ATOMIC_RELAXED) ? 0
                                                                    : in_long_calls_ns;
   if (now - __atomic_load_n(&last, __ATOMIC_RELAXED) < gap) return;
+  const int64_t before = now_ns(CLOCK_THREAD_CPUTIME_ID);
   int flag = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, progress_comm, &flag, MPI_STATUS_IGNORE);
   __atomic_store_n(&last, now, __ATOMIC_RELAXED);
-  __atomic_store_n(&moving, now_ns() - now > moving_ns, __ATOMIC_RELAXED);
+  __atomic_store_n(&moving, now_ns(CLOCK_THREAD_CPUTIME_ID) - before > moving_ns, __ATOMIC_RELAXED);
 }
 
 uint64_t mixed(uint64_t hash, const char* text, size_t bytes) {
