@@ -57,8 +57,8 @@ def pipelined_slices(
     """T_pipedbcast in ns: each rank copies one of n - 1 slices from the root, the others from the ranks that
     did.
 
-    Equations 4.8 (best) and 4.9 (worst): initialisation, first stage, n - 2 further stages, finalisation. A slice has whole
-    lines: at best they are spread evenly, and N lines are copied in all; at worst every stage waits for a longest slice.
+    Equations 4.8 (best) and 4.9 (worst): initialisation, first stage, n - 2 further stages, finalisation. A slice has
+    whole lines: at best they are spread evenly, N in all; at worst every stage waits for a longest slice.
 
     Parameters
     ----------

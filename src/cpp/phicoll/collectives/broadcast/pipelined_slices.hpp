@@ -1,10 +1,10 @@
 #pragma once
 
-// Pipelined broadcast of large messages in P - 1 slices. Source: ramos-hoefler-2013 section 4.1.3: in stage 0
-// receiver i copies slice i - 1 from the root, in stage j slice (i - 1 + j) mod (P - 1) from the receiver
-// that got it there, so that each rank's memory is read by one other at a time. Slices are whole lines. Flag,
+// Pipelined broadcast of large messages in P - 1 slices of whole lines. Source: ramos-hoefler-2013 section
+// 4.1.3: in stage 0 receiver i copies slice i - 1 from the root, in stage j slice (i - 1 + j) mod (P - 1)
+// from the receiver that got it there, so that each rank's memory is read by one other at a time. Flag,
 // address and notification share a line. A receiver acknowledges its copy from the root in a stage of its
-// own, lest all write to the root's line at once; an owner looks at its notifications at the end.
+// own, lest all write to the root's line at once; owners look at theirs at the end.
 
 #include <algorithm>
 #include <cstdint>
