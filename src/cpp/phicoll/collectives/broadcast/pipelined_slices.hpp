@@ -96,8 +96,9 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
     }
 
    private:
-    /// The part of the message that goes at once. Its lines are spread over the receivers as evenly as can be,
-    /// the first slices having one more: while there are as many lines, each copies one slice from the root.
+    /// The part of the message that goes at once. Its lines are spread over the receivers as evenly as can
+    /// be, the first slices having one more: while there are as many lines, each copies one slice from the
+    /// root.
     struct Block {
       std::size_t at;
       std::size_t bytes;
