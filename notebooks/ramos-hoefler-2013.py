@@ -520,7 +520,7 @@ note("simulated, modelled", "Share of the samples inside the band, and where the
 
 # %% [markdown]
 # What does not hold, and why: pipelined slices cost less than (4.8), because a simulated packet has hardly any start-up; the model's tree lies at its
-# best case and the other trees before theirs, because levels overlap that the equations add up. docs/validation-models.md has all of it, with verdicts.
+# best case and the other trees before theirs, because levels overlap that the equations add up. docs/validation-models.md has all of it.
 
 # %% [markdown]
 # ### The same on this host
@@ -654,8 +654,11 @@ panels(PHI, published, {"grouped": "A.10: grouped", "link": "A.11, A.12, A.13: s
 # %% [markdown]
 # ## What came out
 #
-# `phicoll validate models` judges the paper's statements; docs/validation-models.md has the verdicts over 20 seeds. To do all this with a machine of
-# your own: [characterise-and-tune](characterise-and-tune.ipynb).
+# The rows of `phicoll claims` for this paper, whatever ran above. `phicoll validate models` compares over 20 seeds what sections 3 and 4 compare here.
+# To do all this with a machine of your own: [characterise-and-tune](characterise-and-tune.ipynb).
+
+# %%
+phicoll.claims.report("ramos-hoefler-2013")
 
 # %%
 workers.shutdown()

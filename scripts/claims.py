@@ -88,6 +88,8 @@ def main(arguments: list[str]) -> int:
     write(whole)
     for validation in found.validations:
         validation.page(ROOT / "docs" / f"validation-{validation.machine.name}.md")
+    if found.models is not None:
+        found.models.page(ROOT / "docs" / "validation-models.md")
     print(f"{whole.summary()}; {time.monotonic() - begin:.0f} s", file=sys.stderr)
     return 0
 

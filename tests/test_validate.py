@@ -189,6 +189,8 @@ def test_guesses_are_halved_doubled_and_switched(monkeypatch, tmp_path, capsys):
     moved = {(row["parameter"], row["value"]): row["changed"] - row["simulated"] for row in found["rows"]}
     assert moved["ring.inject", 2 * guessed["ring.inject"]] > 0 == moved["memory.fill", "join"]
     assert f"ring.inject = {2 * guessed['ring.inject']}" in page.read_text()
+    assert "](guesses-moves.svg)" in page.read_text()
+    assert f"ring.inject = {2 * guessed['ring.inject']}" in (tmp_path / "guesses-moves.svg").read_text()
 
 
 @pytest.mark.parametrize("name", ["epyc-7742", "kunpeng-920", "xeon-8375c"])

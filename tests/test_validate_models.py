@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from phicoll.cli import main
 from phicoll.models import machine_model
 from phicoll.papers.claims import UNRESOLVED
 from phicoll.papers.validation.predictions import validate_models
+from phicoll.papers.validation.predictions.outcome import HostPart
 from phicoll.papers.validation.predictions.runs import OCCUPIED, REDUCE, TABLE_4_1
 from phicoll.papers.validation.predictions.statements import MODELLED, SIMULATED, judge_models
 from phicoll.papers.validation.predictions.validation import model_of_host
@@ -112,6 +114,19 @@ def test_the_page_is_the_same_twice_and_has_every_piece_row_and_statement(found,
     for label in ("published", "simulated", "modelled"):
         assert f"*{label}*" in text
     assert "nan" not in text
+
+
+def test_what_was_measured_on_a_host_has_a_page_of_its_own(found, tmp_path):
+    """`make claims` writes the simulated one anew on any host, and must not lose the other."""
+    evicted = found.compared["published"]["evicted"]
+    part = HostPart(machine_model("xeon-phi-5110p"), "A CPU", "2026-01-31", found.pieces, evicted)
+    files = replace(found, host=part).page(tmp_path / "models.md")
+    text, host = ((tmp_path / name).read_text() for name in ("models.md", "models-host.md"))
+    assert "*Measured* on A CPU, 2026-01-31" in host
+    assert "A CPU" not in text
+    assert "measured samples" not in text
+    assert {"models-host.md", "models-host-samples.svg"} <= {file.name for file in files}
+    assert text == page_written_twice(found, tmp_path, largest=400_000)
 
 
 def test_text_and_json_have_all_of_it(found):

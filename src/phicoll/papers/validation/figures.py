@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,10 @@ from phicoll.papers.validation.quantity import CALIBRATED
 from phicoll.plots.canvas import Canvas, new_figure
 from phicoll.plots.style import INK, PALE, SERIES, tidy
 
-__all__ = ["draw_barriers", "draw_counts", "draw_curves", "draw_errors"]
+if TYPE_CHECKING:
+    from phicoll.papers.validation.guesses import Sensitivity
+
+__all__ = ["draw_barriers", "draw_counts", "draw_curves", "draw_errors", "draw_guesses"]
 
 
 def draw_errors(found: Outcome) -> Canvas:
@@ -38,6 +41,30 @@ def draw_errors(found: Outcome) -> Canvas:
     ax.set_yticks(range(len(groups)), groups)
     ax.set_xlabel("simulated / published; bands: 5 % (calibrated, diamonds) and 25 % (held out, circles); hollow: beyond; "
                   "clipped at the edges", wrap=True)  # fmt: skip
+    tidy(ax, "x")
+    return figure
+
+
+def draw_guesses(found: Sensitivity) -> Canvas:
+    """Draw how far each guess moves the error of each held-out quantity; verdicts that change are filled."""
+    figure = new_figure(7.0, 0.9 + 0.24 * max(1, len(found.guesses)))
+    ax = figure.subplots()
+    most = 1.5
+    for row, guess in enumerate(found.guesses):
+        for q, changed in zip(found.quantities, guess.quantities, strict=True):
+            turned = q.verdict != changed.verdict
+            colour = SERIES[1] if turned else SERIES[0]
+            ax.plot(float(np.clip(changed.error - q.error, -most, most)), row, marker="o", markersize=4.5, linestyle="none",
+                    markerfacecolor=colour if turned else "none", markeredgecolor=colour, zorder=3 if turned else 2)  # fmt: skip
+    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.set_xscale("symlog", linthresh=0.1)
+    ticks = (-1, -0.3, -0.1, -0.03, 0, 0.03, 0.1, 0.3, 1)
+    ax.set_xticks(ticks, [f"{100 * tick:+.0f}" if tick else "0" for tick in ticks])
+    ax.set_xlim(-1.1 * most, 1.1 * most)
+    ax.set_ylim(len(found.guesses) - 0.4, -0.6)
+    ax.set_yticks(range(len(found.guesses)), [str(guess) for guess in found.guesses], fontsize=7.5)
+    ax.set_xlabel("move of each held-out quantity's error, in percent of the published number; filled: it enters or "
+                  "leaves its bound; clipped at the edges", wrap=True)  # fmt: skip
     tidy(ax, "x")
     return figure
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names
 from phicoll.foundations.extras import data_frame
-from phicoll.foundations.files import write_text
 from phicoll.foundations.progress import display
 from phicoll.papers.claims import HOLDS, UNRESOLVED
 from phicoll.papers.validation import collectives, programs, transfers
@@ -117,8 +116,15 @@ class Sensitivity(MachineOutcome):
         return "\n".join([*lines, "", *self.left_out, f"{self.elapsed_s:.0f} s"])
 
     def page(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write a page in Markdown; returns the file."""
-        at = Path(path)
+        """Write a page in Markdown and its figure beside it; returns the files."""
+        from phicoll.papers.validation.figures import draw_guesses
+        from phicoll.papers.validation.page import write_with_figures
+
+        figures = (("moves", draw_guesses, "How far each guess moves each held-out quantity"),)
+        return write_with_figures(self, Path(path), figures, Sensitivity.text_of)
+
+    def text_of(self, shown: Mapping[str, str]) -> str:
+        """The page, with the figures' Markdown by name."""
         within = sum(q.verdict == HOLDS for q in self.quantities)
         lines = [
             f"# What was guessed of {self.machine.name}",
@@ -127,6 +133,8 @@ class Sensitivity(MachineOutcome):
             f"and how far the held-out quantities of its [validation](validation-{self.machine.name}.md) move: errors are simulated / "
             f"published - 1. As shipped {within} of {len(self.quantities)} are within their bounds, at this page's effort "
             f"({self.effort.samples} samples of a latency, {self.effort.seeds} seed). `phicoll validate {self.machine.name} --guesses{' --quick' * (self.effort == QUICKER)} --page FILE` writes it.",
+            "",
+            shown["moves"],
             "",
             "| guess (as shipped) | within bounds | leave their bounds | enter them | moves farthest |",
             "|---|---|---|---|---|",
@@ -138,8 +146,7 @@ class Sensitivity(MachineOutcome):
             "|---|---|---|---|---|",
             *(f"| {' | '.join(row)} |" for row in self.by_quantity()),
         ]
-        write_text(at, "\n".join([*lines, ""]))
-        return [at]
+        return "\n".join([*lines, ""])
 
 
 def some(names: list[str], most: int = 3) -> str:

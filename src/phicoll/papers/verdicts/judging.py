@@ -25,7 +25,11 @@ from phicoll.papers.validation.judges import (
 )
 from phicoll.papers.validation.points import MOST_SEEDS
 from phicoll.papers.validation.predictions.statements import MODELLED, SIMULATED, judge_models
-from phicoll.papers.validation.predictions.validation import judge_simulated
+from phicoll.papers.validation.predictions.validation import (
+    ModelValidation,
+    judge_simulated,
+    simulated,
+)
 from phicoll.papers.validation.validation import FULL, QUICK, Validation, validation_of
 from phicoll.registry.machines import load_machine
 
@@ -38,10 +42,11 @@ STEPS = 20
 
 @dataclass(frozen=True)
 class Judged:
-    """The report, and the validations of the machines all of whose checks ran."""
+    """The report, and the validations of the machines and models all of whose checks ran."""
 
     report: Report
     validations: tuple[Validation, ...]
+    models: ModelValidation | None
 
 
 def judge(
@@ -81,10 +86,11 @@ def judge(
     with shown(progress) as tell, ThreadPoolExecutor(os.cpu_count() or 1) as executor:
         if set(wanted) & set(COUNTED):
             found += check_counts(counter)
-        if set(wanted) & set(MODELLED):
+        if set(wanted) & set(MODELLED) and not whole:
             found += judge_models(machine_model(PHI))
         rows = run_judges(judges, effort, executor, tell)
         found += [finding for one, of in rows.items() for finding in findings_of(one, of)]
+        models = None
         if set(wanted) & set(SIMULATED):
             steps = count(1)
 
@@ -92,7 +98,11 @@ def judge(
                 if tell is not None:
                     tell(min(next(steps), STEPS - 1), STEPS, what)
 
-            found += judge_simulated(quick=quick, seeds=seeds, executor=executor, step=step)
+            if whole:
+                models = simulated(quick=quick, seeds=seeds, executor=executor, step=step)
+                found += models.findings
+            else:
+                found += judge_simulated(quick=quick, seeds=seeds, executor=executor, step=step)
     machines = {one.machine: load_machine(one.machine) for one in judges}
     elapsed = time.monotonic() - start
     validations = tuple(
@@ -102,7 +112,7 @@ def judge(
     )
     digests = {name: machine.digest for name, machine in machines.items()}
     mine = [finding for finding in found if finding.claim.number in wanted]
-    return Judged(Report(completed(mine, wanted), effort.seeds, digests), validations)
+    return Judged(Report(completed(mine, wanted), effort.seeds, digests), validations, models)
 
 
 @contextmanager

@@ -65,8 +65,8 @@ class ModelOutcome(MachineOutcome):
             }
         return found
 
-    def inside(self) -> list[str]:
-        """How many samples lie in the models' bands, in words."""
+    def inside_simulated(self) -> list[str]:
+        """How many simulated samples lie in the models' bands, in words."""
         lines = []
         for constants, of in self.compared.items():
             shares = ", ".join(f"{start} start {found.inside:.0%}" for start, found in of.items())
@@ -74,6 +74,11 @@ class ModelOutcome(MachineOutcome):
             lines.append(
                 f"simulated samples inside the bands of the {constants} constants: {shares}; {printed}"
             )
+        return lines
+
+    def inside(self) -> list[str]:
+        """The same, and of the measured samples."""
+        lines = self.inside_simulated()
         if self.host is not None:
             lines.append(
                 f"measured samples inside the bands of {self.host.model.name}: {self.host.compared.inside:.0%}"

@@ -1,4 +1,4 @@
-"""The page of the models' validation: predictions beside simulation and this host, failures first."""
+"""The pages of the models' validation: predictions beside simulation, failures first, and beside a host."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ FIGURES = (
     ("places", draw_orders, "Each algorithm's median on its band, published constants"),
     ("trees", draw_trees, "Broadcast trees, simulated and modelled"),
     ("bands", draw_runs, "Bands and simulated samples by ranks"),
-    ("host", draw_host, "Bands and measured samples of two threads of one host"),
 )
+HOST_FIGURES = (("samples", draw_host, "Bands and measured samples of two threads of one host"),)
 
 #: Why predictions miss, by operation and algorithm; said with the numbers.
 CAUSES = {
@@ -46,8 +46,15 @@ CAUSES = {
 
 
 def write_page(found: ModelOutcome, path: Path) -> list[Path]:
-    """Write ``path`` and its figures, ``<stem>-<figure>.svg`` beside it."""
-    return write_with_figures(found, path, FIGURES, text_of)
+    """Write ``path`` and its figures, ``<stem>-<figure>.svg`` beside it; a host's part in ``<stem>-host.md``.
+
+    All that is simulated is alike on any host, so `make claims` writes it anew, and leaves the other page as it is.
+    """
+    files = write_with_figures(found, path, FIGURES, text_of)
+    if found.host is not None:
+        beside = path.with_name(f"{path.stem}-host{path.suffix}")
+        files += write_with_figures(found, beside, HOST_FIGURES, host_text)
+    return files
 
 
 def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
@@ -56,10 +63,10 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         "# Validation of the models",
         "",
         f"Predictions of `phicoll.models` beside runs on the simulated {found.machine.name} (digest `{found.machine.digest}`; nothing ran on a card), by "
-        f"`phicoll validate models --page FILE{' --host HERE.json' if found.host else ''}`: seeds 1 to {effort.seeds} ({effort.few_seeds} for long "
+        f"`phicoll validate models --page FILE`: seeds 1 to {effort.seeds} ({effort.few_seeds} for long "
         f"messages and allreduce), {effort.calls} calls each, timed from the last entry to the last exit. All ranks enter at once, one per core.",
         "",
-        "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated*, *measured* (on the named host) or *modelled*.",
+        "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated* or *modelled*. Those of a host are [measured](validation-models-host.md).",
         "- *Published constants* show how far the card's model carries to the simulated card; *simulated constants*, the simulated machine's own "
         "(`phicoll characterize --machine`), what the form of the equations misses. The machine was calibrated on published single lines, not on "
         "collectives.",
@@ -67,7 +74,7 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         "",
         "Results:",
         "",
-        *(f"- {line}" for line in found.inside()),
+        *(f"- {line}" for line in found.inside_simulated()),
         "",
         *failures(found),
         "## Pieces",
@@ -89,8 +96,6 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         "",
     ]  # fmt: skip
     lines += [shown.get("bands", ""), "", *orders(found, shown)]
-    if found.host is not None:
-        lines += host(found, shown)
     modelled = [f.claim.number for f in found.findings if f.how == "modelled"]
     lines += statements_note(found.findings)
     lines.append(f"From printed constants and tables, without runs: {', '.join(modelled)}.")
@@ -269,14 +274,17 @@ def least(values: list[float]) -> str:
     return f"{min(known):.2f}" if known else ""
 
 
-def host(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
+def host_text(found: ModelOutcome, shown: dict[str, str]) -> str:
     part = found.host
     assert part is not None
     model = part.model
     taken = model.assumed
     needed = part.compared.assumed
-    return [
-        "## Two threads of one host",
+    lines = [
+        "# The models beside two threads of one host",
+        "",
+        f"`phicoll validate models --host HERE.json --page FILE` writes this beside [the simulated page](validation-models.md). Of the measured "
+        f"samples {part.compared.inside:.0%} lie inside the bands.",
         "",
         f"*Measured* on {part.cpu}, {part.date}, two threads on two CPUs, without rounds whose CPUs were one core; another run gives other numbers. "
         f"The model is this host's own, by `phicoll characterize`: R_L is {model.value('line.local'):.2f} ns, R_R {rr(model):.1f} ns. Of its "
@@ -289,13 +297,14 @@ def host(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
         "A cell is the measured time or bandwidth, then the model's error:",
         "",
         *pieces_tables(part.pieces, [model.name]),
-        shown.get("host", ""),
+        shown.get("samples", ""),
         "",
         "Median and band in ns; samples inside, below and above the band in %:",
         "",
         *host_table(part.compared),
         "",
     ]  # fmt: skip
+    return "\n".join(lines)
 
 
 def rr(model) -> float:  # type: ignore[no-untyped-def]

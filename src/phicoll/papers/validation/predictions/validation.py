@@ -25,7 +25,7 @@ from phicoll.papers.validation.predictions.statements import judge_models, judge
 from phicoll.registry.machines import load_machine
 from phicoll.results import Results
 
-__all__ = ["ModelValidation", "judge_simulated", "validate_models"]
+__all__ = ["ModelValidation", "judge_simulated", "simulated", "validate_models"]
 
 WIDTH = 100  # of a line of text, in characters
 
@@ -102,11 +102,9 @@ def validate_models(
         Fewer than one seed; a machine file that is none, has no model, or is another machine's where that is
         refused.
     """
-    effort = effort_of(quick, seeds)
+    effort_of(quick, seeds)
     check_foreign(foreign)
     mine = None if host is None else model_of_host(host, foreign)
-    start = time.monotonic()
-    machine = load_machine(MACHINE)
     own = None if executor is not None else ThreadPoolExecutor(os.cpu_count() or 1)
     try:
         with display(progress) as bar:
@@ -116,32 +114,41 @@ def validate_models(
                 if bar is not None:
                     bar.update(next(steps), 20, what)
 
-            step("constants of the simulated machine")
-            models = {PUBLISHED: machine_model(MACHINE), SIMULATED: characterized(quick)}
-            step("kernels")
-            pieces = simulated_pieces(models, effort, executor or own)  # type: ignore[arg-type]
-            found = {at: collectives.simulate(at, effort, step=step) for at in STARTS}
-            compared = {
-                name: {at: compare_with_runs(results, model) for at, results in found.items()}
-                for name, model in models.items()
-            }
-            findings = [*judge_models(models[PUBLISHED]), *judge_found(found, pieces, effort, step)]
-            part = None
+            found = simulated(quick=quick, seeds=seeds, executor=executor or own, step=step)  # type: ignore[arg-type]
             if mine is not None:
                 step("this host")
-                part = measured(mine, effort)
+                found = replace(found, host=measured(mine, found.effort))
     finally:
         if own is not None:
             own.shutdown(cancel_futures=True)
+    return found
+
+
+def simulated(
+    *, quick: bool, seeds: int | None, executor: Executor, step: Callable[[str], None]
+) -> ModelValidation:
+    """All of a validation but a host's part."""
+    effort = effort_of(quick, seeds)
+    start = time.monotonic()
+    step("constants of the simulated machine")
+    models = {PUBLISHED: machine_model(MACHINE), SIMULATED: characterized(quick)}
+    step("kernels")
+    pieces = simulated_pieces(models, effort, executor)
+    found = {at: collectives.simulate(at, effort, step=step) for at in STARTS}
+    compared = {
+        name: {at: compare_with_runs(results, model) for at, results in found.items()}
+        for name, model in models.items()
+    }
+    findings = [*judge_models(models[PUBLISHED]), *judge_found(found, pieces, effort, step)]
     return ModelValidation(
-        machine,
+        load_machine(MACHINE),
         effort,
         time.monotonic() - start,
         models,
         tuple(pieces),
         compared,
         tuple(sorted(findings, key=lambda f: f.claim.number)),
-        part,
+        None,
     )
 
 
