@@ -1,5 +1,5 @@
-// The papers' programs by threads: their checks pass with 1 to 17 ranks, and with every barrier where they have
-// barriers. A sample, in seconds; all of it with PHICOLL_TEST_LONG=1, under the sanitizers too.
+// The papers' programs by threads: their checks pass with 1 to 17 ranks, and with every barrier where they
+// have barriers. A sample, in seconds; all of it with PHICOLL_TEST_LONG=1, under the sanitizers too.
 
 #include <gtest/gtest.h>
 
