@@ -149,7 +149,7 @@ PROGRAMS = [
             "-c",
             "gmx_mpi mdrun -ntomp 1 -reprod -s water.tpr -g $OMPI_COMM_WORLD_RANK.log -e $$.edr -x $$.xtc"
             " -o $$.trr -c $$.gro -cpo $$.cpt >&2 && [ $OMPI_COMM_WORLD_RANK = 1 ] ||"
-            " sed -n '/A V E R A G E S/,/R M S/p;/Time:/p' 0.log",
+            " sed -n '/A V E R A G E S/,/Total Virial/p;/Time:/p' 0.log",
         ],
         r"(?m)^.*(Statistics over|Time:).*$",
         prepare="gmx solvate -cs spc216 -box 2.5 2.5 2.5 -o water.gro -p water.top &&"
@@ -164,10 +164,10 @@ PROGRAMS = [
             "sh",
             "-c",
             "mkdir -p $OMPI_COMM_WORLD_RANK; rm -f hpccoutf.txt; hpcc >&2 && [ $OMPI_COMM_WORLD_RANK = 1 ] ||"
-            " grep -E 'PASSED|FAILED|Success|_errors' hpccoutf.txt",
+            " grep -oE 'PASSED|FAILED|[A-Za-z]+(_Success|_errors)=.*' hpccoutf.txt",
         ],
-        r"(?m)^.*(seconds|[0-9]e[-+]).*$",
-        prepare="sed s/^1000/500/ /usr/share/doc/hpcc/examples/_hpccinf.txt > hpccinf.txt",
+        "",
+        prepare="sed -E 's/^1000/500/; s/^2( +Ps)/1\\1/' /usr/share/doc/hpcc/examples/_hpccinf.txt > hpccinf.txt",
     ),
     Program(
         "Quantum ESPRESSO, silicon",

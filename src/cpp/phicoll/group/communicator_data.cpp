@@ -70,8 +70,8 @@ void Communicator::note_elsewhere(SignatureWord call) {
 //  1. Another communicator has learned the numbers: all take them.
 //  2. Another one, which other threads call, is measuring: all go on with the numbers that they have, and the
 //     next large call comes here again.
-//  3. It is too early (GroupOptions): likewise, but more and more calls pass before one comes here again.
-//  4. None of these: this communicator measures. The numbers are written before the last barrier, so whatever
+//  3. It is too early (GroupOptions): likewise, but more and more calls pass before one comes again.
+//  4. Else this communicator measures. The numbers are written before the last barrier, so whatever
 //     a rank makes after this call begins with them.
 void Communicator::learn_numbers() {
   using Claim = LearnedNumbers::Claim;

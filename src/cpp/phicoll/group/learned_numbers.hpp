@@ -31,8 +31,8 @@ class alignas(arch::stride_bytes) LearnedNumbers {
   /// By the group's maker: claims come too early until so long after the first.
   void wait_before_measuring(std::int64_t ns) { wait_ns_ = static_cast<std::uint64_t>(ns); }
   enum class Claim : std::uint64_t { granted, taken, early };
-  /// Claims, for good, the right to measure and to write: granted unless another communicator has it, or it is
-  /// too early.
+  /// Claims, for good, the right to measure and to write: granted unless another communicator has it, or it
+  /// is too early.
   Claim claim() {
     // Relaxed: ranks of different communicators may come at once, and the first one's time stays.
     if (wait_ns_ != 0) {
