@@ -174,8 +174,8 @@ void tell(PyObject* status, const Envelope& envelope);
 py::tuple items_of(PyObject* given);
 /// A number from 0 that is less than `bound`; -1 if it is anything else.
 int whole_number(PyObject* object, long bound);
-/// A number for each rank. Those of few ranks lie in the object, since an allocation takes as long as a good part
-/// of a small call.
+/// A number for each rank. Those of few ranks lie in the object, since an allocation takes as long as a good
+/// part of a small call.
 class RankNumbers {
  public:
   void resize(std::size_t size) {
@@ -270,7 +270,7 @@ struct BoundArguments {
 
  private:
   PyObject** place_of(PyObject* name, const Signature& signature);
-  /// Two parameters a store. Of a loop, compilers make a string instruction, whose start takes tens of cycles.
+  /// Two parameters a store. A loop becomes a string instruction, whose start takes tens of cycles.
   template <std::size_t... pair>
   void clear(std::index_sequence<pair...>) {
     static_assert(parameters % 2 == 0, "the last parameter has no other");

@@ -93,7 +93,7 @@ struct ModelTreeReduce : AlgorithmDefaults {
     }
     if (p.buffers == Buffers::child) return;
     limit_bytes(p.piece, max_element_bytes, [&] { return footprint(p, shape); });
-    // Of the smallest pieces, fewer children have room beside each rank's own buffer. The last k serves further
+    // Where the smallest pieces are still too many, each rank has fewer children. The last k serves further
     // levels then.
     const std::size_t room = most_buffers / static_cast<std::size_t>(shape.size()) - sizeof(Lines);
     const int most = static_cast<int>(std::min(room / piece_bytes(p) - 1, std::size_t{max_ranks}));

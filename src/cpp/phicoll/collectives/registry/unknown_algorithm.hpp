@@ -4,7 +4,7 @@
 
 namespace phicoll {
 
-/// A name that is no algorithm of an operation. What has names beside the registry's catches it to suggest them.
+/// A name that is no algorithm of an operation. Who has further names catches it to suggest those too.
 class UnknownAlgorithm final : public ArgumentError {
  public:
   using ArgumentError::ArgumentError;

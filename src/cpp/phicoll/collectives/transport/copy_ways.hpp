@@ -15,7 +15,7 @@ namespace phicoll {
 /// times with data of about the same size, and again now and then. Ranks that all choose do so in the same
 /// calls.
 ///
-/// A way counts by the second best of its last four times: ranks may be late, and rings on shared CPUs are
+/// A way counts by the second best of its last four times: ranks may be late, and rings on shared CPUs
 /// seldom fast. A trial ends early if its way takes 1.5 times the other's time twice, or 2.5 times once.
 class CopyWays {
  public:
