@@ -6,8 +6,8 @@ namespace phicoll {
 
 namespace {
 
-// A yield longer than the first is long. Yields are dear if twice in a row that is more than the second for each
-// wait since the last long one: about what a sleep and a wake take where CPUs are busy.
+// A yield longer than the first is long. Yields are dear if twice in a row that is more than the second for
+// each wait since the last long one: about what a sleep and a wake take where CPUs are busy.
 constexpr std::int64_t long_ns = 500 * 1000, worth_ns = 50 * 1000;
 // Then waits do without for so many times as long, at first and at most.
 constexpr unsigned fewest_times = 8, most_times = 512;
