@@ -742,3 +742,29 @@ def test_a_second_call_at_once_is_refused(mode: str, tmp_path: Path) -> None:
     found = phicoll.run(two_threads, ranks=2, mode=mode, args=(tmp_path / "refused",), timeout=60)
     assert len(found[1]) == 1
     assert "in a call already" in found[1][0]
+
+
+def counted(comm: phicoll.Comm) -> tuple[list[float], list[float], list[float]]:
+    """An allgather, a prepared one and a reduce-scatter whose blocks have counts, one of them 0."""
+    counts = [rank % 4 for rank in range(comm.size)]
+    mine = np.full(counts[comm.rank], comm.rank, float)
+    once, again = np.empty(sum(counts)), np.empty(sum(counts))
+    comm.Allgatherv(mine, [once, counts])
+    request = comm.Allgatherv_init(mine, [again, counts])
+    del counts[:]  # what was prepared has its own
+    request.Start()
+    request.Wait()
+    counts = [rank % 4 for rank in range(comm.size)]
+    part = np.empty(counts[comm.rank])
+    comm.Reduce_scatter(np.arange(sum(counts), dtype=float), part, counts)
+    return once.tolist(), again.tolist(), part.tolist()
+
+
+@pytest.mark.parametrize("ranks", [3, 9])
+def test_counts_of_few_and_of_many_ranks_reach_the_core(ranks: int) -> None:
+    """Those of up to eight ranks lie beside the buffer, those of more elsewhere."""
+    expected = [float(rank) for rank in range(ranks) for _ in range(rank % 4)]
+    for rank, (once, again, part) in enumerate(phicoll.run(counted, ranks=ranks, timeout=60)):
+        assert once == again == expected
+        first = sum(other % 4 for other in range(rank))
+        assert part == [float(ranks * (first + i)) for i in range(rank % 4)]
