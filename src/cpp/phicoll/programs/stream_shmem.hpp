@@ -94,7 +94,7 @@ struct StreamShmem {
     void pass(double* to, const double* left, const double* right, double expected, Element element) {
       double* const buffer = arrays_.buffers.of(context_.rank());
       for (std::size_t at = 0; at < part_; at += block) {
-        const std::size_t n = std::min(block, part_ - at);
+        const std::size_t n = std::min(std::size_t{block}, part_ - at);  // min takes a reference
         if (way_ != put_get) {
           compute(to + at, left + at, right == nullptr ? nullptr : right + at, n, element);
         } else {
