@@ -45,11 +45,11 @@ int64_t now_ns(clockid_t clock) {
   return static_cast<int64_t>(at.tv_sec) * 1000000000 + at.tv_nsec;
 }
 
-// A rank that waits in phicoll may be the one whose MPI has to go on before the awaited rank gets there: the
-// rest of a large message that it sent, say. On a communicator of its own, on which no message is ever sent:
-// MPICH did not go on by a probe on MPI_COMM_SELF. Where ranks share CPUs a probe may take as long as a short
-// call (Open MPI gives the CPU away), so short calls probe seldom. A probe that takes much CPU time has most
-// likely moved pieces of a message, and the next one follows at once.
+// A rank that waits in phicoll may be the one whose MPI has to go on before the awaited rank gets there: it
+// may have sent a large message. It probes a communicator of its own, on which no message is ever sent:
+// MPICH did not go on by a probe on MPI_COMM_SELF. Where ranks share CPUs a probe may take as long as a
+// short call (Open MPI gives the CPU away), so short calls probe seldom. A probe that takes much CPU time
+// has most likely moved pieces of a message, and the next one follows at once.
 void let_mpi_go_on() {
   constexpr int64_t long_call_ns = 50000;
   constexpr int64_t in_short_calls_ns = 200000;
