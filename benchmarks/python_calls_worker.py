@@ -179,4 +179,5 @@ def main() -> None:
         print(json.dumps(found), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -13,12 +13,12 @@ import ctypes
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 WORKER = Path(__file__).resolve().parent / "python_calls_worker.py"
 SHIM = """#include <valgrind/callgrind.h>
@@ -34,10 +34,8 @@ def loop(call: Callable[[], object], times: int) -> None:
 
 def count(shim: ctypes.CDLL, times: int) -> None:
     """Under callgrind: a dump for each call, and their names."""
-    names: dict[str, Any] = {}
     sys.argv[1:] = ["1"]
-    text = WORKER.read_text().replace("\nmain()\n", "\n")
-    exec(compile(text, str(WORKER), "exec"), names)
+    names = runpy.run_path(str(WORKER))
     calls = {"empty": lambda: None, **names["calls"]()}
     for call in [calls["empty"], *calls.values()]:  # the first count has what callgrind itself begins with
         loop(call, times // 8)  # Python has specialised the code by then

@@ -519,8 +519,8 @@ display(pd.DataFrame(rows))
 note("simulated, modelled", "Share of the samples inside the band, and where their median lies.")
 
 # %% [markdown]
-# What does not hold, and why: pipelined slices cost less than (4.8), because a simulated packet has hardly any start-up; the model's tree lies at its
-# best case and the other trees before theirs, because levels overlap that the equations add up. docs/validation-models.md has all of it.
+# What does not hold, and why: pipelined slices lie about their best case, as (4.8) lets each stage pay a start-up; binomial, k-nomial and Fibonacci
+# trees lie before theirs, as most children have acknowledged long before the last one has its subtree. docs/validation-models.md has all of it.
 
 # %% [markdown]
 # ### The same on this host

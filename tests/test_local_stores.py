@@ -9,6 +9,8 @@ import pytest
 
 import phicoll
 from phicoll import kernels
+from phicoll.measuring import plan
+from phicoll.measuring.simulating import SimulatedPlan, simulate_point
 
 CELL = "cell-qs20"
 STORES = f"{CELL}:local.data=store"
@@ -215,3 +217,23 @@ def test_explain_says_what_carries_commands_and_follows_them():
 def test_a_buffer_that_does_not_fit_the_local_store_is_refused():
     with pytest.raises(phicoll.ArgumentError, match="bytes of its local store"):
         simulate("broadcast", ["local-store-tree:piece=65536"], [4], sizes="256K")
+
+
+def events_of(calls: int, operation: str, algorithm: str, **options: object) -> int:
+    planned = plan(
+        operation, algorithm=algorithm, machine=CELL, ranks=16, rounds=1, calls=calls, seed=1, **options
+    )
+    assert isinstance(planned, SimulatedPlan)
+    [(point, _)] = planned.planned.tasks
+    lines, _, error = simulate_point(planned.planned.text, point)
+    assert not error
+    return json.loads(lines[-1])["counters"]["events"]
+
+
+def test_a_simulated_call_takes_few_events():
+    """Its time follows from them, at 0.1 us each and 0.4 us each that moves a piece of data: see
+    benchmarks/simulator.py, which holds a barrier to 50 us and a broadcast of 1 MB to 0.2 s."""
+    for algorithm in PAPER["barrier"]:
+        assert 50 < (events_of(30, "barrier", algorithm) - events_of(10, "barrier", algorithm)) / 20 < 450
+    for algorithm in ("tree-copy:degree=3", "piece-per-rank", "local-store-tree:degree=3"):
+        assert 5000 < events_of(1, "broadcast", algorithm, sizes="1M") < 300_000

@@ -125,6 +125,8 @@ def test_what_was_measured_on_a_host_has_a_page_of_its_own(found, tmp_path):
     assert "*Measured* on A CPU, 2026-01-31" in host
     assert "A CPU" not in text
     assert "measured samples" not in text
+    assert "](models-host.md)" in text
+    assert "](models.md)" in host
     assert {"models-host.md", "models-host-samples.svg"} <= {file.name for file in files}
 
 

@@ -76,9 +76,8 @@ class Threading:
         self.shared, self.turn = shared, 0
 
     def bcast(self, value: Any, root: int) -> Any:
-        self.turn ^= (
-            1  # a place is written again after a barrier that the others enter when they have read it
-        )
+        # A place is written again after a barrier that the others enter when they have read it.
+        self.turn ^= 1
         if self.rank == root:
             self.shared[self.turn] = value
         self.barrier()

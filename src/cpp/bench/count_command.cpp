@@ -119,10 +119,16 @@ int count_command(const std::vector<std::string>& words) {
   const std::string machine = arguments.text("--machine", "");
   if (!machine.empty() && arguments.has("--shape"))
     throw ArgumentError("machine", "'" + machine + "' and a shape", "one of the two");
-  const std::pair<int, int> size = parse_shape(cores_by_contexts);
-  const std::size_t contexts = machine.empty() ? static_cast<std::size_t>(size.first * size.second)
-                                               : sim::load_machine(machine).places().size();
-  const std::string where = machine.empty() ? cores_by_contexts : machine;
+  std::pair<int, int> size;
+  if (machine.empty()) {
+    size = parse_shape(cores_by_contexts);
+  } else {
+    const sim::Machine found = sim::load_machine(machine);
+    size = {found.p.cores, found.p.contexts_per_core};
+  }
+  const std::string extent = std::to_string(size.first) + "x" + std::to_string(size.second);
+  const std::string where = machine.empty() ? extent : machine;
+  const int contexts = size.first * size.second;
   const std::vector<int> ranks = measure::parse_ranks(arguments.text("-n", std::to_string(contexts)));
   const std::string placement = arguments.text("--placement", "compact");
   const bool json = arguments.has("--json");
@@ -140,11 +146,10 @@ int count_command(const std::vector<std::string>& words) {
         const std::string effective = in_effect(subject.spec, shape, subject.work.facts()).text();
         const Counts counts = sim::count_collective(subject.work, subject.spec, shape);
         if (!json) print_row(subject, effective, counts);
-        objects.push_back(record(subject, effective, counts)
-                              .add("shape", where)
-                              .add("placement", placement)
-                              .add("ranks", count)
-                              .text());
+        JsonObject object = record(subject, effective, counts);
+        object.add("shape", extent).add("placement", placement).add("ranks", count);
+        if (!machine.empty()) object.add("machine", machine);
+        objects.push_back(object.text());
       } catch (const ArgumentError& error) {
         // If several were given, those that cannot serve the call are left out.
         if (subjects.size() == 1 || error.argument() != "algorithm") throw;

@@ -77,7 +77,7 @@ def run(
         this machine.
     mode:
         On this machine, ``"threads"`` (default) or ``"processes"``, which have the kernel's memory at addresses of
-        their own; those of ``phicoll-bench``, as this one cannot be forked safely.
+        their own; ``phicoll-bench`` starts them, as a process of Python cannot be forked safely.
     ranks:
         The number of ranks; each kernel limits it.
     where:

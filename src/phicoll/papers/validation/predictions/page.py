@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -50,14 +51,15 @@ def write_page(found: ModelOutcome, path: Path) -> list[Path]:
 
     All that is simulated is alike on any host, so `make claims` writes it anew, and leaves the other page as it is.
     """
-    files = write_with_figures(found, path, FIGURES, text_of)
+    beside = path.with_name(f"{path.stem}-host{path.suffix}")
+    files = []
     if found.host is not None:
-        beside = path.with_name(f"{path.stem}-host{path.suffix}")
-        files += write_with_figures(found, beside, HOST_FIGURES, host_text)
-    return files
+        files = write_with_figures(found, beside, HOST_FIGURES, partial(host_text, simulated=path.name))
+    measured = f" Those of a host are [measured]({beside.name})." if beside.exists() else ""
+    return write_with_figures(found, path, FIGURES, partial(text_of, measured=measured)) + files
 
 
-def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
+def text_of(found: ModelOutcome, shown: dict[str, str], measured: str) -> str:
     effort = found.effort
     lines = [
         "# Validation of the models",
@@ -66,7 +68,7 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         f"`phicoll validate models --page FILE`: seeds 1 to {effort.seeds} ({effort.few_seeds} for long "
         f"messages and allreduce), {effort.calls} calls each, timed from the last entry to the last exit. All ranks enter at once, one per core.",
         "",
-        "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated* or *modelled*. Those of a host are [measured](validation-models-host.md).",
+        f"- Numbers are *published* (printed in ramos-hoefler-2013), *simulated* or *modelled*.{measured}",
         "- *Published constants* show how far the card's model carries to the simulated card; *simulated constants*, the simulated machine's own "
         "(`phicoll characterize --machine`), what the form of the equations misses. The machine was calibrated on published single lines, not on "
         "collectives.",
@@ -274,7 +276,7 @@ def least(values: list[float]) -> str:
     return f"{min(known):.2f}" if known else ""
 
 
-def host_text(found: ModelOutcome, shown: dict[str, str]) -> str:
+def host_text(found: ModelOutcome, shown: dict[str, str], simulated: str) -> str:
     part = found.host
     assert part is not None
     model = part.model
@@ -283,7 +285,7 @@ def host_text(found: ModelOutcome, shown: dict[str, str]) -> str:
     lines = [
         "# The models beside two threads of one host",
         "",
-        f"`phicoll validate models --host HERE.json --page FILE` writes this beside [the simulated page](validation-models.md). Of the measured "
+        f"`phicoll validate models --host HERE.json --page FILE` writes this beside [the simulated page]({simulated}). Of the measured "
         f"samples {part.compared.inside:.0%} lie inside the bands.",
         "",
         f"*Measured* on {part.cpu}, {part.date}, two threads on two CPUs, without rounds whose CPUs were one core; another run gives other numbers. "

@@ -102,7 +102,7 @@ def validate_models(
         Fewer than one seed; a machine file that is none, has no model, or is another machine's where that is
         refused.
     """
-    effort_of(quick, seeds)
+    effort_of(quick, seeds)  # refused before anything runs
     check_foreign(foreign)
     mine = None if host is None else model_of_host(host, foreign)
     own = None if executor is not None else ThreadPoolExecutor(os.cpu_count() or 1)
