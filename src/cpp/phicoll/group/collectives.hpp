@@ -50,9 +50,9 @@ class Collectives {
   bool wants_numbers(const CallFacts& facts, const Set::Found& found) const {
     return facts.bytes >= calibrating_bytes && set_.by_unmeasured(found);
   }
-  /// Whether the call is large and comes while the host's numbers are not measured yet.
+  /// Whether the call is large, and the host's numbers, which are not measured yet, may change what serves it.
   bool counts_to_numbers(const CallFacts& facts) const {
-    return facts.bytes >= calibrating_bytes && set_.wants_numbers();
+    return facts.bytes >= calibrating_bytes && set_.awaits_numbers(facts);
   }
   /// Counts such a call, and says whether to ask for the numbers in it. All ranks count the same calls.
   bool asks_for_numbers() {

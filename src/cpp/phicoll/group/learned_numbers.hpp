@@ -28,8 +28,8 @@ class alignas(arch::stride_bytes) LearnedNumbers {
     *numbers = numbers_;
     return true;
   }
-  /// By the group's maker: claims come too early until so long after the first.
-  void wait_before_measuring(std::int64_t ns) { wait_ns_ = static_cast<std::uint64_t>(ns); }
+  /// Called by the group's maker: claims are refused as early until `ns` after the first.
+  void wait_before_measuring(std::int64_t ns) { wait_ns_ = ns; }
   enum class Claim : std::uint64_t { granted, taken, early };
   /// Claims, for good, the right to measure and to write: granted unless another communicator has it, or it
   /// is too early.
@@ -38,8 +38,9 @@ class alignas(arch::stride_bytes) LearnedNumbers {
     if (wait_ns_ != 0) {
       const auto now = static_cast<std::uint64_t>(os::now_ns());
       std::uint64_t first = 0;
+      // Signed: another rank may just have stored a later time.
       if (first_claim_.atomic().compare_exchange_strong(first, now, std::memory_order_relaxed) ||
-          now - first < wait_ns_)
+          static_cast<std::int64_t>(now - first) < wait_ns_)
         return Claim::early;
     }
     std::uint32_t none = 0;
@@ -57,7 +58,7 @@ class alignas(arch::stride_bytes) LearnedNumbers {
   static constexpr std::uint32_t claimed = 1, written = 2;
 
   Word<std::uint32_t> state_;
-  std::uint64_t wait_ns_;
+  std::int64_t wait_ns_;
   Word<std::uint64_t> first_claim_;
   HostNumbers numbers_;
 };

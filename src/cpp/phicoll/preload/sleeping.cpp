@@ -31,7 +31,7 @@ constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
 
 DearYields sleepers_yields;
 
-bool Bedroom::shares_cpu(int rank, SharingWaits& waits, DearYields& yields) {
+bool Bedroom::shares_cpu(int rank, SharingWaits& waits, DearYields* yields) {
   if (control_.crowded()) return true;
   const int here = phicoll::os::current_cpu();
   if (!control_.meets(rank, phicoll::any_rank, here)) {
@@ -46,13 +46,13 @@ bool Bedroom::shares_cpu(int rank, SharingWaits& waits, DearYields& yields) {
   if (taken.empty()) return true;
   if (!phicoll::os::move_to_cpus(phicoll::os::allowed_cpus_but(taken))) return true;
   control_.meets(rank, phicoll::any_rank, phicoll::os::current_cpu());
-  yields.forget();
+  if (yields != nullptr) yields->forget();
   return false;
 }
 
 void Sleeper::wait(Look look, const void* awaited) {
   wake_others();
-  if (bedroom_.shares_cpu(rank_, sharing_waits_, sleepers_yields)) {
+  if (bedroom_.shares_cpu(rank_, sharing_waits_, nullptr)) {
     if (yield_and_look(look, awaited)) return;
   } else {
     for (unsigned turn = 0; turn < looks; ++turn) {
@@ -120,7 +120,7 @@ void Sleeper::wake_others() {
 bool Yielder::go_on() {
   const unsigned turn = turns_++;
   if (turn == 0) {
-    shares_ = bedroom_.shares_cpu(rank_, sharing_waits_, yields_);
+    shares_ = bedroom_.shares_cpu(rank_, sharing_waits_, &yields_);
     started_ns_ = 0;
   }
   if (!shares_ && turn < looks) {

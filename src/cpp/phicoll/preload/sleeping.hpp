@@ -29,8 +29,8 @@ struct SharingWaits {
   std::int64_t since_ns = 0;
 };
 
-/// Of all sleepers of the process: they change CPUs, a program may have many barriers, and each thread would
-/// pay in each of them.
+/// One for all sleepers of the process. With one for each thread and barrier, each would learn by long yields
+/// of its own.
 extern DearYields sleepers_yields;
 
 /// The memory that a barrier's threads share to sleep and to wake each other.
@@ -56,8 +56,8 @@ class Bedroom {
 
   /// Notes the CPU of the calling thread, `rank`. Returns whether another thread was last noted there, or
   /// there are more threads than CPUs. After many short `waits` in a row that found another thread there, the
-  /// thread with the highest rank there moves.
-  bool shares_cpu(int rank, SharingWaits& waits, DearYields& yields);
+  /// thread with the highest rank there moves, and `yields`, unless null, are forgotten.
+  bool shares_cpu(int rank, SharingWaits& waits, DearYields* yields);
 
   phicoll::Control& control_;
   alignas(128) std::atomic<std::uint32_t> sleepers_{0};

@@ -6,10 +6,11 @@ namespace phicoll {
 
 namespace {
 
-// A yield longer than the first is long. Yields are dear if twice in a row that is more than the second for
-// each wait since the last long one: about what a sleep and a wake take where CPUs are busy.
+// A yield of more than long_ns is long. Yields are dear once two long ones in a row each took more than
+// worth_ns for every wait that yielded since the long one before. A sleep and a wake take about that where
+// CPUs are busy. Waits then do not yield for fewest_times the length of that yield at first, and for
+// most_times at most.
 constexpr std::int64_t long_ns = 500 * 1000, worth_ns = 50 * 1000;
-// Then waits do without for so many times as long, at first and at most.
 constexpr unsigned fewest_times = 8, most_times = 512;
 
 }  // namespace
@@ -35,12 +36,16 @@ bool DearYields::note(Way way, std::int64_t began_ns, std::int64_t now_ns) {
       opened_ns_.store(now_ns, std::memory_order_relaxed);
     return false;
   }
+  // Of several threads that gave one slice together, one notes it.
+  if (began_ns < noted_ns_.load(std::memory_order_relaxed))
+    return until_ns_.load(std::memory_order_relaxed) != 0;
+  noted_ns_.store(now_ns, std::memory_order_relaxed);
   const unsigned waits = waits_.exchange(0, std::memory_order_relaxed);
   const bool dense = waits * worth_ns <= took_ns * one_of_;
   const unsigned dense_before = dense_.load(std::memory_order_relaxed);
   dense_.store(dense ? dense_before + 1 : 0, std::memory_order_relaxed);
   if (way != Way::tries && (!dense || dense_before == 0)) return false;
-  // One of several threads notes a slice that they gave together.
+  // Another thread has found them dear meanwhile.
   if (way == Way::yields && until_ns_.load(std::memory_order_relaxed) != 0) return true;
   const std::int64_t last = without_ns_.load(std::memory_order_relaxed);
   const bool again = way == Way::tries || now_ns - opened_ns_.load(std::memory_order_relaxed) < last;

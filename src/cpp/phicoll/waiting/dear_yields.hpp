@@ -35,10 +35,11 @@ class DearYields {
   static constexpr unsigned many = 1 << 20;
 
   const unsigned one_of_;
-  std::atomic<std::int64_t> until_ns_{0};    // 0: not known to be dear
-  std::atomic<std::int64_t> without_ns_{0};  // how long waits did without last
-  std::atomic<std::int64_t> opened_ns_{0};   // when a trial ended that
-  std::atomic<unsigned> dense_{0};           // long yields in a row with few waits between
+  std::atomic<std::int64_t> until_ns_{0};          // 0: not known to be dear
+  std::atomic<std::int64_t> without_ns_{0};        // how long waits did without last
+  std::atomic<std::int64_t> opened_ns_{0};         // when a trial ended that
+  std::atomic<std::int64_t> noted_ns_{INT64_MIN};  // the end of the last long yield
+  std::atomic<unsigned> dense_{0};                 // long yields in a row with few waits between
   // Those that have yielded since the last long yield. Threads may lose some.
   std::atomic<unsigned> waits_{many};
 };

@@ -27,23 +27,26 @@ void Roaming::note_cpu() {
 
 // The kernel may leave three of four ranks, or both that are awake, on one of two CPUs for seconds, as no CPU
 // has been idle for long. That slows down every call.
-void Roaming::spread_out() {
-  if (!roams_) return;
+bool Roaming::spread_out() {
+  const bool moved = moved_;
+  moved_ = false;
+  if (!roams_) return moved;
   note_cpu();
-  if (++waits_ % waits_a_look_around != 0) return;
+  if (++waits_ % waits_a_look_around != 0) return moved;
   try {
     const std::vector<int> emptier = control_->emptier_cpus(rank_);
     crowds_ = emptier.empty() ? 0 : crowds_ + 1;
-    if (crowds_ < times_before_a_move << std::min(moves_, most_doublings)) return;
+    if (crowds_ < times_before_a_move << std::min(moves_, most_doublings)) return moved;
     crowds_ = 0;
     const std::int64_t now = os::now_ns();
     moves_ = now - moved_ns_ < settled_ns ? moves_ + 1 : 1;
     moved_ns_ = now;
     os::move_to_cpus(emptier);
   } catch (const std::bad_alloc&) {
-    return;  // it waits where it is
+    return moved;  // it waits where it is
   }
   note_cpu();
+  return true;
 }
 
 // There are as many CPUs as ranks, so the CPU without a rank is another program's. Beside that program a rank
@@ -56,7 +59,9 @@ void Roaming::move_apart() {
   if (since > worth_a_move_ns * waits_a_look_in_place) return;
   try {
     const std::vector<int> taken = control_->cpus_to_leave(rank_);
-    if (!taken.empty() && os::move_to_cpus(os::allowed_cpus_but(taken))) note_cpu();
+    if (taken.empty() || !os::move_to_cpus(os::allowed_cpus_but(taken))) return;
+    note_cpu();
+    moved_ = true;
   } catch (const std::bad_alloc&) {
     return;
   }

@@ -46,8 +46,8 @@ class Roaming {
     if (roams_) note_cpu();
   }
   /// To be called in each wait that is not over at once: notes the CPU, and now and then moves to one that
-  /// has fewer ranks.
-  void spread_out();
+  /// has fewer ranks. Returns whether the rank has moved since the last such call.
+  bool spread_out();
 
   /// Whether the rank `from`, or any if that is any_rank, was last noted on this CPU. If so, later waits do
   /// not look in place.
@@ -81,6 +81,7 @@ class Roaming {
   unsigned waits_ = 0;       // of a rank that roams
   unsigned crowds_ = 0;      // how often in a row this rank had better moved to another CPU
   unsigned moves_ = 0;       // to others, each within a second of the one before
+  bool moved_ = false;       // since spread_out() was called last
   std::int64_t moved_ns_ = 0;
   std::int64_t met_ns_ = 0;  // when waits last began to meet a rank
 };

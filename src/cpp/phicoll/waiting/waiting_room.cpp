@@ -34,8 +34,8 @@ constexpr unsigned yields_a_check = 16;
 // A wait for any of several words cannot sleep on one. After this time it naps at every turn
 // (os::nap_of_wait).
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
-// While other work of the rank moves on, there are no naps, but where another rank needs the CPU. Then naps
-// are short for a while, as more of it may come.
+// While other work of the rank moves on, a rank with its own CPU does not nap; one that shares its CPU takes
+// short naps, for a while, as more of it may come.
 constexpr unsigned naps_after_a_move = 16;
 // Another library, which the rank lets go on, does not say whether anything moved. A look in vain after a nap
 // finds cold caches and takes it up to 30 us of CPU time, as long as a copy of some pieces. So a second look
@@ -123,9 +123,7 @@ class WaitingRoom::Rest {
 };
 
 void WaitingRoom::yield_if_needed() {
-  if (!roaming_.shares_cpu() && !roaming_.roams_now()) return;
-  const DearYields::Way way = way_of_yields(false);
-  if (way != DearYields::Way::without) yield(way);
+  if (roaming_.shares_cpu() || roaming_.roams_now()) sched_yield();
 }
 
 void WaitingRoom::take_turn(Patience& patience) {
@@ -159,13 +157,20 @@ void WaitingRoom::take_turn(Patience& patience) {
       return os::nap(os::nap_of_wait(in_short ? 0 : waited));
     }
   }
-  const DearYields::Way way = way_of_yields(turn == 1);
+  const DearYields::Way way = way_of_yields(!patience.yields_);
+  patience.yields_ = true;
   if (way == DearYields::Way::without) return os::nap(os::nap_of_wait(0));
   yield(way);
 }
 
 bool WaitingRoom::look_yielding(const Awaited& a, std::uint64_t* seen, unsigned turns) {
-  return look_in_yields(*control_, a, seen, turns, DearYields::Way::yields);
+  for (unsigned turn = 0; turn < turns; ++turn) {
+    sched_yield();
+    if (a.look(1, 0, seen)) return true;
+    // A yield takes no time, or a time slice of each program that computes on this CPU.
+    if (control_->broken()) return false;
+  }
+  return false;
 }
 
 // A rank on the same CPU needs that very CPU, so spinning for it only delays it. Where ranks roam over too
@@ -187,15 +192,19 @@ bool WaitingRoom::look_before_yields(const Awaited& a, std::uint64_t* seen) {
   return !roaming_.meets(a.from) && a.look(turns, 1, seen);
 }
 
-bool WaitingRoom::spin_then_yield(const Awaited& a, std::uint64_t* seen, Rest& rest) {
+void WaitingRoom::rest_after(std::int64_t waited_ns, Rest& rest) {
+  if (roaming_.roams() && waited_ns >= resting_ns && control_->counts_resting()) rest.begin();
+}
+
+bool WaitingRoom::spin_then_yield(const Awaited& a, std::uint64_t* seen, Rest& rest, bool yields) {
   if (look_before_yields(a, seen)) return true;
   const std::int64_t start = os::now_ns();
-  for (;;) {
-    const DearYields::Way way = way_of_yields(false);
+  for (;; yields = true) {
+    const DearYields::Way way = way_of_yields(!yields);
     if (way == DearYields::Way::without) return false;
     if (look_in_yields(*control_, a, seen, yields_a_check, way)) return true;
     const std::int64_t waited = os::now_ns() - start;
-    if (roaming_.roams() && waited >= resting_ns && control_->counts_resting()) rest.begin();
+    rest_after(waited, rest);
     if (waited >= yielding_ns || control_->broken()) return false;
   }
 }
@@ -322,7 +331,7 @@ std::uint64_t WaitingRoom::wait(const Awaited& a) {
                  "rank " + std::to_string(a.from) + " waits for itself");
   PHICOLL_ASSERT(ThisBuild, !control_->shared() || control_->holds(a.place, a.bytes),
                  "a wait for a word outside the group's memory");
-  roaming_.spread_out();
+  if (roaming_.spread_out()) dear_yields.forget();
   if (elsewhere_ != nullptr) return wait_elsewhere(a);
   if (background_ != nullptr && background_->pending()) return wait_going_on(a);
   std::uint64_t seen = 0;
@@ -330,13 +339,14 @@ std::uint64_t WaitingRoom::wait(const Awaited& a) {
   Rest rest(*control_);
   if (policy_.kind == WaitPolicy::Kind::adaptive) {
     // Where ranks share a CPU, most waits end within a few yields: here, with the fewest calls.
-    if (needs_this_cpu(a) || roaming_.met_before(a.from)) {
+    const bool yields = needs_this_cpu(a) || roaming_.met_before(a.from);
+    if (yields) {
       tell_of_a_wait();
       const DearYields::Way way = way_of_yields(true);
       if (way != DearYields::Way::without && look_in_yields(*control_, a, &seen, yields_a_check, way))
         return seen;
     }
-    if (spin_then_yield(a, &seen, rest)) return seen;
+    if (spin_then_yield(a, &seen, rest, yields)) return seen;
   } else {
     tell_of_a_wait();
   }
@@ -357,6 +367,7 @@ std::uint64_t WaitingRoom::wait(const Awaited& a) {
         holds = look_yielding(a, &seen, 64);
         break;
       case WaitPolicy::Kind::adaptive:
+        rest_after(patience.now_ns_ - patience.started_ns_, rest);  // it may have left out its yields
         // Whoever found room sends more.
         holds = took ? look_yielding(a, &seen, yields_a_check)
                      : parking::sleep(*control_, a, roaming_, patience.now_ns_ - patience.started_ns_, &seen);

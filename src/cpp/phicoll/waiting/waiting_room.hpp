@@ -37,6 +37,7 @@ class Patience {
   bool alone_ = false;  // all others had left at the last check
   bool meets_ = false;  // another rank was on this CPU after the first looks
   bool naps_ = false;
+  bool yields_ = false;      // it has come to its yields
   unsigned short_naps_ = 0;  // to come, as other work of the rank may have more to move
 };
 
@@ -92,7 +93,9 @@ class WaitingRoom {
   bool needs_this_cpu(const Awaited& awaited) const;
   bool look_before_yields(const Awaited& awaited, std::uint64_t* seen);
   bool look_yielding(const Awaited& awaited, std::uint64_t* seen, unsigned turns);
-  bool spin_then_yield(const Awaited& awaited, std::uint64_t* seen, Rest& rest);
+  /// `yields`: whether the wait has come to yields before.
+  bool spin_then_yield(const Awaited& awaited, std::uint64_t* seen, Rest& rest, bool yields);
+  void rest_after(std::int64_t waited_ns, Rest& rest);
   std::uint64_t wait_going_on(const Awaited& awaited);
   std::uint64_t wait_elsewhere(const Awaited& awaited);
   bool check_alive(Patience& patience, bool in_call);

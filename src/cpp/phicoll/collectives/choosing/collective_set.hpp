@@ -47,8 +47,7 @@ class CollectiveSet {
   /// The instance that serves such a call; null if no call has needed it yet.
   Instance* known(const CallFacts& facts) const {
     for (const Known& known : known_[static_cast<std::size_t>(facts.operation)])
-      if (facts.bytes >= known.least && facts.bytes <= known.most && known.kind == kind_of(facts))
-        return known.instance;
+      if (serves(known, facts)) return known.instance;
     return nullptr;
   }
   /// The last call of an operation, kept by the owner: the next call like it (call_signature::likeness) has
@@ -87,7 +86,13 @@ class CollectiveSet {
     family(facts.operation).check_fit(*spec, *shape_, facts);  // by the call's kind, not by its size
     return made(facts.operation, *spec);
   }
-  /// Whether a large call may have the host's numbers measured.
+  /// Whether the instance that serves such a call is to be chosen anew once the host's numbers are measured.
+  bool awaits_numbers(const CallFacts& facts) const {
+    if (!wants_numbers()) return false;
+    for (const Known& known : known_[static_cast<std::size_t>(facts.operation)])
+      if (serves(known, facts)) return known.awaits_numbers;
+    return false;
+  }
   bool wants_numbers() const { return shape_->host().state == HostNumbers::wanted; }
   /// Whether it may change what was found.
   bool by_unmeasured(const Found& found) const { return wants_numbers() && !found.choice.numbers.empty(); }
@@ -109,8 +114,8 @@ class CollectiveSet {
       // Until these are measured, small calls remember a choice made by them for small calls only.
       const bool small = by_unmeasured(found) && facts.bytes < calibrating_bytes;
       const std::size_t most = small ? calibrating_bytes - 1 : found.choice.most;
-      known_[o].push_back(
-          Known{found.choice.least, std::min(found.choice.most, most), kind_of(facts), found.instance});
+      known_[o].push_back(Known{found.choice.least, std::min(found.choice.most, most), kind_of(facts),
+                                by_unmeasured(found) && !small, found.instance});
     } else if (!spec->is_auto() && !found.effective.name.empty()) {
       if (given_[o].size() == most_given) given_[o].erase(given_[o].begin());
       given_[o].push_back(Given{*spec, kind_of(facts), found.instance});
@@ -179,8 +184,12 @@ class CollectiveSet {
     std::size_t least;
     std::size_t most;
     unsigned kind;
+    bool awaits_numbers;
     Instance* instance;
   };
+  static bool serves(const Known& known, const CallFacts& facts) {
+    return facts.bytes >= known.least && facts.bytes <= known.most && known.kind == kind_of(facts);
+  }
   // An instance that a caller chose.
   struct Given {
     AlgorithmSpec spec;
