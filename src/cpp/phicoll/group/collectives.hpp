@@ -50,7 +50,7 @@ class Collectives {
   bool wants_numbers(const CallFacts& facts, const Set::Found& found) const {
     return facts.bytes >= calibrating_bytes && set_.by_unmeasured(found);
   }
-  /// Whether the call is large, and the host's numbers, which are not measured yet, may change what serves it.
+  /// Whether the call is large, and the host's numbers may change what serves it, once they are measured.
   bool counts_to_numbers(const CallFacts& facts) const {
     return facts.bytes >= calibrating_bytes && set_.awaits_numbers(facts);
   }

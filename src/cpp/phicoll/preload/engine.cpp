@@ -70,8 +70,8 @@ static_assert(sizeof(PhicollRequest) == sizeof(Request), "engine.hpp has another
 // they have half.
 constexpr std::size_t heap_limit = std::size_t{1} << 30;
 
-// Measuring takes 80 ms. It waits until large calls have come for 20 times as long, as a shorter program would
-// not win the 80 ms back.
+// Measuring takes 80 ms. It waits until large calls have come for 20 times as long, as a shorter program
+// would not win the 80 ms back.
 constexpr std::int64_t calibrate_after_ms = 20 * phicoll::calibrating_ns / 1000000;
 
 Communicator& of(PhicollComm* comm) {

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from phicoll.papers.claims import HOLDS
 from phicoll.papers.validation.outcome import Outcome
-from phicoll.papers.validation.quantity import CALIBRATED
+from phicoll.papers.validation.quantity import CALIBRATED, Quantity
 from phicoll.plots.canvas import Canvas, new_figure
 from phicoll.plots.style import INK, PALE, SERIES, tidy
-
-if TYPE_CHECKING:
-    from phicoll.papers.validation.guesses import Sensitivity
 
 __all__ = ["draw_barriers", "draw_counts", "draw_curves", "draw_errors", "draw_guesses"]
 
@@ -45,13 +43,16 @@ def draw_errors(found: Outcome) -> Canvas:
     return figure
 
 
-def draw_guesses(found: Sensitivity) -> Canvas:
-    """Draw how far each guess moves the error of each held-out quantity; verdicts that change are filled."""
-    figure = new_figure(7.0, 0.9 + 0.24 * max(1, len(found.guesses)))
+def draw_guesses(shipped: Sequence[Quantity], guesses: Mapping[str, Sequence[Quantity]]) -> Canvas:
+    """Draw how far each guess moves the error of each held-out quantity; verdicts that change are filled.
+
+    ``guesses`` has for each the quantities with it, in the order of those as ``shipped``.
+    """
+    figure = new_figure(7.0, 0.9 + 0.24 * max(1, len(guesses)))
     ax = figure.subplots()
     most = 1.5
-    for row, guess in enumerate(found.guesses):
-        for q, changed in zip(found.quantities, guess.quantities, strict=True):
+    for row, quantities in enumerate(guesses.values()):
+        for q, changed in zip(shipped, quantities, strict=True):
             turned = q.verdict != changed.verdict
             colour = SERIES[1] if turned else SERIES[0]
             ax.plot(float(np.clip(changed.error - q.error, -most, most)), row, marker="o", markersize=4.5, linestyle="none",
@@ -61,8 +62,8 @@ def draw_guesses(found: Sensitivity) -> Canvas:
     ticks = (-1, -0.3, -0.1, -0.03, 0, 0.03, 0.1, 0.3, 1)
     ax.set_xticks(ticks, [f"{100 * tick:+.0f}" if tick else "0" for tick in ticks])
     ax.set_xlim(-1.1 * most, 1.1 * most)
-    ax.set_ylim(len(found.guesses) - 0.4, -0.6)
-    ax.set_yticks(range(len(found.guesses)), [str(guess) for guess in found.guesses], fontsize=7.5)
+    ax.set_ylim(len(guesses) - 0.4, -0.6)
+    ax.set_yticks(range(len(guesses)), list(guesses), fontsize=7.5)
     ax.set_xlabel("move of each held-out quantity's error, in percent of the published number; filled: it enters or "
                   "leaves its bound; clipped at the edges", wrap=True)  # fmt: skip
     tidy(ax, "x")

@@ -25,6 +25,8 @@ from phicoll.registry.machines import Machine, MachineParameter, load_machine, m
 if TYPE_CHECKING:
     import pandas as pd
 
+    from phicoll.plots.canvas import Canvas
+
 __all__ = ["Guess", "Sensitivity", "sensitivity", "turning"]
 
 EFFORT = Effort(samples=400, seeds=1, rank_step=40, calls=1, lines=2048)
@@ -120,7 +122,10 @@ class Sensitivity(MachineOutcome):
         from phicoll.papers.validation.figures import draw_guesses
         from phicoll.papers.validation.page import write_with_figures
 
-        figures = (("moves", draw_guesses, "How far each guess moves each held-out quantity"),)
+        def draw(found: Sensitivity) -> Canvas:
+            return draw_guesses(found.quantities, {str(one): one.quantities for one in found.guesses})
+
+        figures = (("moves", draw, "How far each guess moves each held-out quantity"),)
         return write_with_figures(self, Path(path), figures, Sensitivity.text_of)
 
     def text_of(self, shown: Mapping[str, str]) -> str:
