@@ -123,7 +123,7 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
             "for allreduce: all, paper-003, or an algorithm's name",
         ),
         ("run put --pairs 0", "phicoll: pairs: got '0'; allowed: "),
-        ("run put --mode processes", "phicoll: mode: got 'processes'; allowed: with put only sizes, "),
+        ("run put --calls 3", "phicoll: calls: got '3'; allowed: with put only sizes, "),
         ("run put:colour=red", "phicoll: put: got 'colour=red'; allowed: "),
         ("run barrier --pairs 2", "phicoll: pairs: got 2; allowed: only with put, "),
         ("run sendrecv", "phicoll: operation: got 'sendrecv'; allowed: "),

@@ -25,7 +25,7 @@ LONG_S = 60  # no test waits so long for anything that works
 @pytest.fixture
 def short_grace(monkeypatch):
     for module in (rank_processes, running):
-        monkeypatch.setattr(module, "GRACE_S", 0.3)
+        monkeypatch.setattr(module, "GRACE_S", 1.0)
     monkeypatch.setattr(rank_processes, "PATIENCE_S", 0.3)
 
 
