@@ -11,6 +11,8 @@ from phicoll.cli import main
 from phicoll.errors import ArgumentError
 from phicoll.registry import PROGRAMS, moves_data, short_spec
 
+#: Class S has 12 planes of points.
+MOST_RANKS = {"sp": 12}
 ONCE = {"launches": 1, "rounds": 1, "calls": 1, "budget_s": "none"}
 
 
@@ -46,7 +48,8 @@ def test_a_program_is_swept_and_compared_like_a_collective(tmp_path):
 def test_a_program_is_right_at_every_number_of_ranks(program, ranks):
     options = {"ranks": ranks, "mode": ["threads", "processes"], "oversubscribe": True}
     results = phicoll.sweep(program, algorithm="auto", **options, **ONCE)
-    assert len(results.points) == 2 * len(ranks)
+    taken = [n for n in ranks if n <= MOST_RANKS.get(program, n)]  # the others are left out
+    assert sorted(point["ranks"] for point in results.points) == sorted(2 * taken)
     assert all(point["verified"] for point in results.points)
 
 
