@@ -611,8 +611,8 @@ print(f"PE {me} of {n} has heard from PE {there[0]}\\n", end="")  # in one piece
 
 
 def left_in_shared_memory():
-    """Of phicoll's, which has names there where Linux has no memfd."""
-    return {path.name for path in Path("/dev/shm").glob("*phicoll*")}
+    """Of groups, whose memory has names there where Linux has no memfd. A profile's folder begins with a dot."""
+    return {path.name for path in Path("/dev/shm").glob("phicoll*")}
 
 
 def start(*words, timeout=60, **environment):
