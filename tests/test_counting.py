@@ -76,6 +76,14 @@ def test_both_programs_count_on_a_machine(capsys):
     assert [[row[key] for key in shown] for row in found] == [[row[key] for key in shown] for row in other]
 
 
+@pytest.mark.parametrize("where", [(), ("--machine", "cell-qs20")], ids=["shape", "machine"])
+def test_a_refused_placement_prints_no_heading(where):
+    words = [str(phicoll.bench.find()), "count", "barrier", *where, "--placement", "close"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "placement: got 'close'" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "argument"),
     [

@@ -134,10 +134,7 @@ int count_command(const std::vector<std::string>& words) {
   const bool json = arguments.has("--json");
   std::vector<std::string> objects;
   for (const int count : ranks) {
-    if (!json) {
-      std::printf("%d ranks on %s contexts, %s\n", count, where.c_str(), placement.c_str());
-      print_head(subjects.front());
-    }
+    bool headed = json;  // the heading comes with the first row, so that what is refused prints none
     for (const measure::Subject& subject : subjects) try {
         const Shape shape =
             machine.empty()
@@ -145,6 +142,11 @@ int count_command(const std::vector<std::string>& words) {
                 : sim::shape_that_serves(machine, subject.work, subject.spec, count, placement);
         const std::string effective = in_effect(subject.spec, shape, subject.work.facts()).text();
         const Counts counts = sim::count_collective(subject.work, subject.spec, shape);
+        if (!headed) {
+          std::printf("%d ranks on %s contexts, %s\n", count, where.c_str(), placement.c_str());
+          print_head(subjects.front());
+          headed = true;
+        }
         if (!json) print_row(subject, effective, counts);
         JsonObject object = record(subject, effective, counts);
         object.add("shape", extent).add("placement", placement).add("ranks", count);

@@ -1,4 +1,4 @@
-// `phicoll-bench kernel`: the papers' memory kernels, on threads or on a simulated machine.
+// `phicoll-bench kernel`: the papers' memory kernels, on threads, on processes or on a simulated machine.
 
 #include <algorithm>
 #include <cmath>

@@ -2,9 +2,9 @@
 
 // Pipelined broadcast of large messages in P - 1 slices of whole lines. Source: ramos-hoefler-2013 section
 // 4.1.3: in stage 0 receiver i copies slice i - 1 from the root, in stage j slice (i - 1 + j) mod (P - 1)
-// from the receiver that got it there, so that each rank's memory is read by one other at a time. Flag,
-// address and notification share a line. A receiver acknowledges its copy from the root in a stage of its
-// own, lest all write to the root's line at once; owners look at theirs at the end.
+// from the receiver that got it there, so that one other at a time reads a rank's memory. Flag, address and
+// notification share a line. A receiver acknowledges its copy from the root in a stage of its own, lest all
+// write to the root's line at once; owners look for notifications at the end.
 
 #include <algorithm>
 #include <cstdint>

@@ -93,8 +93,9 @@ class CollectiveSet {
       if (serves(known, facts)) return known.awaits_numbers;
     return false;
   }
+  /// Whether the host's numbers are still to be measured.
   bool wants_numbers() const { return shape_->host().state == HostNumbers::wanted; }
-  /// Whether it may change what was found.
+  /// Whether they are, and may change what was found.
   bool by_unmeasured(const Found& found) const { return wants_numbers() && !found.choice.numbers.empty(); }
   /// Forgets which instance serves which call: the host's numbers have changed.
   void choose_anew() {

@@ -22,10 +22,10 @@ inline void limit_others(int& others, const Shape& shape) {
   if (others > useful) others = useful;
 }
 
-/// Bytes of an algorithm's buffers: half of a group's memory by default.
+/// The most bytes that an algorithm's buffers take: half of a group's default memory.
 constexpr std::size_t most_buffers = std::size_t{32} << 20;
 
-/// Halves the size of a buffer, down to `least` bytes, while footprint() is above `most`.
+/// Halves a buffer's size, or a number of pieces, down to `least`, while footprint() is above `most` bytes.
 template <class Footprint>
 void limit_bytes(int& bytes, int least, Footprint footprint, std::size_t most = most_buffers) {
   while (bytes > least && footprint() > most) bytes = std::max(bytes / 2, least);
