@@ -91,6 +91,31 @@ TEST(DearYields, AreNotedForSomeWaits) {
   EXPECT_EQ(noted, 25);
 }
 
+TEST(DearYields, AreAllNotedAfterALongOne) {
+  DearYields yields(8);
+  yields.note(DearYields::Way::yields, 0, 4 * ms);
+  const auto noted_of = [&yields](int waits) {
+    int noted = 0;
+    for (int wait = 0; wait < waits; ++wait) noted += yields.notes(yields.way(4 * ms)) ? 1 : 0;
+    return noted;
+  };
+  EXPECT_EQ(noted_of(63), 63);
+  EXPECT_EQ(noted_of(80), 10);
+}
+
+TEST(DearYields, AreJudgedByTheNotedWaits) {
+  const auto dear_with = [](int waits) {
+    DearYields yields(8);
+    for (std::int64_t now : {0, 10, 20}) {
+      yields.note(DearYields::Way::yields, now * ms, (now + 4) * ms);
+      for (int wait = 0; wait < waits; ++wait) yields.way((now + 4) * ms);
+    }
+    return yields.way(24 * ms) != DearYields::Way::yields;
+  };
+  EXPECT_TRUE(dear_with(150)) << "75 were noted";
+  EXPECT_FALSE(dear_with(300)) << "93 were";
+}
+
 TEST(DearYields, AreForgottenByAMove) {
   DearYields yields;
   show_dear(yields, 4 * ms);

@@ -7,9 +7,9 @@ namespace phicoll {
 namespace {
 
 // A yield of more than long_ns is long. Yields are dear once two long ones in a row each took more than
-// worth_ns for every wait that yielded since the long one before. A sleep and a wake take about that where
-// CPUs are busy. Waits then do not yield for fewest_times the length of that yield at first, and for
-// most_times at most.
+// worth_ns for every noted wait since the long one before. A sleep and a wake take about that where CPUs are
+// busy. Waits then do not yield for fewest_times the length of that yield at first, and for most_times at
+// most.
 constexpr std::int64_t long_ns = 500 * 1000, worth_ns = 50 * 1000;
 constexpr unsigned fewest_times = 8, most_times = 512;
 
@@ -41,7 +41,8 @@ bool DearYields::note(Way way, std::int64_t began_ns, std::int64_t now_ns) {
     return until_ns_.load(std::memory_order_relaxed) != 0;
   noted_ns_.store(now_ns, std::memory_order_relaxed);
   const unsigned waits = waits_.exchange(0, std::memory_order_relaxed);
-  const bool dense = waits * worth_ns <= took_ns * one_of_;
+  const unsigned noted = waits < all_noted ? waits : all_noted + (waits - all_noted) / one_of_;
+  const bool dense = noted * worth_ns <= took_ns;
   const unsigned dense_before = dense_.load(std::memory_order_relaxed);
   dense_.store(dense ? dense_before + 1 : 0, std::memory_order_relaxed);
   if (way != Way::tries && (!dense || dense_before == 0)) return false;

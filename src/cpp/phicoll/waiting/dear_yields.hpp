@@ -13,13 +13,15 @@ namespace phicoll {
 class DearYields {
  public:
   enum class Way { yields, tries, without };
-  /// Of so many waits that yield, the yields of one are noted.
+  /// Of so many waits that yield, the yields of one are noted; of the first after a long yield all are, as
+  /// long ones come in rows.
   explicit constexpr DearYields(unsigned one_of = 1) : one_of_(one_of) {}
   /// To be called when a wait would yield; `first`: for the first time.
   Way way(std::int64_t now_ns, bool first = true);
   /// Whether to note the yields of a wait that goes this way: for the others they cost no clock.
   bool notes(Way way) const {
-    return way == Way::tries || waits_.load(std::memory_order_relaxed) % one_of_ == 0;
+    const unsigned waits = waits_.load(std::memory_order_relaxed);
+    return way == Way::tries || waits < all_noted || waits % one_of_ == 0;
   }
   /// Whether way() looks at the time.
   bool needs_time() const { return until_ns_.load(std::memory_order_relaxed) != 0; }
@@ -32,7 +34,7 @@ class DearYields {
   }
 
  private:
-  static constexpr unsigned many = 1 << 20;
+  static constexpr unsigned many = 1 << 20, all_noted = 64;
 
   const unsigned one_of_;
   std::atomic<std::int64_t> until_ns_{0};          // 0: not known to be dear
