@@ -49,7 +49,12 @@ from phicoll.models.equations.large_broadcast import (
 from phicoll.models.equations.line_costs import Warm, read, remote, simplified
 from phicoll.models.equations.message_costs import message_costs
 from phicoll.models.equations.multi_line import lines_of, multi_line, naive_multi_line
-from phicoll.models.equations.notification import notify_back, notify_back_apart, notify_forward
+from phicoll.models.equations.notification import (
+    known_when,
+    notify_back,
+    notify_back_apart,
+    notify_forward,
+)
 from phicoll.models.equations.single_line import single_line, three_reads
 from phicoll.models.equations.small_broadcast import capacity, hold, small_broadcast, tree_transfer
 from phicoll.models.equations.small_reduction import combine_buffers, reduction, small_reduction
@@ -434,6 +439,12 @@ def test_notifications_are_equations_4_1_4_2_and_4_6():
         notify_forward(PHI, (5, 5), "double")
 
 
+def test_a_parent_knows_of_its_children_as_they_are_done():
+    assert known_when(PHI, [0.0] * 4) == pytest.approx(notify_back(PHI, 5).low_ns)
+    assert known_when(PHI, [5000.0, 0.0, 0.0]) == pytest.approx(5000 + notify_back(PHI, 2).low_ns)
+    assert known_when(PHI, [0.0, 100.0]) == pytest.approx(notify_back(PHI, 3).low_ns)
+
+
 def test_one_line_for_all_acknowledgements_is_never_dearer_at_worst():
     # Section 4.1.1: "both the model and the empirical results confirmed that it provides better performance".
     for ranks in RANKS:
@@ -576,10 +587,26 @@ def test_a_full_tree_costs_what_its_levels_do():
         by_shape, by_levels = tree_broadcast(PHI, parents), small_broadcast(PHI, levels)
         near(by_shape, by_levels.low_ns, by_levels.high_ns)
     near(tree_broadcast(PHI, [0]), 0, 0)
+    # 0 has 1 and 2, 1 has 3: at best 2 has acknowledged when 1 has 3's.
+    one, two = (277.7 + 2 * 8.6 + contention(PHI, k, b="lines") for k in (1, 2))
+    pair = 277.7 + 235.8
+    near(
+        tree_broadcast(PHI, k_nomial_parents(4, 2)),
+        277.7 + two + one + 2 * pair,
+        small_broadcast(PHI, (2, 1)).high_ns,
+    )
     apart = tree_broadcast(PHI, flat_parents(9), ack="line-per-child")
     assert apart.high_ns - tree_broadcast(PHI, flat_parents(9)).high_ns == pytest.approx(235.8)
     with refused("ack"):
         tree_broadcast(PHI, flat_parents(9), ack="none")
+
+
+def test_a_line_takes_no_tree_less_than_the_optimum():
+    best = predict("broadcast", "model-tree", 60, 8, PHI).low_ns
+    assert tree_broadcast(PHI, fibonacci_parents(60, "half")).low_ns < best
+    assert predict("broadcast", "fibonacci", 60, 8, PHI).low_ns == best
+    longer = tree_broadcast(PHI, fibonacci_parents(60, "half"), 2)
+    assert predict("broadcast", "fibonacci", 60, 128, PHI).low_ns == longer.low_ns
 
 
 @pytest.mark.parametrize("ranks", RANKS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 
 import phicoll
 from phicoll.models import Constant, MachineModel, compare_with_runs, machine_model, predict
-from phicoll.models.comparison import kendall_tau
+from phicoll.models.comparison import Order, kendall_tau
 
 MACHINE = "xeon-phi-5110p"
 TREES = ["model-tree", "flat", "binomial", "k-nomial:degree=3", "fibonacci", "fibonacci:overhead=quarter"]
@@ -84,6 +85,14 @@ def test_orders_are_by_setting_and_medians(compared):
         assert lows == sorted(lows)
     with pytest.raises(phicoll.ArgumentError, match="by"):
         orders[0].tau("middle")
+    rows = orders[1].rows
+    alike = [
+        replace(row, prediction=replace(row.prediction, low_ns=1.0, high_ns=1e6 - at))
+        for at, row in enumerate(rows)
+    ]
+    order = Order(tuple(alike))  # the same best case: the worst one decides, not the run
+    assert order.predicted() == order.observed[::-1]
+    assert order.loss() == pytest.approx(rows[-1].median / rows[0].median - 1)
 
 
 @pytest.mark.parametrize(

@@ -114,8 +114,8 @@ class Order:
         return tuple(row.name for row in self.rows)
 
     def predicted(self, by: str = "low") -> tuple[str, ...]:
-        """Names by the band's ``low`` or ``high`` end."""
-        return tuple(row.name for row in sorted(self.rows, key=lambda row: end(row, by)))
+        """Names by the band's ``low`` or ``high`` end, where that is the same by the other."""
+        return tuple(row.name for row in sorted(self.rows, key=lambda row: ends(row, by)))
 
     def tau(self, by: str = "low") -> float:
         """Kendall's tau-b between prediction and medians: 1 the same order, -1 the reverse; NaN where all are alike."""
@@ -123,7 +123,7 @@ class Order:
 
     def loss(self, by: str = "low") -> float:
         """The loss from taking the predicted best: its median / the best median - 1."""
-        chosen = min(self.rows, key=lambda row: end(row, by))
+        chosen = min(self.rows, key=lambda row: ends(row, by))
         return chosen.median / self.rows[0].median - 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,6 +152,10 @@ def place(subject: Subject) -> dict[str, Any]:
 def end(row: Compared, by: str) -> float:
     check_choice("by", by, ("low", "high"))
     return row.prediction.low_ns if by == "low" else row.prediction.high_ns
+
+
+def ends(row: Compared, by: str) -> tuple[float, float]:
+    return end(row, by), end(row, "high" if by == "low" else "low")
 
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:

@@ -12,7 +12,15 @@ from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_level
 from phicoll.models.equations.contention import contention
 from phicoll.models.equations.line_costs import Constants, Warm, local, remote, shared_start
 
-__all__ = ["NESTINGS", "announce", "level_announcement", "notify_back", "notify_back_apart", "notify_forward"]
+__all__ = [
+    "NESTINGS",
+    "announce",
+    "known_when",
+    "level_announcement",
+    "notify_back",
+    "notify_back_apart",
+    "notify_forward",
+]
 
 #: Readings of the inner sum of equation 4.6.
 NESTINGS = ("level", "printed")
@@ -43,6 +51,19 @@ def notify_back_apart(model: Constants, ranks: int) -> Band:
     n = check_whole("ranks", ranks, 2, MAX_RANKS)
     start, step = shared_start(model), remote(model)
     return Band(start + (n - 1) * step, start + step + 2 * (n - 1) * step)
+
+
+def known_when(model: Constants, done: Iterable[float]) -> float:
+    """When a parent knows at best, ns, that all its children are done, which are so at the times ``done``.
+
+    T_nb is "the time spent from the moment in which the last descendant receives the message" (4.1.2): who was done
+    before has acknowledged by then. One acknowledgement takes R_I + R_R; of several at once each further one R_R, so
+    that children done at the same time take the best case of 4.1.
+    """
+    known = 0.0
+    for end in sorted(done):
+        known = max(known, end + shared_start(model)) + remote(model)
+    return known
 
 
 def announce(model: Constants) -> float:

@@ -9,7 +9,13 @@ from phicoll.models.equations.checks import check_choice, check_levels, check_wh
 from phicoll.models.equations.contention import contention
 from phicoll.models.equations.large_broadcast import crowd_copy
 from phicoll.models.equations.line_costs import Constants
-from phicoll.models.equations.notification import announce, level_announcement, notify_back, notify_back_apart
+from phicoll.models.equations.notification import (
+    announce,
+    known_when,
+    level_announcement,
+    notify_back,
+    notify_back_apart,
+)
 from phicoll.models.equations.trees import children_of
 
 __all__ = ["ACKNOWLEDGEMENTS", "parent_step", "tree_broadcast", "tree_of_levels"]
@@ -18,10 +24,8 @@ __all__ = ["ACKNOWLEDGEMENTS", "parent_step", "tree_broadcast", "tree_of_levels"
 ACKNOWLEDGEMENTS = {"counter": notify_back, "line-per-child": notify_back_apart}
 
 
-def parent_step(
-    model: Constants, children: int, lines: int = 0, b: str = "lines", ack: str = "counter"
-) -> Band:
-    """What one parent adds: announcement, its children's reads, their acknowledgements (terms of equation 4.7), ns.
+def passing_down(model: Constants, children: int, lines: int = 0, b: str = "lines") -> Band:
+    """What one parent and its children take until all of them have the message (terms of equation 4.7), ns.
 
     Parameters
     ----------
@@ -29,14 +33,24 @@ def parent_step(
         0: the message lies in the line that announces it. Else the children copy that many lines from the
         parent's
         buffer, which takes T_copy of equation 4.10 more: phicoll's continuation to larger messages.
+    """
+    check_whole("lines", lines, 0)
+    step = level_announcement(model, children, b) + contention(model, children, b=b)
+    return step + crowd_copy(model, children, lines, b, longer=True) if lines else step
+
+
+def parent_step(
+    model: Constants, children: int, lines: int = 0, b: str = "lines", ack: str = "counter"
+) -> Band:
+    """What one parent adds in a tree of full levels: :func:`passing_down` and its children's acknowledgements, ns.
+
+    Parameters
+    ----------
     ack:
         ``counter``: one line for all (4.1, 4.2); ``line-per-child``.
     """
-    check_whole("lines", lines, 0)
     check_choice("ack", ack, ACKNOWLEDGEMENTS)
-    step = level_announcement(model, children, b) + contention(model, children, b=b)
-    step += ACKNOWLEDGEMENTS[ack](model, children + 1)
-    return step + crowd_copy(model, children, lines, b, longer=True) if lines else step
+    return passing_down(model, children, lines, b) + ACKNOWLEDGEMENTS[ack](model, children + 1)
 
 
 def tree_of_levels(
@@ -57,17 +71,20 @@ def tree_broadcast(
 ) -> Band:
     """A broadcast down the tree given by each rank's parent (:mod:`phicoll.models.equations.trees`), ns.
 
-    All children of a rank read at the same time; the path from the root with the largest sum of
-    :func:`parent_step` decides. For a tree whose levels are full that is equation 4.7.
+    All children of a rank read at the same time. Best: they acknowledge as they are done
+    (:func:`~phicoll.models.equations.notification.known_when`). Worst: all when the last is; the path from the root
+    with the largest sum of :func:`parent_step` decides. For a tree whose levels are full that is equation 4.7.
     """
+    check_choice("ack", ack, ACKNOWLEDGEMENTS)
     children = children_of(parents)
-    steps = {k: parent_step(model, k, lines, b, ack) for k in {len(c) for c in children} if k}
+    if len(children) < 2:
+        return Band(0.0, 0.0)
+    many = {len(below) for below in children if below}
+    down = {k: passing_down(model, k, lines, b).low_ns for k in many}
+    whole = {k: parent_step(model, k, lines, b, ack).high_ns for k in many}
     low, high = [0.0] * len(children), [0.0] * len(children)
     for rank in reversed(range(len(children))):
         if below := children[rank]:
-            step = steps[len(below)]
-            low[rank] = step.low_ns + max(low[child] for child in below)
-            high[rank] = step.high_ns + max(high[child] for child in below)
-    if len(children) < 2:
-        return Band(0.0, 0.0)
+            low[rank] = down[len(below)] + known_when(model, [low[child] for child in below])
+            high[rank] = whole[len(below)] + max(high[child] for child in below)
     return Band(low[0], high[0]) + announce(model)
