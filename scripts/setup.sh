@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing: system packages through apt where that is allowed, Python packages in .venv.
 # usage: scripts/setup.sh [--tools] [demo|test|test-long|docs|programs]
-# --tools: only the Python packages that building phicoll takes. The others can be installed during the build.
+# --tools: only what building phicoll takes. The rest can be installed during the build.
 # What is required and cannot be had ends the script with the command to run by hand; what is optional is skipped with a word.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,34 +23,37 @@ needed=(
   "make|make|"
   "python3|python3|"
   "/usr/include/hwloc.h|libhwloc-dev|the topology is read from sysfs"
-  "/usr/lib/llvm-*/lib/libomp.so*|libomp-dev|libomp is not among the references"
 )
-if [ "$purpose" != demo ]; then needed+=("doxygen|doxygen|"); fi
-if [ "$purpose" != demo ] && [ "$purpose" != docs ]; then
-  needed+=(
-    "/usr/include/gtest/gtest.h|libgtest-dev|"
-    "objdump|binutils|"
-    "/usr/include/Zydis/Zydis.h|libzydis-dev|the Xeon Phi's instructions are not decoded and run"
-  )
-fi
 case "$purpose" in
   test*)
-    untried="measuring on another host is not tried"
-    needed+=("ssh|openssh-client|$untried")
-    # Where services run, the package would start one that listens: that is for the machine's owner to do.
-    if [ ! -d /run/systemd/system ]; then
-      needed+=("/usr/sbin/sshd|openssh-server|$untried")
-    elif ! present /usr/sbin/sshd; then
-      echo "setup: without openssh-server $untried; its package starts a server, so it is not installed from here"
-    fi
+    needed+=(
+      "/usr/include/gtest/gtest.h|libgtest-dev|"
+      "/usr/include/Zydis/Zydis.h|libzydis-dev|the Xeon Phi's instructions are not decoded and run"
+    )
     ;;
 esac
-if [ "$purpose" = test-long ]; then
-  needed+=(
-    "aarch64-linux-gnu-g++|g++-aarch64-linux-gnu|no tests for aarch64"
-    "qemu-aarch64|qemu-user|no tests for aarch64"
-    "/usr/src/googletest/CMakeLists.txt|googletest|no tests for aarch64"
-  )
+if [ -z "$only_tools" ]; then
+  needed+=("/usr/lib/llvm-*/lib/libomp.so*|libomp-dev|libomp is not among the references")
+  if [ "$purpose" != demo ]; then needed+=("doxygen|doxygen|"); fi
+  case "$purpose" in
+    test*)
+      untried="measuring on another host is not tried"
+      needed+=("objdump|binutils|" "ssh|openssh-client|$untried")
+      # Where services run, the package would start one that listens: that is for the machine's owner to do.
+      if [ ! -d /run/systemd/system ]; then
+        needed+=("/usr/sbin/sshd|openssh-server|$untried")
+      elif ! present /usr/sbin/sshd; then
+        echo "setup: without openssh-server $untried; its package starts a server, so it is not installed from here"
+      fi
+      ;;
+  esac
+  if [ "$purpose" = test-long ]; then
+    needed+=(
+      "aarch64-linux-gnu-g++|g++-aarch64-linux-gnu|no tests for aarch64"
+      "qemu-aarch64|qemu-user|no tests for aarch64"
+      "/usr/src/googletest/CMakeLists.txt|googletest|no tests for aarch64"
+    )
+  fi
 fi
 # newest_package PATTERN: the package of the highest version in its name, or the pattern itself.
 newest_package() { { apt-cache pkgnames 2>/dev/null | grep -xE "$1" || echo "$1"; } | sort -V | tail -n 1; }
@@ -95,10 +98,13 @@ if [ ${#packages[@]} -gt 0 ]; then
   if command -v apt-get >/dev/null && [ "${as_root[*]:-}" != false ]; then
     echo "setup: $command"
     export DEBIAN_FRONTEND=noninteractive
-    "${as_root[@]}" apt-get update -qq || echo "setup: apt-get update failed; trying with what is known"
-    # One at a time when all together fail, so that an optional one that is missing does not cost the others.
+    # With the lists of packages that are there, and anew if that fails, as it does without any. One at a time when all together
+    # fail, so that an optional one that is missing does not cost the others.
     # shellcheck disable=SC2086
-    "${as_root[@]}" $command -qq >/dev/null 2>&1 || for package in "${packages[@]}"; do
+    "${as_root[@]}" $command -qq >/dev/null 2>&1 || {
+      "${as_root[@]}" apt-get update -qq || echo "setup: apt-get update failed; trying with what is known"
+      "${as_root[@]}" $command -qq >/dev/null 2>&1
+    } || for package in "${packages[@]}"; do
       "${as_root[@]}" apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$package" >/dev/null 2>&1 || true
     done
   else
