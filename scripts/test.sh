@@ -125,19 +125,61 @@ check_docs() {
   exec .venv/bin/python -m sphinx -b dummy -W --keep-going -q -E -d build/doctrees-read docs build/docs-read
 }
 
-mkdir -p build
-step "style"
-scripts/style.sh
+# The library without Python, installed, used by a project outside.
+check_installed() {
+  local pc flags component left installed=build/main
+  rm -rf build/prefix
+  # Configured as it is without Python. The objects would be those of build/main, which is installed in its place; --long
+  # compiles them again, each source alone.
+  local plain=(-DPHICOLL_BUILD_TESTS=OFF)
+  if [ -n "$long" ]; then
+    installed=build/plain
+    build plain -- "${plain[@]}" -DPHICOLL_BY_FOLDER=OFF
+    "$cmake" --install build/plain --prefix "$PWD/build/prefix" >>build/plain.log
+  else
+    "$cmake" -S . -B build/plain -G Ninja "${plain[@]}" >build/plain.log
+    for component in development Unspecified; do
+      "$cmake" --install build/main --component "$component" --prefix "$PWD/build/prefix" >>build/plain.log
+    done
+  fi
+  "$cmake" -S tests/package -B build/package -G Ninja -DCMAKE_PREFIX_PATH="$PWD/build/prefix" >build/package.log
+  "$cmake" --build build/package >>build/package.log
+  build/package/meet
+  if command -v pkg-config >/dev/null; then
+    pc=$(find "$PWD/build/prefix" -name phicoll.pc)
+    read -ra flags < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs phicoll)
+    g++ -std=c++14 tests/package/meet.cpp "${flags[@]}" -o build/package/meet-by-pkg-config
+    build/package/meet-by-pkg-config
+    read -ra flags < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs phicoll-shmem)
+    gcc -std=c11 tests/package/ring.c "${flags[@]}" -o build/package/ring-by-pkg-config
+  fi
+  # OpenSHMEM from the installation: by CMake and by the wrapper.
+  build/prefix/bin/oshrun -n 2 build/package/ring
+  build/prefix/bin/oshcc -O2 tests/package/ring.c -o build/package/ring-by-oshcc
+  build/prefix/bin/oshrun -n 2 build/package/ring-by-oshcc
+  build/prefix/bin/phicoll-bench --version
+  "$cmake" --build "$installed" --target uninstall >>build/plain.log
+  left=$(find build/prefix -type f -o -path '*/phicoll')
+  [ -z "$left" ] || { echo "uninstall left $left" && return 1; }
+}
 
-step "C++: build and ctest"
-build main --  # the tree that the package was built in
+mkdir -p build
+step "style; C++: build and ctest"
 build_sanitized &
 compiling=$!
 compile_tests >build/collect.log 2>&1 &
 collecting=$!
 check_docs >build/docs.log 2>&1 &
 checking=$!
-trap 'pkill -g 0 -x ninja || true; kill $checking $collecting 2>/dev/null || true' EXIT  # where a test has failed
+scripts/style.sh >build/style.log 2>&1 &
+styling=$!
+trap 'pkill -g 0 -x ninja || true; kill $checking $collecting $styling 2>/dev/null || true' EXIT  # where a test has failed
+build main --  # the tree that the package was built in
+wait "$styling" || {
+  cat build/style.log
+  exit 1
+}
+cat build/style.log
 if [ -n "$long" ]; then export PHICOLL_TEST_LONG=1; fi
 share 50
 run_ctest main ${long:+-LE fallbacks} || failed+=("C++ tests")  # the full matrix is walked in a build of its own below
@@ -149,16 +191,19 @@ chosen=(-m "not long")
 [ -z "$long" ] || chosen=()
 .venv/bin/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=12 "${chosen[@]}" || failed+=("Python tests")
 
-step "sanitizers: ${sanitizers[*]}"
+step "sanitizers: ${sanitizers[*]}; the library without Python, installed, used by a project outside"
 wait "$compiling" || {
   echo "the sanitizers' programs were not built: the compiler's words are above, and in build/san-*.log"
   exit 1
 }
-trap 'kill $checking 2>/dev/null || true' EXIT
 if [ -n "$long" ]; then
   share 14
   for sanitizer in "${sanitizers[@]}"; do test_sanitized "$sanitizer" || failed+=("$sanitizer"); done
-else
+fi
+check_installed >build/installed.log 2>&1 &
+installing=$!
+trap 'kill $checking $installing 2>/dev/null || true' EXIT
+if [ -z "$long" ]; then
   at_once=2  # of each
   test_sanitized "${sanitizers[0]}" >"build/san-${sanitizers[0]}-tests.log" 2>&1 &
   testing=$!
@@ -166,50 +211,13 @@ else
   wait "$testing" || failed+=("${sanitizers[0]}")
   cat "build/san-${sanitizers[0]}-tests.log"
 fi
+wait "$installing" || failed+=("the installed library")
+cat build/installed.log
 if [ -n "$long" ]; then
   step "all fallbacks forced"
   share 12
   build fallbacks -- -DPHICOLL_FORCE_FALLBACKS=ON -DPHICOLL_BUILD_BENCH=ON -DPHICOLL_WITH_HWLOC=OFF
   run_ctest fallbacks || failed+=("fallbacks")
-fi
-
-step "the library without Python, installed, used by a project outside"
-rm -rf build/prefix
-# Configured as it is without Python. The objects would be those of build/main, which is installed in its place; --long
-# compiles them again, each source alone.
-plain=(-DPHICOLL_BUILD_TESTS=OFF)
-installed=build/main
-if [ -n "$long" ]; then
-  installed=build/plain
-  build plain -- "${plain[@]}" -DPHICOLL_BY_FOLDER=OFF
-  "$cmake" --install build/plain --prefix "$PWD/build/prefix" >>build/plain.log
-else
-  "$cmake" -S . -B build/plain -G Ninja "${plain[@]}" >build/plain.log
-  for component in development Unspecified; do
-    "$cmake" --install build/main --component "$component" --prefix "$PWD/build/prefix" >>build/plain.log
-  done
-fi
-"$cmake" -S tests/package -B build/package -G Ninja -DCMAKE_PREFIX_PATH="$PWD/build/prefix" >build/package.log
-"$cmake" --build build/package >>build/package.log
-build/package/meet
-if command -v pkg-config >/dev/null; then
-  pc=$(find "$PWD/build/prefix" -name phicoll.pc)
-  read -ra flags < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs phicoll)
-  g++ -std=c++14 tests/package/meet.cpp "${flags[@]}" -o build/package/meet-by-pkg-config
-  build/package/meet-by-pkg-config
-  read -ra flags < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs phicoll-shmem)
-  gcc -std=c11 tests/package/ring.c "${flags[@]}" -o build/package/ring-by-pkg-config
-fi
-# OpenSHMEM from the installation: by CMake and by the wrapper.
-build/prefix/bin/oshrun -n 2 build/package/ring
-build/prefix/bin/oshcc -O2 tests/package/ring.c -o build/package/ring-by-oshcc
-build/prefix/bin/oshrun -n 2 build/package/ring-by-oshcc
-build/prefix/bin/phicoll-bench --version
-"$cmake" --build "$installed" --target uninstall >>build/plain.log
-left=$(find build/prefix -type f -o -path '*/phicoll')
-[ -z "$left" ] || { echo "uninstall left $left" && exit 1; }
-
-if [ -n "$long" ]; then
   step "aarch64 under QEMU (weak ordering is not tested there; cross-process copy falls back)"
   share 10
   code=0
