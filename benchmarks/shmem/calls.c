@@ -52,7 +52,7 @@ static int by_size(const void* a, const void* b) {
 /* With lines that PE 1 has just stored to, so that they are in its caches alone, as far as these hold them. */
 #define COLD(name, bytes, calls, body) TIME_AFTER(if (me == 1) memset(heap + cold, batch, bytes), name " cold", calls, body, NOTHING)
 /* The PGAS microbenchmarks' bidirectional test: PE 1 does the same to PE 0. */
-#define BOTH(name, calls, body) TIME(name ", both ways", calls, body, body)
+#define BOTH_WAYS(name, calls, body) TIME(name ", both ways", calls, body, body)
 #define BUSY(name, calls, body) TIME(name ", peer computes", calls, body, compute())
 
 /* Some 20 ns in registers. */
@@ -139,14 +139,14 @@ int main(void) {
   COLD("get 64K", cold_bytes, cold_bytes / 65536, GET(cold + 65536 * i, 65536));
   TIME("get 1M", 30, GET(cold, most), NOTHING);
   COLD("get 1M", most, 1, GET(cold, most));
-  BOTH("put 8", 100000, PUT_PEER(cold, 8));
-  BOTH("put 4K", 2000, PUT_PEER(cold, 4096));
-  BOTH("put 64K", 300, PUT_PEER(cold, 65536));
-  BOTH("put 1M", 30, PUT_PEER(cold, most));
-  BOTH("get 8", 100000, GET_PEER(cold, 8));
-  BOTH("get 4K", 2000, GET_PEER(cold, 4096));
-  BOTH("get 64K", 300, GET_PEER(cold, 65536));
-  BOTH("get 1M", 30, GET_PEER(cold, most));
+  BOTH_WAYS("put 8", 100000, PUT_PEER(cold, 8));
+  BOTH_WAYS("put 4K", 2000, PUT_PEER(cold, 4096));
+  BOTH_WAYS("put 64K", 300, PUT_PEER(cold, 65536));
+  BOTH_WAYS("put 1M", 30, PUT_PEER(cold, most));
+  BOTH_WAYS("get 8", 100000, GET_PEER(cold, 8));
+  BOTH_WAYS("get 4K", 2000, GET_PEER(cold, 4096));
+  BOTH_WAYS("get 64K", 300, GET_PEER(cold, 65536));
+  BOTH_WAYS("get 1M", 30, GET_PEER(cold, most));
   TIME("p+wait_until round trip", 5000, ++turn; TELL(1, turn); AWAIT(turn), ++turn; AWAIT(turn); TELL(0, turn));
   TIME("barrier_all", 5000, BARRIER(), BARRIER());
 #ifndef RAW
