@@ -55,38 +55,24 @@ class EventWheel {
 
   Cycles now() const { return now_; }
   /// The time of the earliest event, `never` if there is none.
-  Cycles next_time() const { return next_; }
+  Cycles next_time() const { return links_.data()[done_] != none ? now_ : later(); }
   std::uint64_t popped() const { return popped_; }
 
   /// `time` not before now.
   void push(Cycles time, EventKind kind, std::uint32_t subject, std::uint16_t core = 0) {
-    if (time < next_) next_ = time;
-    if (__builtin_expect((time - now_ >= reach) | (free_ == none), 0))
-      return push_seldom(Event{time, subject, core, kind});
-    put(time, subject, core, kind);
+    push(time, Node{subject, core, kind});
   }
 
   /// The earliest event; time becomes now. Not when there is none.
-  Event pop() {
-    move_to(next_);
+  Event pop() { return pop(next_time()); }
+  /// The same; `next` is next_time().
+  Event pop(Cycles next) {
+    if (next != now_) move_to(next);
     ++popped_;
-    const std::size_t bucket = static_cast<std::size_t>(now_) & (reach - 1);
-    if (__builtin_expect(shuffle_, 0)) bring_one_forward(bucket);
-    std::uint32_t* const links = links_.data();
-    const std::uint32_t link = links[bucket];
-    const Node& node = nodes_.data()[link - reach];
-    const Event event = {now_, node.subject, node.core, node.kind};
-    const std::uint32_t after = links[link];
-    links[link] = free_;
-    free_ = link;
-    links[bucket] = after;
-    // Without a branch, not even one that the compiler makes: the host cannot predict which event is its
-    // bucket's last.
-    const std::uint32_t last = after == none;
-    last_[bucket] ^= (last_[bucket] ^ static_cast<std::uint32_t>(bucket)) & (0 - last);
-    used_[bucket / 64] &= ~(std::uint64_t{last} << bucket % 64);
-    find_next();
-    return event;
+    if (__builtin_expect(shuffle_, 0)) bring_one_forward();
+    done_ = links_.data()[done_];
+    const Node& node = nodes_.data()[done_ - reach];
+    return {next, node.subject, node.core, node.kind};
   }
 
   /// Lets time pass up to `time`, which no event may lie before.
@@ -97,6 +83,7 @@ class EventWheel {
  private:
   static constexpr Cycles reach = 2048;
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::size_t bucket_of(Cycles time) { return static_cast<std::size_t>(time) & (reach - 1); }
 
   /// An event; its bucket tells the time.
   struct Node {
@@ -105,58 +92,75 @@ class EventWheel {
     EventKind kind;
   };
   struct Far {
-    Event event;
+    Cycles time;
+    Node node;
     std::uint64_t sequence;
     bool operator<(const Far& other) const {  // the greatest comes out first
-      return event.time != other.event.time ? event.time > other.event.time : sequence > other.sequence;
+      return time != other.time ? time > other.time : sequence > other.sequence;
     }
   };
 
+  [[gnu::noinline]] void push(Cycles time, Node node) {
+    if (__builtin_expect((time - now_ >= reach) | (free_ == none), 0)) return push_seldom(time, node);
+    put(time, node);
+  }
   /// The event is far, or there is no free node.
-  [[gnu::noinline]] void push_seldom(Event event) {
+  [[gnu::noinline]] void push_seldom(Cycles time, Node node) {
     if (free_ == none) make_node();
-    if (event.time - now_ >= reach)
-      far_.push(Far{event, sequence_++});
+    if (time - now_ >= reach)
+      far_.push(Far{time, node, sequence_++});
     else
-      put(event.time, event.subject, event.core, event.kind);
+      put(time, node);
   }
 
-  void put(Cycles time, std::uint32_t subject, std::uint16_t core, EventKind kind) {
+  void put(Cycles time, Node node) {
     std::uint32_t* const links = links_.data();
     const std::uint32_t link = free_;
     free_ = links[link];
-    const std::size_t bucket = static_cast<std::size_t>(time) & (reach - 1);
-    nodes_.data()[link - reach] = Node{subject, core, kind};
+    const std::size_t bucket = bucket_of(time);
+    nodes_.data()[link - reach] = node;
     links[link] = none;
     links[last_[bucket]] = link;
     last_[bucket] = link;
     used_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
   }
 
-  /// Puts one event of the bucket, drawn from all, in front of the others.
-  [[gnu::noinline]] void bring_one_forward(std::size_t bucket) {
+  /// Puts one of the present events, drawn from all, in front of the others.
+  [[gnu::noinline]] void bring_one_forward() {
     std::uint64_t count = 0;
-    for (std::uint32_t link = links_[bucket]; link != none; link = links_[link]) ++count;
+    for (std::uint32_t link = links_[done_]; link != none; link = links_[link]) ++count;
     if (count == 1) return;
-    auto before = static_cast<std::uint32_t>(bucket);
+    std::uint32_t before = done_;
     for (std::uint64_t skip = random_.below(count); skip != 0; --skip) before = links_[before];
-    if (before == bucket) return;
+    if (before == done_) return;
     const std::uint32_t link = links_[before];
     links_[before] = links_[link];
-    if (last_[bucket] == link) last_[bucket] = before;
-    links_[link] = links_[bucket];
-    links_[bucket] = link;
+    std::uint32_t& last = last_[bucket_of(now_)];
+    if (last == link) last = before;
+    links_[link] = links_[done_];
+    links_[done_] = link;
   }
 
+  /// From a time whose events are done.
   void move_to(Cycles time) {
+    const std::size_t bucket = bucket_of(now_);
+    const auto empty = static_cast<std::uint32_t>(bucket);
+    if (done_ != empty) {
+      std::uint32_t* const links = links_.data();
+      links[done_] = free_;
+      free_ = links[bucket];
+      links[bucket] = none;
+      last_[bucket] = empty;
+    }
+    used_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
     now_ = time;
+    done_ = static_cast<std::uint32_t>(bucket_of(time));
     if (__builtin_expect(!far_.empty(), 0)) bring_near();
   }
   [[gnu::noinline]] void bring_near() {
-    while (!far_.empty() && far_.top().event.time - now_ < reach) {
-      const Event& event = far_.top().event;
+    while (!far_.empty() && far_.top().time - now_ < reach) {
       if (free_ == none) make_node();
-      put(event.time, event.subject, event.core, event.kind);
+      put(far_.top().time, far_.top().node);
       far_.pop();
     }
   }
@@ -167,32 +171,26 @@ class EventWheel {
     nodes_.push_back(Node{0, 0, EventKind::resume});
   }
 
-  void find_next() {
-    // The wheel holds times from now to now + reach - 1: the first used bucket from now's on, around.
-    const std::size_t start = static_cast<std::size_t>(now_) & (reach - 1);
+  /// The time of the earliest event, as all of the present are done.
+  Cycles later() const {
+    // The wheel holds times from now to now + reach - 1: the first used bucket behind now's, around.
+    const std::size_t start = bucket_of(now_);
     constexpr std::size_t words = reach / 64;
     std::size_t word = start / 64;
-    std::uint64_t bits = used_[word] & (~std::uint64_t{0} << start % 64);
-    if (__builtin_expect(bits != 0, 1)) {
-      next_ = now_ + static_cast<Cycles>(word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits)) - start);
-      return;
+    std::uint64_t bits = used_[word] & (~std::uint64_t{1} << start % 64);
+    for (std::size_t i = 1; bits == 0 && i < words; ++i) bits = used_[word = (word + 1) % words];
+    if (bits == 0) {
+      word = start / 64;
+      bits = used_[word] & ((std::uint64_t{1} << start % 64) - 1);
     }
-    for (std::size_t i = 0; i <= words; ++i) {
-      if (bits != 0) {
-        const std::size_t bucket = word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits));
-        next_ = now_ + static_cast<Cycles>((bucket - start) & (reach - 1));
-        return;
-      }
-      word = (word + 1) % words;
-      bits = used_[word];
-    }
-    next_ = far_.empty() ? never : far_.top().event.time;
+    if (bits == 0) return far_.empty() ? never : far_.top().time;
+    const std::size_t bucket = word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits));
+    return now_ + static_cast<Cycles>((bucket - start) & (reach - 1));
   }
 
   bool shuffle_;
   Random random_;
   Cycles now_ = 0;
-  Cycles next_ = never;
   std::uint64_t popped_ = 0;
   std::uint64_t sequence_ = 0;
   // The events of a bucket are a list. The link after an event has the number of the event, which its node
@@ -200,6 +198,7 @@ class EventWheel {
   std::vector<std::uint32_t> links_;
   std::vector<Node> nodes_;
   std::uint32_t free_ = none;
+  std::uint32_t done_ = 0;                 // the last event of the present that was popped, or their bucket
   std::array<std::uint32_t, reach> last_;  // of each bucket: its last event, or the bucket
   std::array<std::uint64_t, reach / 64> used_ = {};
   std::priority_queue<Far> far_;

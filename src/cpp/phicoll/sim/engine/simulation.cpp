@@ -144,9 +144,11 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
 }
 
 void Simulation::handle_events() {
-  while (wheel_.next_time() != EventWheel::never && !log_closed()) {
+  for (;;) {
+    const Cycles next = wheel_.next_time();
+    if (next == EventWheel::never || log_closed()) return;
     look_for_stop(wheel_.popped());
-    const Event event = wheel_.pop();
+    const Event event = wheel_.pop(next);
     coherence_.handle(event.kind, event.subject, event.core);
   }
 }
