@@ -42,9 +42,6 @@ Coherence::Coherence(const MachineParameters& parameters, EventWheel& wheel, std
   l3_out_free_.resize(packages * static_cast<std::size_t>(p_.l3_per_package));
   l3_in_free_.resize(l3_out_free_.size());
   package_out_free_.resize(packages);
-  if (p_.protocol == Protocol::local_store) return;
-  l1_.assign(cores_.size(), CoreTags(p_.l1_kib, p_.l1_ways));
-  l2_.assign(cores_.size(), CoreTags(p_.l2_kib, p_.l2_ways));
 }
 
 void Coherence::add_lines(std::size_t count) {
@@ -58,8 +55,10 @@ void Coherence::add_lines(std::size_t count) {
   while ((1 << state_shift_) < p_.cores) ++state_shift_;
   states_.resize(lines_.size() << state_shift_);
   // Lines are numbered one after another, so a cache's sets fill evenly and none overflows before all do.
-  capacity_matters_ = lines_.size() > static_cast<std::size_t>(p_.l1_kib) * 1024 / 64;
-  l2_matters_ = lines_.size() > l2_.front().capacity();
+  capacity_matters_ = lines_.size() > static_cast<std::size_t>(p_.l1_kib) * 1024 / arch::line_bytes;
+  l2_matters_ = lines_.size() > static_cast<std::size_t>(p_.l2_kib) * 1024 / arch::line_bytes;
+  if (capacity_matters_) l1_.assign(cores_.size(), CoreTags(p_.l1_kib, p_.l1_ways));
+  if (l2_matters_) l2_.assign(cores_.size(), CoreTags(p_.l2_kib, p_.l2_ways));
 }
 
 void Coherence::watch_state(int core, LineId line, LineState from, LineState to) {
@@ -500,10 +499,9 @@ void Coherence::forget(int core, LineId line) {
 void Coherence::insert(int core, LineId line) {
   if (!capacity_matters_ || !readable(core, line)) return;
   const auto c = static_cast<std::size_t>(core);
-  if (!l1_[c].touch(line)) l1_[c].insert(line);
-  if (!l2_matters_ || l2_[c].touch(line)) return;
-  const std::uint32_t out = l2_[c].insert(line);
-  if (out == CoreTags::nothing) return;
+  l1_[c].hold(line);
+  std::uint32_t out = CoreTags::nothing;
+  if (!l2_matters_ || l2_[c].hold(line, &out) || out == CoreTags::nothing) return;
   l1_[c].remove(out);
   if (!readable(core, out)) return;
   ++counters_.evictions;

@@ -253,8 +253,7 @@ class Coherence {
   /// Notes a use of the line, which is in the first-level cache from now on. Returns whether it was there.
   bool hold_in_l1(int core, LineId line) {
     const auto c = static_cast<std::size_t>(core);
-    if (l1_[c].touch(line)) return true;
-    l1_[c].insert(line);
+    if (l1_[c].hold(line)) return true;
     if (l2_matters_) l2_[c].touch(line);
     return false;
   }

@@ -96,10 +96,9 @@ void Coherence::place(LineId id, LineState to, const std::vector<int>& cores) {
     if (line.owner < 0) line.owner = static_cast<std::int16_t>(core);
     if (!capacity_matters_) continue;
     const auto c = static_cast<std::size_t>(core);
-    if (!l1_[c].touch(id)) l1_[c].insert(id);
-    if (l2_[c].touch(id)) continue;
-    const std::uint32_t out = l2_[c].insert(id);
-    if (out == CoreTags::nothing) continue;
+    l1_[c].hold(id);
+    std::uint32_t out = CoreTags::nothing;
+    if (!l2_matters_ || l2_[c].hold(id, &out) || out == CoreTags::nothing) continue;
     l1_[c].remove(out);
     if (state(core, out) == LineState::invalid) continue;
     set_state(core, out, LineState::invalid);

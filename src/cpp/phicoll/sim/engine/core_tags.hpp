@@ -2,8 +2,10 @@
 
 // Which lines a cache of a core holds, by sets in the order of last use.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace phicoll {
@@ -19,8 +21,6 @@ class CoreTags {
         mask_((sets_ & (sets_ - 1)) == 0 ? sets_ - 1 : 0),
         lines_(sets_ * ways_, nothing) {}
 
-  /// Of as many lines, numbered one after another, none drives another out.
-  std::size_t capacity() const { return lines_.size(); }
   /// Whether the line is there; it becomes the one used last.
   bool touch(std::uint32_t line) {
     std::uint32_t* const set = set_of(line);
@@ -31,13 +31,17 @@ class CoreTags {
     set[0] = line;
     return true;
   }
-  /// Puts a line in that is not there; returns the line that it drives out, or `nothing`.
-  std::uint32_t insert(std::uint32_t line) {
+  /// The same, but puts the line in if it is not there: `out` is then the line that it drives out, or
+  /// `nothing`.
+  bool hold(std::uint32_t line, std::uint32_t* out = nullptr) {
     std::uint32_t* const set = set_of(line);
-    const std::uint32_t out = set[ways_ - 1];
-    move_back(set, ways_ - 1);
+    if (set[0] == line) return true;
+    const std::size_t way = find(set, line);
+    const std::size_t last = std::min(way, ways_ - 1);
+    if (out != nullptr) *out = set[last];
+    move_back(set, last);
     set[0] = line;
-    return out;
+    return way != ways_;
   }
   void remove(std::uint32_t line) {
     std::uint32_t* const set = set_of(line);
@@ -54,13 +58,30 @@ class CoreTags {
   /// The line's way, ways_ if it is not there. Looks at all ways: the processor cannot predict where a line
   /// is, and a wrong guess costs more.
   std::size_t find(const std::uint32_t* set, std::uint32_t line) const {
+    if (ways_ == 8) {
+      Half halves[2];
+      std::memcpy(halves, set, sizeof halves);
+      const Half found =
+          ((halves[0] == line) & Half{1, 2, 4, 8}) | ((halves[1] == line) & Half{16, 32, 64, 128});
+      return static_cast<std::size_t>(__builtin_ctz(found[0] | found[1] | found[2] | found[3] | 256U));
+    }
     std::size_t found = ways_;
     for (std::size_t way = 0; way < ways_; ++way) found = set[way] == line ? way : found;
     return found;
   }
-  static void move_back(std::uint32_t* set, std::size_t ways) {
+  /// Moves the first `ways` of a set by one.
+  void move_back(std::uint32_t* set, std::size_t ways) const {
+    if (ways_ == 8 && ways == 7) {
+      Half halves[2];
+      std::memcpy(halves, set, sizeof halves);
+      std::memcpy(set + 1, &halves[0], sizeof halves[0]);
+      std::memcpy(set + 5, &halves[1], 3 * sizeof *set);
+      return;
+    }
     for (std::size_t way = ways; way != 0; --way) set[way] = set[way - 1];
   }
+
+  using Half = std::uint32_t __attribute__((vector_size(16)));  // of a set of eight ways, as most have
 
   std::size_t ways_;
   std::uint32_t sets_;
