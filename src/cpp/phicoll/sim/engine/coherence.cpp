@@ -202,6 +202,8 @@ void Coherence::take_up(std::uint32_t t) {
     s.taken_up = wheel_.now();
     for (std::uint32_t before = lines_[x.line].waiting; before != none; before = at(before).next) ++s.ahead;
   }
+  const Line& line = lines_[x.line];
+  if (line.waiting == none && !line.busy && line.fetching == 0) return begin(t);
   queue(t);
   pump(x.line);
 }
@@ -339,9 +341,10 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
     ++x.pending;
   };
   ask(first);
-  line.sharers.each([&](int core) {
-    if (core != first && core != x.core) ask(core);
-  });
+  CoreSet others = line.sharers;
+  others.remove(first);
+  others.remove(x.core);
+  if (!others.empty()) others.each(ask);
   x.invalidated = x.pending;
 }
 
@@ -660,6 +663,7 @@ void Coherence::handle(EventKind kind, std::uint32_t t, int core) {
     case EventKind::command:
       return listener_.carried_out(t);
   }
+  __builtin_unreachable();
 }
 
 }  // namespace sim

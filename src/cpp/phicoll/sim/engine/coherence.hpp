@@ -259,7 +259,8 @@ class Coherence {
   }
   inline void fetch(std::uint32_t t, Cycles from);
 
-  inline void arrive(std::uint32_t t);
+  // These are not inline: handle() would save registers for them at every event.
+  [[gnu::noinline]] void arrive(std::uint32_t t);
   inline void take_up(std::uint32_t t);
   inline void queue(std::uint32_t t);
   inline void begin(std::uint32_t t);
@@ -274,9 +275,9 @@ class Coherence {
     return static_cast<int>(static_cast<long>(core) * p_.packages * p_.l3_per_package / p_.cores);
   }
   Cycles queue_table(int from, int to, Source source, int home, Cycles at);
-  inline void forwarded(std::uint32_t t, int core);
+  [[gnu::noinline]] void forwarded(std::uint32_t t, int core);
   inline void answer(std::uint32_t t, int core);
-  inline void invalidate(std::uint32_t t, int core);
+  [[gnu::noinline]] void invalidate(std::uint32_t t, int core);
   inline void give_up(std::uint32_t t, int core);
   template <bool write>
   inline void acknowledged(std::uint32_t t);

@@ -188,13 +188,13 @@ class Simulation final : private CoherenceListener {
 
   struct Store {
     LineId line;
-    std::uint8_t offset;
-    std::uint8_t bytes;
-    bool no_read;
-    bool asked;
-    bool came;  // the line was the core's once since it was asked for
     int operation;
     int transfer;
+    std::uint8_t offset;
+    std::uint8_t bytes;
+    bool no_read : 1;
+    bool asked : 1;
+    bool came : 1;  // the line was the core's once since it was asked for
     unsigned char data[64];
   };
 
@@ -328,6 +328,7 @@ class Simulation final : private CoherenceListener {
   void enter_store(Context& c);
   void make_store(Context& c);
   void pump_stores(Context& c);
+  void ask_for_stores(Context& c);
   void note_several_stores(Context& c) {
     Core& own = core(c);
     const unsigned bit = 1U << c.place;
@@ -340,8 +341,9 @@ class Simulation final : private CoherenceListener {
   Own own_store(Context& c, LineId line, unsigned offset, unsigned bytes, void* value);
   Store& store_at(Context& c, std::size_t i) {
     const std::size_t at = c.first_store + i;  // a division would take longer than the rest
-    return c.stores[at < c.stores.size() ? at : at - c.stores.size()];
+    return c.stores.data()[at < store_places() ? at : at - store_places()];
   }
+  std::size_t store_places() const { return static_cast<std::size_t>(machine_.p.store_buffer); }
   std::uint64_t image(const void* place, unsigned bytes) const;
   unsigned offset_of(const void* place) const {
     return static_cast<unsigned>(

@@ -12,9 +12,8 @@ namespace sim {
 bool Simulation::is_alone(const void* word, std::size_t bytes) const {
   std::uint64_t line[arch::line_bytes / 8];
   std::memcpy(line, word, sizeof line);
-  std::memset(line, 0, bytes);
-  std::uint64_t rest = 0;
-  for (const std::uint64_t eight : line) rest |= eight;
+  std::uint64_t rest = bytes < 8 ? line[0] >> 8 * bytes : 0;
+  for (std::size_t i = 1; i < arch::line_bytes / 8; ++i) rest |= line[i];
   return rest == 0;
 }
 

@@ -149,7 +149,7 @@ void Simulation::store(int rank, void* place, const void* value, unsigned bytes,
   const bool no_read = policy != StorePolicy::plain;
   const bool unordered = policy == StorePolicy::no_read_unordered;
   if (!reaches_its_time(c)) {
-    if (!unordered && c.store_count != c.stores.size()) {
+    if (!unordered && c.store_count != store_places()) {
       fill_store(c, line, offset_of(place), value, bytes, no_read);
       c.step = Step::store;
       return;
@@ -176,7 +176,7 @@ void Simulation::make_store(Context& c) {
 
 void Simulation::push_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes,
                             bool no_read) {
-  if (c.store_count == c.stores.size()) {
+  if (c.store_count == store_places()) {
     c.needs = Needs::buffer_space;
     if (log_) log_->operations[static_cast<std::size_t>(c.operation)].missed = c.time;
     suspend(c, Mode::blocked, 0);
@@ -215,9 +215,24 @@ void Simulation::pump_stores(Context& c) {
     // An empty ring begins anew: its first places are in the host's cache. But a store that is to come is
     // there already.
     const bool anew = --c.store_count == 0 && c.step != Step::store;
-    c.first_store = anew || c.first_store + 1 == c.stores.size() ? 0 : c.first_store + 1;
+    c.first_store = anew || c.first_store + 1 == store_places() ? 0 : c.first_store + 1;
   }
   if (c.store_count != before) note_several_stores(c);
+  if (c.store_count != 0) ask_for_stores(c);
+  if (before == c.store_count || c.mode != Mode::blocked) return;
+  if (c.needs == Needs::buffer_space || (c.needs == Needs::buffer_empty && c.store_count == 0)) make_ready(c);
+}
+
+/// Asks for the lines of the first stores, none of which can be made yet.
+void Simulation::ask_for_stores(Context& c) {
+  const auto ask = [&](Store& s) {
+    s.asked = true;
+    coherence_.request(s.no_read ? Request::write_no_read : Request::write, c.core, c.rank, s.line);
+  };
+  if (c.store_count == 1) {
+    if (!store_at(c, 0).asked) ask(store_at(c, 0));
+    return;
+  }
   int under_way = 0;
   for (std::size_t i = 0; i < c.store_count; ++i) under_way += store_at(c, i).asked;
   for (std::size_t i = 0; i < c.store_count && under_way < machine_.p.store_window; ++i) {
@@ -227,12 +242,9 @@ void Simulation::pump_stores(Context& c) {
     bool asked_already = false;
     for (std::size_t j = 0; j < i; ++j) asked_already = asked_already || store_at(c, j).line == s.line;
     if (asked_already) continue;
-    s.asked = true;
     ++under_way;
-    coherence_.request(s.no_read ? Request::write_no_read : Request::write, c.core, c.rank, s.line);
+    ask(s);
   }
-  if (before == c.store_count || c.mode != Mode::blocked) return;
-  if (c.needs == Needs::buffer_space || (c.needs == Needs::buffer_empty && c.store_count == 0)) make_ready(c);
 }
 
 void Simulation::commit(Context& c, const Store& s) {
