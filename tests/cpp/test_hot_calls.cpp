@@ -1,5 +1,6 @@
-// The instructions of a call of 8 bytes between two ranks, counted one by one: an inlining that is lost, or a
-// check that is made twice, shows here. test_hot_path.py reads the barrier's code.
+// The instructions of a call of 8 bytes between two ranks, and of a simulated notification, counted one by
+// one: an inlining that is lost, or a check that is made twice, shows here. test_hot_path.py reads the
+// barrier's code.
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/os/clock.hpp"
+#include "sim_testing.hpp"
 
 namespace phicoll {
 namespace {
@@ -129,6 +131,39 @@ TEST(HotCalls, EightBytesBetweenTwoRanksTakeNoMoreInstructions) {
     EXPECT_GE(found, counted.instructions / 2) << counted.name << ": not the whole call";
     RecordProperty(counted.name, static_cast<int>(found));
   }
+  sigaction(SIGTRAP, &before, nullptr);
+}
+
+TEST(HotCalls, ASimulatedNotificationTakesNoMoreInstructions) {
+  if (!countable) GTEST_SKIP() << "counts the instructions of optimised x86-64 code";
+  struct sigaction counting = {}, before;
+  counting.sa_handler = &count_step;
+  ASSERT_EQ(sigaction(SIGTRAP, &counting, &before), 0);
+  constexpr int ranks = 16, rounds = 4;
+  constexpr long instructions = 3697;  // by GCC 12 at -O2, in November 2026
+  const sim::Machine machine = sim::testing::chip(4);
+  sim::Simulation simulation(
+      machine, sim::testing::on_contexts(machine, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}),
+      ranks * rounds * arch::line_bytes);
+  const auto flag = [&](int rank, int round) -> Word<std::uint64_t>& {
+    return *reinterpret_cast<Word<std::uint64_t>*>(
+        simulation.memory() + static_cast<std::size_t>(rank * rounds + round) * arch::line_bytes);
+  };
+  std::uint64_t episode = 0;
+  const auto barrier = [&] {
+    ++episode;
+    simulation.run([&](sim::SimPort& port) {
+      for (int round = 0; round < rounds; ++round) {
+        port.signal(flag((port.rank() + (1 << round)) % ranks, round), episode);
+        port.wait(flag(port.rank(), round), at_least(episode));
+      }
+    });
+  };
+  for (int warm_up = 0; warm_up < 3; ++warm_up) barrier();
+  const long found = steps_of(barrier) / (ranks * rounds);
+  EXPECT_LE(found, instructions + instructions / 10);
+  EXPECT_GE(found, instructions / 2) << "not the whole barrier";
+  RecordProperty("a simulated notification", static_cast<int>(found));
   sigaction(SIGTRAP, &before, nullptr);
 }
 
