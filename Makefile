@@ -112,7 +112,7 @@ test-torch:
 	test -x build/torch/bin/python || $(PYTHON) -m venv build/torch
 	$(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$$(echo build/torch/lib/python3*/site-packages)/beside.pth"
 	build/torch/bin/python -m pip install -q '$(TORCH)'
-	build/torch/bin/python -m pytest -q tests/test_torch.py tests/test_torch_parallel.py
+	build/torch/bin/python -m pytest -q tests/test_torch*.py
 
 # Warnings are errors, such as a link or a reference that leads nowhere; then the site's own links. All pages are read anew (-E): a
 # page that is known already does not repeat its warnings.

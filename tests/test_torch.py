@@ -3,6 +3,7 @@
 import functools
 import itertools
 import os
+import resource
 import subprocess
 import sys
 import textwrap
@@ -113,6 +114,14 @@ def reductions(rank: int, size: int) -> None:
     plain = values(rank, torch.bfloat16)
     phicoll.torch.all_reduce_(plain)
     assert torch.equal(plain, sum(values(other, torch.bfloat16) for other in range(size)))
+    for op, combine in by_number.items():  # of several tensors a rank: one result of all
+        listed = dist.AllreduceOptions()
+        listed.reduceOp = op
+        given = [values(2 * rank + i, torch.float32) for i in range(2)]
+        dist.group.WORLD.allreduce(given, listed).wait()
+        every = [values(other, torch.float32) for other in range(2 * size)]
+        expected = sum(every) if op == ops.SUM else functools.reduce(combine, every)
+        assert all(torch.equal(one, expected) for one in given), op
     apart = torch.zeros(8, 6)[:, ::2]  # not contiguous
     apart += rank + 1
     dist.all_reduce(apart)
@@ -141,6 +150,10 @@ def movements(rank: int, size: int) -> None:
         assert same(got, mine)
         dist.all_to_all(blocks, [mine] * size)
         assert all(map(same, blocks, every))
+    pair, chosen = [torch.full((3,), 2 * rank + i) for i in range(2)], dist.BroadcastOptions()
+    chosen.rootRank = chosen.rootTensor = 1
+    dist.group.WORLD.broadcast(pair, chosen).wait()
+    assert [one.tolist() for one in pair] == [[3, 3, 3]] * 2
     sent = torch.arange(size * (size + 1) // 2) + 100 * rank  # to rank i: i + 1 rows
     got = torch.empty(size * (rank + 1), dtype=torch.int64)
     dist.all_to_all_single(got, sent, [rank + 1] * size, [other + 1 for other in range(size)])
@@ -324,6 +337,29 @@ def refusals(rank: int, size: int) -> None:
         dist.all_reduce(torch.zeros(2, dtype=torch.float8_e4m3fn))
     with pytest.raises((RuntimeError, ValueError), match="elements"):
         dist.all_gather_into_tensor(torch.empty(3), torch.empty(2))
+    world, one = dist.group.WORLD._get_backend(torch.device("cpu")), torch.zeros(1)
+    rooted = {
+        world.broadcast: (dist.BroadcastOptions(), [one]),
+        world.reduce: (dist.ReduceOptions(), [one]),
+        world.gather: (dist.GatherOptions(), [], [one]),
+        world.scatter: (dist.ScatterOptions(), [one], []),
+    }
+    for call, (options, *given) in rooted.items():
+        options.rootRank = size
+        with pytest.raises(RuntimeError, match=rf"root: got {size}; allowed: 0\.\.{size - 1}"):
+            call(*given, options)
+        options.rootRank = (rank + 1) % size
+        if call in (world.gather, world.scatter):
+            with pytest.raises(RuntimeError, match="on a rank that is not the root; allowed: none"):
+                call(*(each or [[one] * size] for each in given), options)
+        else:
+            options.rootTensor = 1
+            with pytest.raises(RuntimeError, match=r"got root tensor 1; allowed: 0"):
+                call(*given, options)
+    with pytest.raises(RuntimeError, match="got no tensor; allowed: at least one"):
+        world.allreduce([])
+    with pytest.raises(RuntimeError, match=r"got tensors of sizes \[2\] and \[1\]; allowed: .* one size"):
+        world.allreduce([one, torch.zeros(2)])
     dist.barrier()
     if rank == 0:
         with pytest.raises(dist.DistBackendError, match="rank 1 has not come within 200 ms"):
@@ -349,9 +385,60 @@ def in_parts(rank: int, size: int) -> None:
         assert torch.equal(got, expected if rank == 1 else rows[rank])
         dist.broadcast(got := rows[rank].clone(), 1)
         assert torch.equal(got, rows[1])
+        dist.all_gather_into_tensor(whole := torch.empty(size * count, dtype=dtype), rows[rank])
+        assert torch.equal(whole, torch.cat(rows))
+        whole.chunk(size)[rank].add_(1)
+        dist.all_gather_into_tensor(whole, whole.chunk(size)[rank])  # in place
+        assert torch.equal(whole, torch.cat(rows) + 1)
+        dist.all_gather(blocks := [torch.empty_like(got) for _ in range(size)], rows[rank])
+        assert all(map(torch.equal, blocks, rows))
+        dist.reduce_scatter_tensor(got, torch.cat([row + rank for row in rows]))
+        assert torch.equal(got, size * rows[rank] + size * (size - 1) // 2)
+        parts = [row[: count - 5 * other] + rank for other, row in enumerate(rows)]
+        dist.reduce_scatter(got := torch.empty_like(parts[rank]), parts, dist.ReduceOp.MAX)
+        assert torch.equal(got, parts[rank] - rank + size - 1)
+        dist.all_to_all(blocks, [row + rank for row in rows])
+        assert all(torch.equal(block, rows[rank] + other) for other, block in enumerate(blocks))
+        # Of one rank less than 1 MB: all go by the largest.
+        sizes = [[count * (i + j) // (4 * size) for j in range(size)] for i in range(size)]
+        sent = torch.full((sum(sizes[rank]),), rank + 1, dtype=dtype)
+        received = [sizes[other][rank] for other in range(size)]
+        dist.all_to_all_single(got := torch.empty(sum(received), dtype=dtype), sent, received, sizes[rank])
+        assert [block.unique().tolist() for block in got.split(received)] == [
+            [other + 1] if sizes[other][rank] else [] for other in range(size)
+        ]
     # Rank 0's first part is as large as rank 1's call.
     with pytest.raises(dist.DistBackendError, match=r"1048576 bytes.*524544|524544 bytes.*1048576"):
-        dist.all_reduce(torch.zeros((1 << 18, (1 << 17) + 64)[rank]))
+        dist.all_reduce(torch.zeros((1 << 18, (1 << 17) + 64)[min(rank, 1)]))
+
+
+def by_others(call: Callable[[], object]) -> float:
+    """The share of the process's time that threads other than this one take."""
+
+    def spent(who: int) -> float:
+        used = resource.getrusage(who)
+        return used.ru_utime + used.ru_stime
+
+    begin = spent(resource.RUSAGE_SELF), spent(resource.RUSAGE_THREAD)
+    for _ in range(5):
+        call()
+    whole, own = spent(resource.RUSAGE_SELF) - begin[0], spent(resource.RUSAGE_THREAD) - begin[1]
+    return (whole - own) / whole
+
+
+def shared_by_threads(rank: int, size: int) -> None:
+    torch.set_num_threads(1)
+    one, every = torch.zeros(1 << 21), torch.zeros(size << 21)
+    calls: dict[str, Callable[[], object]] = {
+        "broadcast": lambda: dist.broadcast(one, 0),
+        "all_reduce": lambda: dist.all_reduce(one),
+        "reduce": lambda: dist.reduce(one, 0),
+        "all_gather": lambda: dist.all_gather_into_tensor(every, one),
+        "reduce_scatter": lambda: dist.reduce_scatter_tensor(one, every),
+        "all_to_all": lambda: dist.all_to_all_single(every, every.clone()),
+    }
+    shares = {name: by_others(call) for name, call in calls.items()}
+    assert all(share > 0.1 for share in shares.values()), shares
 
 
 def late(rank: int, size: int) -> None:
@@ -375,6 +462,14 @@ def test_three_ranks_reduce(tmp_path: Path) -> None:
 
 def test_several_threads_make_parts_of_large_calls(tmp_path: Path) -> None:
     together(tmp_path, in_parts, options=phicoll.torch.Options(threads=2, reproducible=True))
+
+
+def test_three_ranks_share_large_calls_among_three_threads(tmp_path: Path) -> None:
+    together(tmp_path, in_parts, 3, options=phicoll.torch.Options(threads=3))
+
+
+def test_threads_take_a_part_of_each_large_call(tmp_path: Path) -> None:
+    together(tmp_path, shared_by_threads, options=phicoll.torch.Options(threads=2))
 
 
 def test_three_ranks_reduce_in_one_order(tmp_path: Path) -> None:

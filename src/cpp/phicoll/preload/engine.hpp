@@ -116,7 +116,7 @@ typedef struct PhicollRequest {
 } PhicollRequest;
 /// Makes the call that the request describes.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_call(PhicollComm* comm, const PhicollRequest* request);
-/// Notes a broadcast or reduction that other communicators of these ranks are about to serve in parts, so
+/// Notes a call that other communicators of these ranks are about to serve in parts, so
 /// that a rank that makes another call here finds it, and breaks the group.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_note_parts(PhicollComm* comm,
                                                              const PhicollRequest* request);

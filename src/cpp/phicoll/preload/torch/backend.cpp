@@ -53,32 +53,48 @@ class Backend : public c10d::Backend {
   void shutdown() { group_->drain(); }
 
   WorkRef broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
-    const at::Tensor tensor = single(tensors, "broadcast");
+    alike(tensors, "broadcast");
+    TORCH_CHECK(options.rootTensor >= 0 && options.rootTensor < static_cast<std::int64_t>(tensors.size()),
+                "broadcast: got root tensor ", options.rootTensor, "; allowed: 0..", tensors.size() - 1);
+    const at::Tensor tensor = tensors[static_cast<std::size_t>(options.rootTensor)];
+    const int root = root_of(options.rootRank);
     return submit(OpType::BROADCAST, "phicoll:broadcast", way_of(options), tensors, tensors,
                   [=](Group& group) {
                     Flat flat(tensor);
-                    PhicollRequest request = of(PHICOLL_broadcast, flat.bytes(), root_of(options.rootRank));
+                    PhicollRequest request = of(PHICOLL_broadcast, flat.bytes(), root);
                     request.receive = flat.data();
                     group.call_in_parts(request, 1);
                     flat.deliver();
+                    share(tensor, tensors);
                   });
   }
 
   WorkRef allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
-    return allreduce_all(tensors, options, OpType::ALLREDUCE, "phicoll:all_reduce");
+    if (tensors.size() == 1) return allreduce_all(tensors, options, OpType::ALLREDUCE);
+    alike(tensors, "all_reduce");  // one sum of all of them
+    const Reduction reduction(options.reduceOp, tensors[0], getSize() * static_cast<int>(tensors.size()));
+    return submit(OpType::ALLREDUCE, "phicoll:all_reduce", way_of(options), tensors, tensors,
+                  [=](Group& group) {
+                    for (std::size_t i = 1; i < tensors.size(); ++i)
+                      reduction.combine(tensors[0], tensors[i]);
+                    reduce_everywhere(group, tensors[0], reduction);
+                    share(tensors[0], tensors);
+                  });
   }
   WorkRef allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
-    return allreduce_all(tensors, options, OpType::ALLREDUCE_COALESCED, "phicoll:all_reduce");
+    return allreduce_all(tensors, options, OpType::ALLREDUCE_COALESCED);
   }
 
   WorkRef reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
     const at::Tensor tensor = single(tensors, "reduce");
     const Reduction reduction(options.reduceOp, tensor, getSize());
+    const int root = root_of(options.rootRank);
+    TORCH_CHECK(options.rootTensor == 0, "reduce: got root tensor ", options.rootTensor, "; allowed: 0");
     return submit(OpType::REDUCE, "phicoll:reduce", way_of(options), tensors, tensors, [=](Group& group) {
       Flat flat(tensor);
-      const bool here = root_of(options.rootRank) == group.rank();
+      const bool here = root == group.rank();
       const at::Tensor scaled = here ? reduction.before(flat.tensor()) : reduction.scaled(flat.tensor());
-      PhicollRequest request = of(PHICOLL_reduce, flat.count(), root_of(options.rootRank));
+      PhicollRequest request = of(PHICOLL_reduce, flat.count(), root);
       request.op = reduction.op();
       request.send = here ? nullptr : scaled.data_ptr();
       request.receive = here ? flat.data() : nullptr;
@@ -123,6 +139,7 @@ class Backend : public c10d::Backend {
     const at::Tensor input = single(inputs, "gather");
     const int root = root_of(options.rootRank);
     const bool here = root == getRank();
+    TORCH_CHECK(here || outputs.empty(), "gather: got outputs on a rank that is not the root; allowed: none");
     const Tensors blocks = here ? single_list(outputs, "gather", input, getSize()) : Tensors();
     return submit(OpType::GATHER, "phicoll:gather", way_of(options), inputs, blocks, [=](Group& group) {
       const at::Tensor sent = input.contiguous();
@@ -140,6 +157,7 @@ class Backend : public c10d::Backend {
     const at::Tensor output = single(outputs, "scatter");
     const int root = root_of(options.rootRank);
     const bool here = root == getRank();
+    TORCH_CHECK(here || inputs.empty(), "scatter: got inputs on a rank that is not the root; allowed: none");
     const Tensors blocks = here ? single_list(inputs, "scatter", output, getSize()) : Tensors();
     return submit(OpType::SCATTER, "phicoll:scatter", way_of(options), blocks, outputs, [=](Group& group) {
       const Joined joined(blocks, true);
@@ -171,7 +189,7 @@ class Backend : public c10d::Backend {
                     request.send = scaled.data_ptr();
                     request.receive = flat.data();
                     request.send_counts = counts.data();
-                    group.call(request);
+                    group.call_in_parts(request, flat.element_bytes());
                     reduction.after(flat.tensor());
                     flat.deliver();
                   });
@@ -203,7 +221,7 @@ class Backend : public c10d::Backend {
                     PhicollRequest request = exchange(sent, received);
                     request.send = data.data_ptr();
                     request.receive = flat.data();
-                    group.call(request);
+                    group.call_in_parts(request, 1);
                     flat.deliver();
                   });
   }
@@ -220,7 +238,7 @@ class Backend : public c10d::Backend {
                     PhicollRequest request = exchange(sent, received);
                     request.send = data.data();
                     request.receive = joined.data();
-                    group.call(request);
+                    group.call_in_parts(request, 1);
                     joined.deliver();
                   });
   }
@@ -272,7 +290,10 @@ class Backend : public c10d::Backend {
     request.root = root;
     return request;
   }
-  static int root_of(std::int64_t root) { return static_cast<int>(root); }
+  int root_of(std::int64_t root) const {
+    TORCH_CHECK(root >= 0 && root < getSize(), "root: got ", root, "; allowed: 0..", getSize() - 1);
+    return static_cast<int>(root);
+  }
   static PhicollRequest exchange(const Splits& sent, const Splits& received) {
     PhicollRequest request = of(PHICOLL_alltoall, 0);
     request.vector = 1;
@@ -324,14 +345,13 @@ class Backend : public c10d::Backend {
     return work;
   }
 
-  WorkRef allreduce_all(const Tensors& tensors, const c10d::AllreduceOptions& options, OpType type,
-                        const char* title) {
+  WorkRef allreduce_all(const Tensors& tensors, const c10d::AllreduceOptions& options, OpType type) {
     std::vector<Reduction> reductions;
     for (const at::Tensor& tensor : tensors) {
       check(tensor, "all_reduce");
       reductions.emplace_back(options.reduceOp, tensor, getSize());
     }
-    return submit(type, title, way_of(options), tensors, tensors, [=](Group& group) {
+    return submit(type, "phicoll:all_reduce", way_of(options), tensors, tensors, [=](Group& group) {
       for (std::size_t i = 0; i < tensors.size(); ++i) reduce_everywhere(group, tensors[i], reductions[i]);
     });
   }
@@ -348,7 +368,7 @@ class Backend : public c10d::Backend {
         PhicollRequest request = of(PHICOLL_allgather, bytes_of(sent));
         request.send = sent.data_ptr();
         request.receive = joined.data();
-        group.call(request);
+        group.call_in_parts(request, 1);
         joined.deliver();
       }
     });
@@ -365,7 +385,7 @@ class Backend : public c10d::Backend {
         PhicollRequest request = of(PHICOLL_allgather, bytes_of(sent));
         request.send = flat.in_place(sent, group.rank());
         request.receive = flat.data();
-        group.call(request);
+        group.call_in_parts(request, 1);
         flat.deliver();
       }
     });
@@ -387,7 +407,7 @@ class Backend : public c10d::Backend {
         request.op = reductions[i].op();
         request.send = scaled.data_ptr();
         request.receive = flat.data();
-        group.call(request);
+        group.call_in_parts(request, flat.element_bytes());
         reductions[i].after(flat.tensor());
         flat.deliver();
       }

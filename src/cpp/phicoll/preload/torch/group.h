@@ -17,6 +17,7 @@
 #include <numeric>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -113,10 +114,9 @@ class Group {
     calls_.fetch_add(1, std::memory_order_relaxed);
     done(phicoll_preload_call(whole_, &request));
   }
-  /// Makes a broadcast or reduction of such elements, a large one by several threads if the group has them.
+  /// Makes a call whose data is such elements, a large one by several threads if the group has them.
   void call_in_parts(const PhicollRequest& request, std::size_t element_bytes) {
-    if (__builtin_expect(parts_.empty() || request.count * element_bytes < least_bytes_in_parts, 1))
-      return call(request);
+    if (__builtin_expect(parts_.empty() || !is_large(request, element_bytes), 1)) return call(request);
     calls_.fetch_add(1, std::memory_order_relaxed);
     by_threads(request, element_bytes);
   }
@@ -218,24 +218,39 @@ class Group {
     phicoll_preload_leave(group_);
   }
 
-  // Each thread makes the call on a part of the elements, in a communicator of its own. (1) The note tells a
-  // rank that makes another call, which would not come to the parts. (2) A rank that lacks threads makes
-  // several parts one after the other, each thread's in rising order: so the first part that is open
-  // anywhere has a thread in it on all ranks, and ends.
+  /// Whether the ranks share a call among their threads: they all find the same. Only an exchange with counts
+  /// is not known to all, and asks for the largest.
+  bool is_large(const PhicollRequest& request, std::size_t element_bytes) const {
+    const std::size_t* const counts =
+        request.operation == PHICOLL_alltoall ? request.receive_counts : request.send_counts;
+    std::size_t bytes = request.vector != 0
+                            ? element_bytes * std::accumulate(counts, counts + size_, std::size_t{0})
+                            : element_bytes * request.count;
+    if (request.operation == PHICOLL_alltoall) {
+      static const PhicollOperator* const greatest = phicoll_preload_operator("uint64", "max");
+      PhicollRequest agreed = {};
+      agreed.operation = PHICOLL_allreduce;
+      agreed.count = 1;
+      agreed.op = greatest;
+      agreed.receive = &bytes;
+      done(phicoll_preload_call(whole_, &agreed));
+    } else if (request.vector == 0 &&
+               (request.operation == PHICOLL_allgather || request.operation == PHICOLL_reduce_scatter)) {
+      bytes *= static_cast<std::size_t>(size_);
+    }
+    return bytes >= least_bytes_in_parts;
+  }
+
+  // Each thread makes the call on a part of each block's elements, in a communicator of its own. (1) The note
+  // tells a rank that makes another call, which would not come to the parts; an exchange has agreed before.
+  // (2) A rank that lacks threads makes several parts one after the other, each thread's in rising order: so
+  // the first part that is open anywhere has a thread in it on all ranks, and ends.
   void by_threads(const PhicollRequest& request, std::size_t element_bytes) {
-    done(phicoll_preload_note_parts(whole_, &request));  // (1)
+    if (request.operation != PHICOLL_alltoall) done(phicoll_preload_note_parts(whole_, &request));  // (1)
     const std::size_t parts = parts_.size();
-    const std::size_t most =
-        (request.count / parts + elements_together) / elements_together * elements_together;
     std::vector<std::string> errors(parts);
     const auto make = [&](std::size_t number) {
-      PhicollRequest part = request;
-      const std::size_t begin = std::min(request.count, number * most);
-      part.count = std::min(most, request.count - begin);
-      if (part.send != nullptr) part.send = static_cast<const char*>(part.send) + begin * element_bytes;
-      if (part.receive != nullptr) part.receive = static_cast<char*>(part.receive) + begin * element_bytes;
-      if (phicoll_preload_call(parts_[number], &part) != PHICOLL_DONE)
-        errors[number] = phicoll_preload_error();
+      if (make_part(request, element_bytes, number) != PHICOLL_DONE) errors[number] = phicoll_preload_error();
     };
     std::vector<std::thread> helpers;
     helpers.reserve(parts);
@@ -249,6 +264,78 @@ class Group {
     for (std::thread& helper : helpers) helper.join();
     for (const std::string& error : errors)
       if (!error.empty()) raise(error);
+  }
+
+  struct Piece {
+    std::size_t begin, count;
+  };
+  /// A part of so many elements.
+  Piece piece(std::size_t count, std::size_t number) const {
+    const std::size_t most =
+        (count / parts_.size() + elements_together) / elements_together * elements_together;
+    const std::size_t begin = std::min(count, number * most);
+    return {begin, std::min(most, count - begin)};
+  }
+  /// The ranks' blocks of a part, in bytes.
+  struct Blocks {
+    std::vector<std::size_t> counts, places;
+    void add(const Piece& own, std::size_t place) {
+      counts.push_back(own.count);
+      places.push_back(place + own.begin);
+    }
+  };
+  template <class Memory>
+  static Memory* beyond(Memory* memory, std::size_t bytes) {
+    using Byte = std::conditional_t<std::is_const_v<Memory>, const char, char>;
+    return memory == nullptr ? nullptr : static_cast<Byte*>(memory) + bytes;
+  }
+
+  PhicollResult make_part(const PhicollRequest& request, std::size_t element_bytes, std::size_t number) {
+    if (request.operation == PHICOLL_reduce_scatter) return reduce_part(request, element_bytes, number);
+    PhicollRequest part = request;
+    Blocks sent, received;
+    if (request.operation == PHICOLL_alltoall) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(size_); ++i) {
+        sent.add(piece(request.send_counts[i], number), request.send_displacements[i]);
+        received.add(piece(request.receive_counts[i], number), request.receive_displacements[i]);
+      }
+      part.send_counts = sent.counts.data();
+      part.send_displacements = sent.places.data();
+    } else {
+      const Piece own = piece(request.count, number);
+      part.count = own.count;
+      part.send = beyond(request.send, own.begin * element_bytes);
+      if (request.operation != PHICOLL_allgather) {
+        part.receive = beyond(request.receive, own.begin * element_bytes);
+        return phicoll_preload_call(parts_[number], &part);
+      }
+      part.vector = 1;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(size_); ++i) received.add(own, i * request.count);
+    }
+    part.receive_counts = received.counts.data();
+    part.receive_displacements = received.places.data();
+    return phicoll_preload_call(parts_[number], &part);
+  }
+  /// A part of a reduce_scatter: of each block a reduction to its rank. Threads begin with different ones.
+  PhicollResult reduce_part(const PhicollRequest& request, std::size_t element_bytes, std::size_t number) {
+    const auto ranks = static_cast<std::size_t>(size_);
+    std::vector<std::size_t> counts(ranks, request.count), begins(ranks);
+    if (request.vector != 0) counts.assign(request.send_counts, request.send_counts + ranks);
+    std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), std::size_t{0});
+    PhicollRequest part = {};
+    part.operation = PHICOLL_reduce;
+    part.op = request.op;
+    for (std::size_t i = 0; i < ranks; ++i) {
+      const std::size_t root = (i + number) % ranks;
+      const Piece own = piece(counts[root], number);
+      part.root = static_cast<int>(root);
+      part.count = own.count;
+      part.send = beyond(request.send, (begins[root] + own.begin) * element_bytes);
+      part.receive = part.root == rank_ ? beyond(request.receive, own.begin * element_bytes) : nullptr;
+      const PhicollResult result = phicoll_preload_call(parts_[number], &part);
+      if (result != PHICOLL_DONE) return result;
+    }
+    return PHICOLL_DONE;
   }
 
   /// Ends a turn, also where the call throws.

@@ -47,12 +47,11 @@ class Hosts : public c10d::Backend {
   }
 
   WorkRef allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
-    return made(OpType::ALLREDUCE, "phicoll:all_reduce", tensors, tensors, [&] {
-      for (const at::Tensor& tensor : tensors) reduce_everywhere(tensor, options.reduceOp);
-    });
+    single(tensors, "all_reduce");
+    return allreduce_all(tensors, options);
   }
   WorkRef allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
-    return allreduce(tensors, options);
+    return allreduce_all(tensors, options);
   }
   WorkRef broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
     const at::Tensor tensor = single(tensors, "broadcast");
@@ -172,6 +171,12 @@ class Hosts : public c10d::Backend {
     function();
     work->run([] {});
     return work;
+  }
+
+  WorkRef allreduce_all(Tensors& tensors, const c10d::AllreduceOptions& options) {
+    return made(OpType::ALLREDUCE, "phicoll:all_reduce", tensors, tensors, [&] {
+      for (const at::Tensor& tensor : tensors) reduce_everywhere(tensor, options.reduceOp);
+    });
   }
 
   int host(int rank) const { return host_of_.at(static_cast<std::size_t>(rank)); }

@@ -43,6 +43,22 @@ inline const at::Tensor& single(const Tensors& tensors, const char* call) {
   return tensors[0];
 }
 
+/// Throws unless there are tensors, all of one type and size: those that one call takes together.
+inline void alike(const Tensors& tensors, const char* call) {
+  TORCH_CHECK(!tensors.empty(), call, ": got no tensor; allowed: at least one");
+  for (const at::Tensor& tensor : tensors) {
+    check(tensor, call);
+    check_same_type(tensor, tensors[0], call);
+    TORCH_CHECK(tensor.sizes() == tensors[0].sizes(), call, ": got tensors of sizes ", tensor.sizes(),
+                " and ", tensors[0].sizes(), "; allowed: tensors of one size");
+  }
+}
+/// Copies one of the tensors to the others.
+inline void share(const at::Tensor& tensor, const Tensors& tensors) {
+  for (const at::Tensor& other : tensors)
+    if (!other.is_same(tensor)) other.copy_(tensor);
+}
+
 /// The blocks of one list, one for each rank; all like `like`, if that is defined.
 inline const Tensors& single_list(const std::vector<Tensors>& lists, const char* call, const at::Tensor& like,
                                   int size) {
@@ -180,6 +196,31 @@ class Reduction {
   /// The same beside memory that stays as it is.
   at::Tensor scaled(const at::Tensor& sent) const {
     return kind_ == c10d::ReduceOp::PREMUL_SUM ? sent.mul(factor_) : sent;
+  }
+  /// Combines another tensor of this rank's into one.
+  void combine(const at::Tensor& into, const at::Tensor& other) const {
+    switch (kind_) {
+      case c10d::ReduceOp::PRODUCT:
+        into.mul_(other);
+        return;
+      case c10d::ReduceOp::MIN:
+        into.copy_(at::minimum(into, other));
+        return;
+      case c10d::ReduceOp::MAX:
+        into.copy_(at::maximum(into, other));
+        return;
+      case c10d::ReduceOp::BAND:
+        into.bitwise_and_(other);
+        return;
+      case c10d::ReduceOp::BOR:
+        into.bitwise_or_(other);
+        return;
+      case c10d::ReduceOp::BXOR:
+        into.bitwise_xor_(other);
+        return;
+      default:
+        into.add_(other);
+    }
   }
   void after(const at::Tensor& result) const {
     if (kind_ == c10d::ReduceOp::AVG) result.div_(size_);
