@@ -18,8 +18,6 @@ namespace shmem {
 
 namespace {
 
-constexpr std::size_t page = 4096;
-
 std::uintptr_t down(std::uintptr_t at) {
   return at / page * page;
 }

@@ -34,6 +34,7 @@ struct FilePlaces {
 /// The most that shmem_align gives. It costs addresses, no memory.
 constexpr std::size_t greatest_alignment = std::size_t{1} << 30;
 
+constexpr std::size_t page = 4096;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 /// Whether the heaps are to have huge pages: PHICOLL_SHMEM_HUGE, or else whether Linux allows them for shared
 /// memory (/sys/kernel/mm/transparent_hugepage/shmem_enabled).

@@ -21,7 +21,6 @@ namespace shmem {
 
 namespace {
 
-constexpr std::size_t page = 4096;
 constexpr std::size_t usual_heap = std::size_t{256} << 20;
 constexpr std::size_t least_heap = std::size_t{1} << 20;
 // What a group that is not launched has besides its symmetric memory, for teams.
