@@ -37,10 +37,12 @@ constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
 // While other work of the rank moves on, a rank with its own CPU does not nap; one that shares its CPU takes
 // short naps, for a while, as more of it may come.
 constexpr unsigned naps_after_a_move = 16;
-// Another library, which the rank lets go on, does not say whether anything moved. A look in vain after a nap
-// finds cold caches and takes it up to 30 us of CPU time, as long as a copy of some pieces. So a second look
-// follows, by when the other rank has taken the first one's pieces: in vain it takes at most some 2 us.
-constexpr std::int64_t moving_after_nap_ns = 30 * 1000, second_look_ns = 25 * 1000, moving_ns = 5 * 1000;
+// Another library, which the rank lets go on, does not say whether anything moved. A look that moved pieces
+// takes CPU time: in vain it takes some 2 us at most, but up to 30 after a nap, with cold caches, and one of
+// some looks makes a system call, too. So after a nap two further looks must take that long, by when the
+// other rank has taken the pieces of the look before.
+constexpr std::int64_t further_look_ns = 25 * 1000, moving_ns = 5 * 1000;
+constexpr int further_looks = 2;
 // A rank that has waited this long takes in what others have sent to it.
 constexpr std::int64_t taking_in_ns = 5 * 1000 * 1000;
 // A rank that has waited this long checks whether the others make the same calls, and again after each such
@@ -82,15 +84,18 @@ bool look_in_yields(const Control& control, const Awaited& a, std::uint64_t* see
   return false;
 }
 
-/// Whether a rank's other work seems to move on, after a nap and a first look at that work. `before`: the CPU
-/// time that the thread had taken before the look. `moved`: whether a second look moved it.
-bool seems_to_move(Background& work, std::int64_t before, bool& moved) {
-  if (os::thread_cpu_ns() - before > moving_after_nap_ns) return true;
-  const std::int64_t end = os::now_ns() + second_look_ns;
-  while (os::now_ns() < end) arch::pause();
-  const std::int64_t again = os::thread_cpu_ns();
-  moved = work.go_on();
-  return moved || os::thread_cpu_ns() - again > moving_ns;
+/// Whether a rank's other work seems to move on, after a look that took `took_ns` of CPU time. `rested`:
+/// whether that look came after a nap. `moved`: whether a further look moved it.
+bool seems_to_move(Background& work, std::int64_t took_ns, bool rested, bool& moved) {
+  for (int looks = rested ? further_looks : 0; looks > 0 && !moved; --looks) {
+    const std::int64_t end = os::now_ns() + further_look_ns;
+    while (os::now_ns() < end) arch::pause();
+    const std::int64_t before = os::thread_cpu_ns();
+    moved = work.go_on();
+    took_ns = os::thread_cpu_ns() - before;
+    if (took_ns <= moving_ns) break;
+  }
+  return moved || took_ns > moving_ns;
 }
 
 }  // namespace
@@ -131,7 +136,11 @@ void WaitingRoom::take_turn(Patience& patience) {
   if (background_ != nullptr && background_->pending()) {
     const std::int64_t before = patience.naps_ ? os::thread_cpu_ns() : 0;
     bool moved = background_->go_on();
-    moves = moved || (patience.naps_ && seems_to_move(*background_, before, moved));
+    if (!moved && patience.naps_) {
+      const bool rested = patience.short_naps_ != naps_after_a_move;  // it did not move a turn ago
+      moves = seems_to_move(*background_, os::thread_cpu_ns() - before, rested, moved);
+    }
+    moves = moves || moved;
     if (moves) patience.short_naps_ = naps_after_a_move;
     if (moved) return patience.end_mark();
   }
