@@ -10,6 +10,7 @@ import pytest
 
 from phicoll.cli import plainly
 from phicoll.cli.commands import parser
+from phicoll.preload.programs import linked_with
 
 HEAVY = {
     "pandas", "pyarrow", "matplotlib", "scipy", "xarray", "numpy", "msgspec", "cloudpickle", "json", "inspect",
@@ -99,21 +100,34 @@ def test_plain_words_are_read_without_argparse_and_as_by_it(words: str, plain: o
         assert getattr(arguments, "mpicc", None) == plain[1].get("mpicc")
 
 
-def test_an_mpi_program_is_preloaded_without_the_core(
+def test_an_mpi_program_is_preloaded_by_no_more_than_it_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The second time: the library is there, and what its compiler shows is known."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    used = modules_of(COMMAND.format(["mpi", "--mpicc", "/no/mpicc", "--", "true"]))
-    assert "phicoll.preload.mpi" in used
-    assert not used & {
-        "argparse",
-        "shutil",
-        "numpy",
-        "msgspec",
-        "phicoll._core",
-        "phicoll.registry",
-        "phicoll.measuring",
-    }
+    (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "9"\n')
+    script = f"""#!/bin/sh
+[ "$1" = -show ] && echo cc -I{tmp_path} && exit 0
+while [ "$1" != -o ]; do shift; done
+exec cc -shared -x c /dev/null -o "$2"
+"""
+    (tmp_path / "mpicc").write_text(script)
+    (tmp_path / "mpicc").chmod(0o755)
+    for library in ("mpi", "plain"):
+        words = ["cc", "-shared", "-x", "c", "/dev/null", "-o", tmp_path / f"lib{library}.so"]
+        subprocess.run(words, check=True)
+    program = tmp_path / "program"
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }")
+    needs = ["-Wl,--no-as-needed", f"-L{tmp_path}", "-lplain", "-lmpi", f"-Wl,-rpath,{tmp_path}"]
+    subprocess.run(["cc", tmp_path / "main.c", *needs, "-o", program], check=True)
+    assert linked_with(str(program))[:2] == ["libplain.so", "libmpi.so"]
+    code = COMMAND.format(["mpi", "--mpicc", f"{tmp_path}/mpicc", "--", str(program)])
+    assert "subprocess" in modules_of(code)
+    found = modules_of(code) - modules_of("pass")
+    own = {name for name in found if name.partition(".")[0] == "phicoll"}
+    assert "phicoll.preload.mpi" in own
+    assert not own & {"phicoll._core", "phicoll.cli.commands", "phicoll.registry", "phicoll.measuring"}
+    assert found - own <= {"__future__", "warnings", "struct", "_struct", "errno", "_blake2"}
 
 
 def test_importing_loads_the_core_once_it_is_used() -> None:

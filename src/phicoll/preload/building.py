@@ -1,21 +1,30 @@
-"""Libraries that are compiled where they run, against headers found there, and kept in the user's cache."""
+"""Libraries that are compiled where they run, against headers found there, and kept in the user's cache.
+
+`phicoll mpi` is to start soon: imports at the top are of modules that load in no time.
+"""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from hashlib import sha256
-from pathlib import Path
+from os.path import basename, dirname, expanduser
 
 from phicoll.errors import ResourceError
 from phicoll.foundations.own_files import foreign_reason, make_own_folder
 from phicoll.foundations.programs import finished
 from phicoll.preload.programs import is_whole, native_folder
 
-__all__ = ["BUILD_TIMEOUT_S", "built", "cache_folder", "hashed"]
+try:
+    from _blake2 import blake2b  # hashlib loads OpenSSL
+except ImportError:  # an interpreter without hashes of its own
+    from hashlib import blake2b
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import IO
+
+__all__ = ["BUILD_TIMEOUT_S", "built", "cache_folder", "hashed", "text_of"]
 
 BUILD_TIMEOUT_S = 900.0
 #: A disk with less is full: the libraries have less.
@@ -23,29 +32,32 @@ LEAST_FREE = 1 << 20
 
 
 def hashed(*parts: str) -> str:
-    return sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
+    return blake2b("\0".join(parts).encode(errors="surrogateescape"), digest_size=8).hexdigest()
 
 
-def cache_folder() -> Path:
+def text_of(path: str, errors: str = "surrogateescape") -> str:
+    with open(path, encoding="utf-8", errors=errors) as file:
+        return file.read()
+
+
+def cache_folder() -> str:
     base = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    except RuntimeError as error:  # no HOME, and a user without an entry in passwd
-        raise ResourceError(
-            f"no folder to keep the library in: set HOME or XDG_CACHE_HOME ({error})"
-        ) from error
-    return folder / "phicoll" / "preload"
+    if not base.startswith("/"):
+        base = expanduser("~/.cache")
+        if base.startswith("~"):  # no HOME, and a user without an entry in passwd
+            raise ResourceError("no folder to keep the library in: set HOME or XDG_CACHE_HOME")
+    return f"{base.rstrip('/')}/phicoll/preload"
 
 
 def built(
     kind: str,
     what: str,
-    texts: Sequence[Path],
+    texts: Sequence[str],
     key: Sequence[str],
     compiler: Sequence[str],
     environment: Mapping[str, str],
     libraries: Sequence[str] = (),
-) -> Path:
+) -> str:
     """The library for ``what`` (``mpich-5.0.2``) on libphicoll-preload: from the user's cache, or compiled there.
 
     ``kind`` begins the file's name. ``texts`` are its sources, of which the ``.cpp`` are compiled, and its own
@@ -58,36 +70,38 @@ def built(
         It does not compile; the message has the compiler's first error.
     """
     native = native_folder()
-    content = [text.read_text(errors="surrogateescape") for text in texts]
-    library = cache_folder() / f"libphicoll-{kind}-{what}-{hashed(native, *key, *content)}.so"
+    library = f"{cache_folder()}/libphicoll-{kind}-{what}-{hashed(native, *key, *map(text_of, texts))}.so"
     check_own(library)
     if is_whole(library):
         return library
     try:
-        make_own_folder(str(library.parent))
+        make_own_folder(dirname(library))
         with alone(library):
             if not is_whole(library):
-                sources = [str(text) for text in texts if text.suffix == ".cpp"]
+                sources = [text for text in texts if text.endswith(".cpp")]
                 compile_library(library, what, native, [*compiler, *sources], environment, libraries)
     except OSError as error:
         if isinstance(error, ResourceError):
             raise
-        raise ResourceError(cannot_write(library.parent, error.strerror or str(error))) from error
+        raise ResourceError(cannot_write(dirname(library), error.strerror or str(error))) from error
     check_own(library)
     return library
 
 
-@contextmanager
-def alone(library: Path) -> Iterator[None]:
+def alone(library: str) -> IO[str]:
     """Keeps processes that start together from compiling the same library each. The lock ends with its process."""
-    with library.with_suffix(".lock").open("w") as lock:
-        with suppress(OSError):  # a file system without locks: each compiles its own
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    import fcntl
+
+    lock = open(f"{library.removesuffix('.so')}.lock", "w")  # noqa: SIM115
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError:  # a file system without locks: each compiles its own
+        pass
+    return lock
 
 
 def compile_library(
-    library: Path,
+    library: str,
     what: str,
     native: str,
     command: Sequence[str],
@@ -97,14 +111,14 @@ def compile_library(
     import shutil
     import tempfile
 
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-        made = Path(folder) / library.name
+    with tempfile.TemporaryDirectory(dir=dirname(library)) as folder:
+        made = f"{folder}/{basename(library)}"
         words = [*command, f"-I{native}"]
         words += [
             "-x",
             "none",
             "-o",
-            str(made),
+            made,
             f"-L{native}",
             "-lphicoll-preload",
             f"-Wl,-rpath,{native}",
@@ -120,19 +134,19 @@ def compile_library(
             first = next((line for line in lines if "error" in line.lower()), "".join(lines[-1:]))
             full = os.strerror(errno.ENOSPC)
             # The linker writes through a mapping, so that a full disk may end it by a signal.
-            if full in done.stderr or shutil.disk_usage(library.parent).free < LEAST_FREE:
-                raise ResourceError(cannot_write(library.parent, full))
+            if full in done.stderr or shutil.disk_usage(dirname(library)).free < LEAST_FREE:
+                raise ResourceError(cannot_write(dirname(library), full))
             raise ResourceError(f"{command[0]} cannot compile the library for {what}: {first.strip()}")
-        with made.open("rb") as file:
+        with open(made, "rb") as file:
             os.fsync(file.fileno())  # so that no loss of power leaves a library that is cut short
-        made.replace(library)
+        os.replace(made, library)
 
 
-def cannot_write(folder: Path, why: str) -> str:
+def cannot_write(folder: str, why: str) -> str:
     return f"{folder}: the library cannot be written there ({why}): make room, or set XDG_CACHE_HOME to another folder"
 
 
-def check_own(library: Path) -> None:
+def check_own(library: str) -> None:
     """Refuse a library that another user could have put there: it would run in this user's programs.
 
     Raises
@@ -140,7 +154,7 @@ def check_own(library: Path) -> None:
     ResourceError
         The file or a folder above it belongs to another user, or others may write it.
     """
-    if reason := foreign_reason(str(library)):
+    if reason := foreign_reason(library):
         raise ResourceError(
             f"the library {library} is not used, as {reason}: remove what is not yours, take write access from others, "
             "or set XDG_CACHE_HOME to a folder that is yours alone"

@@ -1,21 +1,20 @@
-"""The library that runs an MPI program's collectives in phicoll: building it, and running programs with it."""
+"""The library that runs an MPI program's collectives in phicoll: building it, and running programs with it.
+
+`phicoll mpi` is to start soon: imports at the top are of modules that load in no time.
+"""
 
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import stat
-from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import NamedTuple
+from os.path import basename, dirname, realpath
 
 from phicoll.errors import ArgumentError, ResourceError
 from phicoll.foundations.own_files import foreign_reason, make_own_folder
 from phicoll.foundations.programs import environment_before_python, finished, on_path
-from phicoll.preload.building import BUILD_TIMEOUT_S, built, cache_folder, hashed
+from phicoll.preload.building import BUILD_TIMEOUT_S, built, cache_folder, hashed, text_of
 from phicoll.preload.programs import (
+    linked_with,
     native_folder,
     needed_libraries,
     preloadable_programs,
@@ -23,13 +22,21 @@ from phicoll.preload.programs import (
     with_preload,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = ["Mpi", "build", "find_mpi", "launcher_kind", "only_watched", "preloaded", "served"]
 
 #: What a program for MPI-5's ABI is linked with, whichever MPI it runs under, and the end of its compiler's name.
-ABI_LIBRARY = r"libmpi_abi\.so"
+ABI_LIBRARY = "libmpi_abi.so"
 ABI_SUFFIX = "_abi"
+#: What a program is linked with that is known for one of an MPI without its further libraries.
+MPI_LIBRARIES = ("libmpi.so", "libmpich.so", ABI_LIBRARY)
 #: A program that is linked with these alone is no MPI program, unless it loads libraries or starts programs.
-PLAIN_LIBRARIES = r"(linux-vdso|libc|libm|libpthread|libgcc_s|libstdc\+\+|libgomp|/.*/ld-linux.*)\.so"
+PLAIN_LIBRARIES = (
+    "linux-vdso.so", "libc.so", "libm.so", "libpthread.so", "libgcc_s.so", "libstdc++.so", "libgomp.so", "ld-linux",
+)  # fmt: skip
 LOADING = (b"dlopen", b"exec", b"spawn")
 FLAGS = ("-std=c++14", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility=default")
 #: A small call takes a few hundred instructions: it spends none on finding thread-local variables or functions.
@@ -37,7 +44,8 @@ FLAGS += ("-ftls-model=initial-exec", "-fno-semantic-interposition", "-Wl,-Bsymb
 
 
 #: What an mpicc may look at before it says which compiler it calls. With PATH, as it may name the compiler alone.
-SETTINGS = re.compile(r"PATH|CC|CXX|MPICC|(I_MPI|MPICH|OMPI|OPAL|PRTE|PMIX)_\w+")
+SETTINGS = ("PATH", "CC", "CXX", "MPICC")
+SETTINGS_BEGIN = ("I_MPI_", "MPICH_", "OMPI_", "OPAL_", "PRTE_", "PMIX_")
 #: The launchers that are known to give their ranks a variable by an option: their own names, and a program that the
 #: kind alone has, by which `mpiexec` and `mpirun` beside it are known.
 LAUNCHERS = {
@@ -51,13 +59,14 @@ SCOPES = (":", "-configfile", "--configfile", "-app", "--app")
 VARIABLES_OF_OPEN_MPI = "mca_base_env_list"
 
 
-class Mpi(NamedTuple):
+class Mpi:
     """An MPI that programs can be compiled for."""
 
-    mpicc: Path
-    shown: str  # mpicc's own command
-    version: str  # "mpich-5.0.2", "abi-1.0"
-    stamp: str  # changes with the installation
+    def __init__(self, mpicc: str, shown: str, version: str, stamp: str) -> None:
+        self.mpicc = mpicc
+        self.shown = shown  # mpicc's own command
+        self.version = version  # "mpich-5.0.2", "abi-1.0"
+        self.stamp = stamp  # changes with the installation
 
 
 def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool = False) -> Mpi:
@@ -79,46 +88,61 @@ def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool =
     if found is None:
         where = mpicc or "none beside the launcher, in MPICC or on the PATH"
         raise ResourceError("; ".join([f"no mpicc{suffix}: {where}", *foreign.values()]))
-    path = Path(found).absolute()
+    path = os.path.abspath(found)
     shown = shown_by(path)
-    folders = [Path(word[2:]) for word in shlex.split(shown) if word.startswith("-I")]
-    names = ["mpi_abi.h", "mpi.h"] if path.name.endswith(ABI_SUFFIX) else ["mpi.h"]
-    headers = [folder / name for folder in [*folders, path.parent.parent / "include"] for name in names]
-    header = next((header for header in headers if header.is_file()), None)
+    folders = [word[2:] for word in words_of(shown) if word.startswith("-I")]
+    names = ["mpi_abi.h", "mpi.h"] if path.endswith(ABI_SUFFIX) else ["mpi.h"]
+    folders.append(f"{dirname(dirname(path))}/include")
+    headers = [f"{folder}/{name}" for folder in folders for name in names]
+    header = next(filter(os.path.isfile, headers), None)
     if header is None:
         raise ResourceError(f"{path} has no mpi.h beside it: the MPI was installed without its headers")
-    text = header.read_text(errors="replace")
-    facts = header.stat()
-    return Mpi(path, shown, version_in(text), f"{header} {facts.st_size} {facts.st_mtime_ns}")
+    facts = os.stat(header)
+    stamp = f"{header} {facts.st_size} {facts.st_mtime_ns}"
+    return Mpi(path, shown, version_in(text_of(header, "replace")), stamp)
 
 
-def moved(mpicc: Path) -> dict[str, str]:
+def words_of(shown: str) -> list[str]:
+    if not any(mark in shown for mark in "'\"\\"):
+        return shown.split()
+    import shlex
+
+    return shlex.split(shown)
+
+
+def moved(mpicc: str) -> dict[str, str]:
     """Environment variables by which mpicc finds an MPI that was moved, as by pip."""
-    root = str(mpicc.parent.parent)
+    root = dirname(dirname(mpicc))
     return {"OPAL_PREFIX": root, "I_MPI_ROOT": root}
 
 
-def shown_by(mpicc: Path) -> str:
+def shown_by(mpicc: str) -> str:
     """The compiler's command that ``mpicc`` shows.
 
     Kept in the cache, as some wrappers take tens of ms to say it, until the wrapper or a variable that it may look at
     changes.
     """
-    facts = mpicc.stat()
-    settings = [f"{k}={v}" for k, v in sorted(os.environ.items()) if SETTINGS.fullmatch(k)]
-    key = hashed(str(mpicc), str(mpicc.resolve()), str(facts.st_size), str(facts.st_mtime_ns), *settings)
-    kept = cache_folder() / f"mpicc-{key}.txt"
-    own = not foreign_reason(str(kept))  # build() says so in words
-    with suppress(OSError, ValueError):
-        if own and (text := kept.read_text()).endswith("\n"):  # whole
+    facts = os.stat(mpicc)
+    looked_at = [name for name in sorted(os.environ) if name in SETTINGS or name.startswith(SETTINGS_BEGIN)]
+    settings = [f"{name}={os.environ[name]}" for name in looked_at]
+    key = hashed(mpicc, realpath(mpicc), str(facts.st_size), str(facts.st_mtime_ns), *settings)
+    kept = f"{cache_folder()}/mpicc-{key}.txt"
+    own = not foreign_reason(kept)  # build() says so in words
+    try:
+        if own and (text := text_of(kept)).endswith("\n"):  # whole
             return text.strip()
+    except OSError:  # not asked yet
+        pass
     shown = finished([mpicc, "-show"], BUILD_TIMEOUT_S, {**os.environ, **moved(mpicc)}).stdout.strip()
     if shown and own:
-        with suppress(OSError):
-            make_own_folder(str(kept.parent))
-            part = kept.with_suffix(f".{os.getpid()}")
-            part.write_text(f"{shown}\n")
-            part.replace(kept)
+        part = f"{kept.removesuffix('.txt')}.{os.getpid()}"
+        try:
+            make_own_folder(dirname(kept))
+            with open(part, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(f"{shown}\n")
+            os.replace(part, kept)
+        except OSError:  # it is asked again
+            pass
     return shown
 
 
@@ -129,12 +153,13 @@ def neighbours(program: str | None) -> list[str]:
     which is ``mpicc.openmpi``. Such an ending says more than the place.
     """
     found = on_path(program) if program else None
-    links: list[Path] = []
-    while found and Path(found) not in links:
-        links.append(Path(found))
-        found = str(links[-1].parent / links[-1].readlink()) if links[-1].is_symlink() else None
-    endings = [path.parent / f"mpicc{path.suffix}" for path in links if path.suffix]
-    return [str(path) for path in [*endings, *(path.parent / "mpicc" for path in links)]]
+    links: list[str] = []
+    while found and found not in links:
+        links.append(found)
+        found = os.path.join(dirname(found), os.readlink(found)) if os.path.islink(found) else None
+    endings = [f"{dirname(link)}/mpicc{os.path.splitext(link)[1]}" for link in links]
+    plain = [f"{dirname(link)}/mpicc" for link in links]
+    return [*(one for one in endings if one not in plain), *plain]
 
 
 def foreign_compiler(path: str, program: str | None) -> str:
@@ -143,9 +168,9 @@ def foreign_compiler(path: str, program: str | None) -> str:
     The caller runs the program in any case, so that what its owner puts beside it is no new risk.
     """
     launcher = on_path(program) if program else None
-    trusted = {0, os.geteuid()} | ({Path(launcher).stat().st_uid} if launcher else set())
+    trusted = {0, os.geteuid()} | ({os.stat(launcher).st_uid} if launcher else set())
     try:
-        facts = [Path(path).lstat(), Path(path).stat()]
+        facts = [os.lstat(path), os.stat(path)]
     except OSError:
         return ""  # it is not found either
     if owner := next((f"user {one.st_uid}" for one in facts if one.st_uid not in trusted), ""):
@@ -157,9 +182,12 @@ def foreign_compiler(path: str, program: str | None) -> str:
 
 def version_in(header: str) -> str:
     def macro(name: str) -> str | None:
-        found = re.search(rf'^\s*#\s*define\s+{name}\s+"?([\w.]+)', header, re.MULTILINE)
-        return found[1] if found else None
+        value = defined.get(name, "").strip('"')
+        return "".join(one for one in value if one.isalnum() or one in "_.") or None
 
+    lines = (line.strip() for line in header.splitlines() if "VERSION" in line)
+    words = (line[1:].split() for line in lines if line.startswith("#"))
+    defined = {two[1]: two[2] for two in words if two[0] == "define" and len(two) > 2}
     if abi := macro("MPI_ABI_VERSION"):
         return f"abi-{abi}.{macro('MPI_ABI_SUBVERSION')}"
     if intel := macro("I_MPI_VERSION"):
@@ -172,7 +200,7 @@ def version_in(header: str) -> str:
     return f"mpi-{macro('MPI_VERSION')}.{macro('MPI_SUBVERSION')}"
 
 
-def build(mpi: Mpi) -> Path:
+def build(mpi: Mpi) -> str:
     """The library for an MPI: from the user's cache, or compiled by its ``mpicc``.
 
     Raises
@@ -180,43 +208,38 @@ def build(mpi: Mpi) -> Path:
     ResourceError
         It does not compile; the message has the compiler's first error.
     """
-    native = Path(native_folder())
-    folder = native / "phicoll" / "preload"
-    sources = sorted((folder / "mpi").glob("*"))
-    key = (str(mpi.mpicc), mpi.shown, mpi.stamp, compiler_version(mpi))
-    return built(
-        "mpi",
-        mpi.version,
-        [*sources, *sorted(folder.glob("*.hpp"))],
-        key,
-        [str(mpi.mpicc), "-x", "c++", *FLAGS],
-        moved(mpi.mpicc),
-        ["-Wl,-z,defs"],
-    )
+    folder = f"{native_folder()}/phicoll/preload"
+    sources = [f"{folder}/mpi/{name}" for name in sorted(os.listdir(f"{folder}/mpi"))]
+    headers = [f"{folder}/{name}" for name in sorted(os.listdir(folder)) if name.endswith(".hpp")]
+    key = (mpi.mpicc, mpi.shown, mpi.stamp, compiler_version(mpi))
+    command = [mpi.mpicc, "-x", "c++", *FLAGS]
+    return built("mpi", mpi.version, [*sources, *headers], key, command, moved(mpi.mpicc), ["-Wl,-z,defs"])
 
 
 def compiler_version(mpi: Mpi) -> str:
-    words = shlex.split(mpi.shown)
+    words = words_of(mpi.shown)
     compiler = on_path(words[0]) if words else None
     if compiler is None:
         return ""
-    facts = Path(compiler).resolve().stat()
+    facts = os.stat(compiler)
     return f"{compiler} {facts.st_size} {facts.st_mtime_ns}"
 
 
 def loads(program: str) -> bool:
     """Whether a program names a function that loads libraries or starts programs."""
-    content = Path(program).read_bytes()
+    with open(program, "rb") as file:
+        content = file.read()
     return any(name in content for name in LOADING)
 
 
 def launcher_kind(launcher: str) -> str | None:
     """Which of the launchers that are known it is, or None."""
-    path = Path(on_path(launcher) or launcher).resolve()
+    path = realpath(on_path(launcher) or launcher)
+    name, folder = basename(path), dirname(path)
     kinds = [
         kind
         for kind, (names, beside) in LAUNCHERS.items()
-        if path.name in names or (path.name in COMMON_NAMES and (path.parent / beside).exists())
+        if name in names or (name in COMMON_NAMES and os.path.exists(f"{folder}/{beside}"))
     ]
     return kinds[0] if len(kinds) == 1 else None
 
@@ -263,10 +286,13 @@ def preloaded(
         That is impossible.
     """
     programs = preloadable_programs(command[1:] or command)
-    needed = needed_libraries(programs)
-    abi = any(re.match(ABI_LIBRARY, name) for name in needed)
+    needed = {name for program in programs for name in linked_with(program)}
+    if not any(name.startswith(MPI_LIBRARIES) for name in needed):
+        needed = needed_libraries(programs)  # which loads them, and takes longer
+    abi = any(name.startswith(ABI_LIBRARY) for name in needed)
     library = build(find_mpi(mpicc, command[0], abi=abi))
-    if needed and all(re.match(PLAIN_LIBRARIES, name) for name in needed) and not any(map(loads, programs)):
+    plain = all(basename(name).startswith(PLAIN_LIBRARIES) for name in needed)
+    if needed and plain and not any(map(loads, programs)):
         raise ResourceError(f"{programs[-1]} uses no MPI")
     with_library = with_preload(environment, library)
     if words := for_ranks(command, "LD_PRELOAD", with_library["LD_PRELOAD"]):

@@ -16,12 +16,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["is_whole", "native_folder", "needed_libraries", "preloadable_programs", "ready", "with_preload"]
+__all__ = [
+    "is_whole",
+    "linked_with",
+    "native_folder",
+    "needed_libraries",
+    "preloadable_programs",
+    "ready",
+    "with_preload",
+]
 
 #: e_machine of the ELF header.
 MACHINES = {"x86_64": 62, "aarch64": 183}
-PT_INTERP = 3
-PROGRAM_HEADER = struct.Struct("<I4xQ16xQ16x")  # its type, where it lies in the file, and its bytes there
+PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
+PROGRAM_HEADER = struct.Struct("<I4xQQ8xQ16x")  # type, offset in the file, address, bytes in the file
+DYNAMIC_ENTRY = struct.Struct("<QQ")
+DT_NEEDED, DT_STRTAB = 1, 5
 HEADER_BYTES = 4096
 LISTING_TIMEOUT_S = 30.0
 
@@ -98,20 +108,45 @@ def has_capabilities(program: str) -> bool:
         return False
 
 
-def loader_in(page: bytes) -> str | None:
-    """The dynamic loader that a program with such a first page names: "" for a static one, None if unknown."""
-    if not page:
-        return None
+def program_headers(page: bytes) -> list[tuple[int, int, int, int]] | None:
+    """Type, offset, address and bytes of each; None if they are not in the first page, where linkers put them."""
     offset = struct.unpack_from("<Q", page, 32)[0]
     size, count = struct.unpack_from("<HH", page, 54)
     if offset + size * count > len(page) or size < PROGRAM_HEADER.size:
-        return None  # its headers lie elsewhere, where no linker puts them
-    for i in range(count):
-        kind, begin, length = PROGRAM_HEADER.unpack_from(page, offset + size * i)
+        return None
+    return [PROGRAM_HEADER.unpack_from(page, offset + size * i) for i in range(count)]
+
+
+def loader_in(page: bytes) -> str | None:
+    """The dynamic loader that a program with such a first page names: "" for a static one, None if unknown."""
+    headers = program_headers(page) if page else None
+    if headers is None:
+        return None
+    for kind, begin, _, length in headers:
         if kind == PT_INTERP:
             end = begin + length
             return os.fsdecode(page[begin:end].rstrip(b"\0")) if end <= len(page) else None
     return ""
+
+
+def linked_with(program: str) -> list[str]:
+    """The names of the shared libraries that a program itself names, without those that they need in turn."""
+    headers = program_headers(page) if (page := elf_header(program)) else None
+    for kind, begin, _, length in headers or ():
+        if kind != PT_DYNAMIC:
+            continue
+        with open(program, "rb") as file:
+            file.seek(begin)
+            section = file.read(length)
+            entries = list(DYNAMIC_ENTRY.iter_unpack(section[: len(section) & -DYNAMIC_ENTRY.size]))
+            table = next((value for tag, value in entries if tag == DT_STRTAB), 0)
+            for _, offset, address, size in (one for one in headers or () if one[0] == PT_LOAD):
+                if address <= table < address + size:
+                    file.seek(offset + table - address)
+                    names = file.read(offset + size - file.tell())
+                    starts = [value for tag, value in entries if tag == DT_NEEDED]
+                    return [os.fsdecode(names[at : names.find(b"\0", at)]) for at in starts]
+    return []
 
 
 def needed_libraries(files: Sequence[str]) -> set[str]:

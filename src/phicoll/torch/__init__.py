@@ -94,7 +94,7 @@ def build() -> Any:
         )
     root = Path(torch.__file__).parent
     folder = Path(native_folder()) / "phicoll" / "preload"
-    texts = [*sorted((folder / "torch").glob("*")), *sorted(folder.glob("*.hpp"))]
+    texts = [str(path) for path in (*sorted((folder / "torch").glob("*")), *sorted(folder.glob("*.hpp")))]
     python = sysconfig.get_path("include")
     include = [root / "include", root / "include" / "torch" / "csrc" / "api" / "include", python]
     libraries = ["-L", str(root / "lib"), *(f"-l{name}" for name in ("torch_python", "torch_cpu", "c10"))]
@@ -116,8 +116,8 @@ def build() -> Any:
     if not shutil.which(compiler):
         raise ResourceError(f"no C++ compiler {compiler!r} for phicoll's backend: install g++, or set CXX")
     library = built("torch", torch.__version__, texts, key, command, {}, libraries)
-    loader = machinery.ExtensionFileLoader(MODULE, str(library))
-    spec = util.spec_from_file_location(MODULE, str(library), loader=loader)
+    loader = machinery.ExtensionFileLoader(MODULE, library)
+    spec = util.spec_from_file_location(MODULE, library, loader=loader)
     assert spec is not None
     module = util.module_from_spec(spec)
     loader.exec_module(module)
