@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -185,6 +186,21 @@ def test_a_killed_server_ends_its_ranks_and_the_next_run_has_another():
     with pytest.raises(phicoll.BrokenGroupError, match="died of signal 9"):
         phicoll.run(function, ranks=2)
     assert server_of() != os.getpid()
+
+
+def test_a_program_with_many_descriptors_starts_ranks() -> None:
+    soft, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2048:
+        pytest.skip(f"the hard limit on open files is {hard}")
+    held = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    try:
+        held += [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]  # select() takes those below 1024
+        assert phicoll.run(lambda comm: comm.rank, ranks=2) == [0, 1]
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_a_fork_of_the_program_has_a_server_of_its_own(tmp_path):

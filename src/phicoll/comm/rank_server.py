@@ -240,8 +240,11 @@ class ForkedRank:
         return os.dup(self.status.fileno())
 
     def poll(self) -> int | None:
-        if self.returncode is None and select.select([self.status], [], [], 0)[0]:
-            self.wait()
+        if self.returncode is None:
+            one = select.poll()  # select() takes no descriptor from 1024 on
+            one.register(self.status, select.POLLIN)
+            if one.poll(0):
+                self.wait()
         return self.returncode
 
     def wait(self) -> int:
