@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -12,11 +13,13 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import phicoll
 from made_up import DEFAULT, MadeUp, MadeUpSubject
+from phicoll import bench
 from phicoll.errors import ArgumentError
 from phicoll.plots.live import describe, page as page_of
 from phicoll.report.build import SECTIONS, build
@@ -581,10 +584,8 @@ def test_a_simulation_that_was_interrupted_shows_the_points_that_are_there(point
 def measured(tmp_path, monkeypatch):
     """A demo that does not measure: what a test gives is measured."""
 
-    def give(results: phicoll.Results | None):
+    def give(results: phicoll.Results):
         def measure_parts(parts, file, progress=None):
-            if results is None:
-                raise KeyboardInterrupt
             results.save(file)
             results.source = str(file)
             return results
@@ -623,13 +624,55 @@ def test_a_demo_that_measured_nothing_simulates_nothing_and_leaves_nothing(
     tmp_path, measured, monkeypatch, capsys
 ):
     monkeypatch.setattr("phicoll.report.material.simulated.simulate", lambda *_: pytest.fail("simulates"))
-    only_context = phicoll.Results([MadeUp().context()])
-    for results in (None, only_context):
+    for results in (phicoll.Results([]), phicoll.Results([MadeUp().context()])):
         measured(results)
         with pytest.raises(KeyboardInterrupt):
             main(["--out", str(tmp_path / "demo"), "--quick"])
         assert "interrupted before anything was measured" in capsys.readouterr().err
         assert list((tmp_path / "demo").iterdir()) == []
+
+
+@pytest.mark.parametrize("when", ["run", "comparison", "end"])
+def test_ctrl_c_anywhere_in_the_demo_s_measurement_leaves_what_was_measured(
+    when, tmp_path, monkeypatch, capsys
+):
+    """``end``: the program has just ended by itself."""
+    monkeypatch.setattr("phicoll.report.material.evidence.Evidence.findings", [])
+    monkeypatch.setattr("phicoll.report.material.simulated.simulate", lambda *_: pytest.fail("simulates"))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    begun = []
+
+    def run(_: object, output: Path, __: object) -> phicoll.Results:
+        begun.append(output)
+        if len(begun) == 2 and when == "run":
+            raise KeyboardInterrupt
+        results = phicoll.load(MadeUp(subjects=SUBJECTS, run=f"{len(begun):016x}").write(output))
+        results.stopped = len(begun) == 2 and when == "end"
+        return results
+
+    def told(text: str) -> None:
+        if len(begun) == 2 and when == "comparison":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("phicoll.report.demo.bench.run", run)
+    monkeypatch.setattr("phicoll.report.demo.put", told)
+    assert main(["--out", str(tmp_path / "demo"), "--quick"]) == 130
+    assert "the report of what there is" in capsys.readouterr().err
+    assert {path.name for path in (tmp_path / "demo").iterdir()} == {RESULTS, "report.html"}
+    assert len(phicoll.load(tmp_path / "demo" / RESULTS).contexts) == (1 if when == "run" else 2)
+    assert len(begun) == 2
+
+
+def test_results_of_a_run_that_ended_as_ctrl_c_came_are_stopped(tmp_path, monkeypatch):
+    results = phicoll.load(MadeUp().write(tmp_path / "r.jsonl"))
+    assert not results.interrupted
+    monkeypatch.setattr(bench, "attended", lambda *_: True)
+    ended = SimpleNamespace(stderr=io.StringIO(), returncode=0)
+    monkeypatch.setattr(bench, "started_alone", lambda *_, **__: ended)
+    stopped = bench.run([], tmp_path / "r.jsonl")
+    assert stopped.samples
+    assert stopped.interrupted
+    assert (phicoll.Results([]) + stopped).interrupted
 
 
 def test_a_second_ctrl_c_ends_the_demo_at_once(tmp_path):

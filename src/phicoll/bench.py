@@ -126,6 +126,8 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
     interrupted = attended(process, [listener], stop)
     after = size_of(output)
     results = load(output) if after > before or (after and process.returncode == 0) else None
+    if results is not None:
+        results.stopped = interrupted
     return Outcome(results, process.returncode, "".join(words), interrupted)
 
 

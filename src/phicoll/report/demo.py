@@ -72,10 +72,7 @@ def run_demo(
     tell(f"measuring for about {budget:.0f} s, in {len(parts)} parts")
     begin = time.monotonic()
     forget(folder)
-    try:
-        results = measure_parts(parts, file, progress)
-    except KeyboardInterrupt:  # before the first part had anything
-        results = Results([])
+    results = measure_parts(parts, file, progress)
     measured_s = time.monotonic() - begin
     if results.interrupted and not results.samples:
         file.unlink(missing_ok=True)
@@ -119,30 +116,41 @@ def forget(folder: Path) -> None:
 def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -> Results:
     """Run all parts, write their records to one new file, and print the table of each."""
     found = Results([])
-    for part in parts:
-        tell(f"- {part.title}")
-        own = file.with_name(file.name + ".part")
-        own.unlink(missing_ok=True)
+    try:
+        for part in parts:
+            tell(f"- {part.title}")
+            measure(part, file, progress)
+            found = found + part.results
+            put(f"{part.title}\n\n{part.comparison}\n")
+            if part.results.interrupted:
+                break
+    except KeyboardInterrupt:  # what was measured before is kept
+        found.stopped = True
+    found.source = str(file)
+    return found
+
+
+def measure(part: Part, file: Path, progress: bool | None) -> None:
+    own = file.with_name(file.name + ".part")
+    own.unlink(missing_ok=True)
+    try:
+        with display(progress) as shown:
+            part.results = bench.run(part.arguments, own, shown.update if shown else None)
+    except Error as error:
+        if error.results is None:
+            raise
+        # What was measured stays in the file and the report; the other parts still run.
+        tell(f"{part.title}: {error}")
+        part.results = error.results
+    finally:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the file is written whole
         try:
-            with display(progress) as shown:
-                part.results = bench.run(part.arguments, own, shown.update if shown else None)
-        except Error as error:
-            if error.results is None:
-                raise
-            # What was measured stays in the file and the report; the other parts still run.
-            tell(f"{part.title}: {error}")
-            part.results = error.results
-        finally:
             if own.exists():
                 with writing(file), own.open("rb") as lines, gzip.open(file, "ab", compresslevel=6) as packed:
                     shutil.copyfileobj(lines, packed)
                 own.unlink()
-        put(f"{part.title}\n\n{part.comparison}\n")
-        found = found + part.results
-        if part.results.interrupted:
-            break
-    found.source = str(file)
-    return found
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = None) -> Path:

@@ -43,6 +43,7 @@ class Results:
         #: The number of damaged lines of the source; complete lines were kept.
         self.damaged_lines = damaged_lines
         self.source = source
+        self.stopped = False  # by Ctrl-C, which may come when the last run has just ended
 
     # What was written
 
@@ -84,7 +85,7 @@ class Results:
     @property
     def interrupted(self) -> bool:
         """Whether the last run was stopped early; what it had measured is kept."""
-        return self.reason in ("interrupted", "killed")
+        return self.stopped or self.reason in ("interrupted", "killed")
 
     @property
     def unverified(self) -> list[Record]:
@@ -128,7 +129,9 @@ class Results:
                 stacklevel=2,
             )
         damaged = self.damaged_lines + other.damaged_lines + contradicting
-        return Results(self.records + new, damaged_lines=damaged)
+        both = Results(self.records + new, damaged_lines=damaged)
+        both.stopped = self.stopped or other.stopped
+        return both
 
     def select(self, **fields: Any) -> Results:
         """Select the points and samples with the given values of fields.
