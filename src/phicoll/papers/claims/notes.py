@@ -56,7 +56,7 @@ CHANGES = {
     "003-01": "The cycles of a call: 003-02 sets them.",
     "003-02": "Nothing: it set the cycles of a call.",
     "003-04": "What the original's loops and reduction took, which is not published.",
-    "003-14": "Copies that wait for memory, not for latencies: with caches of 16 KB and memory.channel ten times as long it is 0.44 times.",
+    "003-14": "Copies that wait for memory, not for latencies: with caches of 16 KB and memory.channel ten times as long it is 0.51 times.",
     "003-22": "Nothing: it is how the core is built.",
     "004-20": "Nothing: both sides are printed.",
     "004-31": "The model's constants; levels overlap, which the equations add up.",
