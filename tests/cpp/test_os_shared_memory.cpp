@@ -151,10 +151,11 @@ TEST(SharedMemory, SaysWhatIsAvailable) {
 }
 
 // tmpfs before Linux 3.5 (the card's) cannot be asked to hold a range, and the C library's stand-in for that
-// reads bytes and writes them back, over what a peer stores meanwhile: both calls are refused here.
+// reads bytes and writes them back, over what a peer stores meanwhile: both calls are refused here, and
+// madvise(), which cannot take pages before Linux 5.14.
 constexpr int cannot_be_tried = 77;
 bool refuse_allocation() {
-  return phicoll::refuse_calls({SYS_fallocate, SYS_pwrite64}, EOPNOTSUPP);
+  return phicoll::refuse_calls({SYS_fallocate, SYS_pwrite64, SYS_madvise}, EOPNOTSUPP);
 }
 
 TEST(SharedMemory, IsReservedWhereTheFileSystemCannotAllocate) {
