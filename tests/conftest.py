@@ -38,12 +38,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 #: The files that take longest, longest first: a worker that began one of them last would be left alone with it.
 LONGEST = (
+    "test_validate.py",
     "test_notebook.py",
-    "test_comm.py",
-    "test_layers.py",
     "test_simulated_runs.py",
+    "test_characterize.py",
+    "test_bad_input.py",
+    "test_comm.py",
     "test_cli.py",
-    "test_docs.py",
+    "test_claims.py",
 )
 
 
