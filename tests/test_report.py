@@ -637,7 +637,8 @@ def test_ctrl_c_anywhere_in_the_demo_s_measurement_leaves_what_was_measured(
     when, tmp_path, monkeypatch, capsys
 ):
     """``end``: the program has just ended by itself."""
-    monkeypatch.setattr("phicoll.report.material.evidence.Evidence.findings", [])
+    monkeypatch.setattr("phicoll.report.demo.gather", lambda *_: None)
+    monkeypatch.setattr("phicoll.report.build.build", lambda _: "page")
     monkeypatch.setattr("phicoll.report.material.simulated.simulate", lambda *_: pytest.fail("simulates"))
     monkeypatch.setattr("signal.signal", lambda *_: None)
     begun = []
