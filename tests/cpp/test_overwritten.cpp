@@ -121,6 +121,17 @@ TEST(OutsideView, AReasonIsCutAtItsEndAndPrintable) {
   EXPECT_EQ(other.view.cause().reason, "bell ?, ? and ?");
 }
 
+TEST(OutsideView, HowAProcessEndedIsKnownToWhoWaitedForIt) {
+  Outside group;
+  group.control.break_group(1, OutsideView::died);  // by a peer, earlier
+  group.view.break_group(1, "died of signal 11");
+  EXPECT_EQ(group.view.cause().reason, "died of signal 11");
+  Outside other;
+  other.control.break_group(0, OutsideView::died);
+  other.view.break_group(1, "ended with exit status 1");  // a consequence
+  EXPECT_EQ(other.view.cause().rank, 0);
+}
+
 TEST(OutsideView, WhatTheMakerSetIsMissed) {
   Outside group;
   group.fill(0, sizeof(Control), 0);

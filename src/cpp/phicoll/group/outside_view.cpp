@@ -44,6 +44,8 @@ OutsideView::Cause OutsideView::cause() const {
   }
   if (control_->broken_from_outside()) {
     const Cause noted{control_->broken_rank_from_outside(ranks_), control_->broken_reason_from_outside()};
+    // A peer sees only that a process has ended; whoever waited for it knows how.
+    if (noted.reason == died && noted.rank == own_.rank && !own_.reason.empty()) return own_;
     if (!noted.reason.empty() || own_.reason.empty()) return noted;
   }
   return own_;
