@@ -1,6 +1,9 @@
 """Arrays that all ranks see: ``comm.shared``."""
 
 import gc
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -86,3 +89,47 @@ def test_a_group_of_one_has_them_too():
     assert array.sum() == 3
     with pytest.raises(phicoll.ArgumentError, match="shape: got -1"):
         phicoll.COMM_SELF.shared(-1)
+
+
+def test_an_array_outlives_its_group(mode):
+    def work(comm):
+        array = comm.shared(comm.size, int)
+        array[comm.rank] = comm.rank
+        comm.Barrier()
+        return array  # dropped once the rank has left
+
+    assert [array.tolist() for array in phicoll.run(work, 3, mode)] == [[0, 1, 2]] * 3
+
+
+@pytest.mark.parametrize("made", ["empty", "shared"])
+def test_an_array_of_a_program_is_there_until_its_end(made, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import atexit, phicoll\n"
+        "atexit.register(lambda: print(int(array.sum())))  # after the rank has left\n"
+        f"array = phicoll.COMM_WORLD.{made}(1000, int)\n"
+        "array[...] = 1\n"
+        "phicoll.COMM_WORLD.Barrier()\n"
+    )
+    command = [sys.executable, "-m", "phicoll", "launch", "-n", "2", sys.executable, program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["[0] 1000", "[1] 1000"]), done.stderr
+
+
+def test_a_forked_process_drops_its_copy_alone():
+    def work(comm):
+        array = comm.shared(1000, "u1")
+        comm.Barrier()
+        if comm.rank == 0:
+            if (child := os.fork()) == 0:
+                del array
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            del array
+        comm.Barrier()
+        other = comm.shared(1000, "u1")  # not in the memory that rank 1 still has
+        other[...] = 1
+        comm.Barrier()
+        return 0 if comm.rank == 0 else int(array.sum())
+
+    assert phicoll.run(work, 2) == [0, 0]

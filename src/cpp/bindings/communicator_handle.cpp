@@ -14,6 +14,7 @@
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/nonblocking.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/home_process.hpp"
 #include "phicoll/os/membarrier.hpp"
 
 namespace phicoll {
@@ -373,9 +374,12 @@ py::array_t<std::uint8_t> CommunicatorHandle::view_counted(std::uint64_t offset,
     std::shared_ptr<RankState> state;
     std::shared_ptr<void> memory;
     Views* views;
+    os::HomeProcess home;
   };
-  const py::capsule owner(new Held{state_, state_->memory, reinterpret_cast<Views*>(memory)}, [](void* held) {
+  Held* const held_here = new Held{state_, state_->memory, reinterpret_cast<Views*>(memory), {}};
+  const py::capsule owner(held_here, [](void* held) {
     const std::unique_ptr<Held> gone(static_cast<Held*>(held));
+    if (!gone->home.here()) return;  // a process that the rank forked is none
     // acq_rel: what each rank did with the memory comes before the last one gives it back.
     if (gone->views->left.atomic().fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     const std::lock_guard<std::mutex> lock(gone->state->mutex);
@@ -461,6 +465,7 @@ bool CommunicatorHandle::leave(std::chrono::nanoseconds patience) {
 bool CommunicatorHandle::close_idle() {
   std::vector<std::shared_ptr<CommunicatorHandle>> held{shared_from_this()};
   std::vector<std::unique_ptr<Communicator>> dropped;
+  std::shared_ptr<void> memory;
   std::shared_ptr<ProcessGroup> membership;
   std::size_t taken = 0;
   const auto give_back = [&] {
@@ -482,6 +487,7 @@ bool CommunicatorHandle::close_idle() {
     state_->locked.clear();
     state_->parts.clear();
     dropped.swap(state_->dropped);
+    if (state_->membership) memory.swap(state_->memory);
     membership.swap(state_->membership);
   }
   {

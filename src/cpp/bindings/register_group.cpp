@@ -84,7 +84,7 @@ std::shared_ptr<CommunicatorHandle> join(int descriptor, int rank, const std::st
     py::gil_scoped_release released;
     group = ProcessGroup::join(descriptor, rank, parse_wait_policy(wait));
   }
-  return CommunicatorHandle::world(group->communicator(), group, nullptr);
+  return CommunicatorHandle::world(group->communicator(), group, group->kept_memory());
 }
 
 std::shared_ptr<CommunicatorHandle> join_from_environment(const std::string& wait) {
@@ -93,7 +93,7 @@ std::shared_ptr<CommunicatorHandle> join_from_environment(const std::string& wai
     py::gil_scoped_release released;
     group = ProcessGroup::from_environment(parse_wait_policy(wait));
   }
-  return CommunicatorHandle::world(group->communicator(), group, nullptr);
+  return CommunicatorHandle::world(group->communicator(), group, group->kept_memory());
 }
 
 /// All processes of this machine that give the same name form the group.
@@ -105,7 +105,7 @@ std::shared_ptr<CommunicatorHandle> attach(const std::string& name, int size, in
     group = ProcessGroup::attach(name, size, rank,
                                  make_options("adaptive", "", memory_limit, heap_limit, 0, "", ""));
   }
-  return CommunicatorHandle::world(group->communicator(), group, nullptr);
+  return CommunicatorHandle::world(group->communicator(), group, group->kept_memory());
 }
 
 /// Calls function(communicator) on every rank, each on a thread of its own; the function raises nothing.

@@ -292,7 +292,7 @@ class ProcessGroup::Pin {
 };
 
 ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& wait)
-    : memory_(std::move(memory)), rank_(rank) {
+    : kept_(std::make_shared<os::SharedMemory>(std::move(memory))), memory_(*kept_), rank_(rank) {
   if (!holds_group(memory_))
     throw ArgumentError("descriptor", "memory that is not a group's",
                         "what ProcessGroup::create_memory made");

@@ -53,6 +53,8 @@ class ProcessGroup {
   Communicator& communicator();
   /// The group's memory, for callers that map parts of it once more.
   const os::SharedMemory& memory() const { return memory_; }
+  /// It stays mapped as long as the result is kept.
+  std::shared_ptr<void> kept_memory() const { return kept_; }
   /// Breaks the group for all: this rank cannot go on.
   void fail(const std::string& reason);
   /// Leaves in order, as the destructor does, but keeps the memory, so that resume() can come back: peers do
@@ -73,7 +75,8 @@ class ProcessGroup {
   static void check_same_tuning(const os::SharedMemory& memory, const GroupOptions& options);
 
   class Pin;
-  os::SharedMemory memory_;
+  std::shared_ptr<os::SharedMemory> kept_;
+  os::SharedMemory& memory_;  // *kept_
   int rank_;
   os::HomeProcess home_;
   bool claimed_ = false;
