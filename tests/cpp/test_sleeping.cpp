@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "phicoll/arch/arch.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/shared_memory.hpp"
 #include "phicoll/preload/sleeping.hpp"
 
@@ -72,6 +74,43 @@ TEST(Sleeper, SleepsOnceARound) {
   sleepers_yields.forget();
   EXPECT_GT(slept.load(), 0.5 * (threads - 1) * rounds);
   EXPECT_LT(slept.load(), 1.3 * (threads - 1) * rounds);
+}
+
+// Beside a program that computes on its CPU, a thread that waits for some microseconds keeps that CPU once it
+// has seen whom its yields serve. Were it to nap, the program would have a turn of its own at every wait.
+TEST(Yielder, LooksBeforeItNapsWhereYieldsServeOthers) {
+  constexpr int rounds = 200;
+  const phicoll::os::SharedMemory memory =
+      phicoll::os::SharedMemory::create("waits", sizeof(phicoll::Control));
+  auto* const control = static_cast<phicoll::Control*>(memory.data());
+  control->configure(2, false, 2, 0);
+  Bedroom bedroom(*control, 2);
+  const std::vector<int> one_cpu{phicoll::os::current_cpu()};
+  std::atomic<bool> end{false};
+  long short_waits = 0, long_wait = 0;
+  std::thread waits([&] {
+    phicoll::os::move_to_cpus(one_cpu);
+    Yielder yielder(bedroom, 0);
+    const auto wait = [&](std::int64_t wait_ns) {
+      const long before = switches();
+      yielder.begin();
+      const std::int64_t until = phicoll::os::now_ns() + wait_ns;
+      while (phicoll::os::now_ns() < until) yielder.go_on();
+      return switches() - before;
+    };
+    const std::int64_t give_up = phicoll::os::now_ns() + 5000 * ms;
+    while (long_wait == 0 && phicoll::os::now_ns() < give_up) long_wait = wait(2 * ms);
+    for (int i = 0; i < rounds; ++i) short_waits += wait(20 * 1000);
+    end = true;
+  });
+  std::thread computes([&] {
+    phicoll::os::move_to_cpus(one_cpu);
+    while (!end.load(std::memory_order_relaxed)) phicoll::arch::pause();
+  });
+  waits.join();
+  computes.join();
+  EXPECT_GT(long_wait, 0);
+  EXPECT_LT(short_waits, rounds / 4);
 }
 
 }  // namespace

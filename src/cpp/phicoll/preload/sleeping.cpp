@@ -25,6 +25,9 @@ constexpr unsigned yields = 4;
 constexpr unsigned waits_before_a_move = 8;
 // After this time a Yielder naps at every turn.
 constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
+// Where its yields serve other programs it looks about as long as a nap and a wake take, and then naps: what
+// it waits for rarely takes longer, and in a nap the other program has the CPU for a turn of its own.
+constexpr std::int64_t looking_ns = 100 * 1000;
 constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
 
 }  // namespace
@@ -133,7 +136,9 @@ bool Yielder::go_on() {
   }
   const std::int64_t began = now_ns_, waited = began - started_ns_;
   const bool naps = way_ == DearYields::Way::without || waited > yielding_ns;
-  if (naps)
+  if (naps && !shares_ && waited < looking_ns)
+    phicoll::arch::pause();
+  else if (naps)
     phicoll::os::nap(phicoll::os::nap_of_wait(waited));
   else
     sched_yield();
