@@ -122,6 +122,10 @@ def reductions(rank: int, size: int) -> None:
         every = [values(other, torch.float32) for other in range(2 * size)]
         expected = sum(every) if op == ops.SUM else functools.reduce(combine, every)
         assert all(torch.equal(one, expected) for one in given), op
+    again = torch.full((2,), float(rank + 1))
+    others = [again, again] if rank == 0 else [again, again.clone()]
+    dist.group.WORLD.allreduce_coalesced(others).wait()  # each tensor once, also where it comes twice
+    assert again.tolist() == [size * (size + 1) / 2] * 2
     apart = torch.zeros(8, 6)[:, ::2]  # not contiguous
     apart += rank + 1
     dist.all_reduce(apart)

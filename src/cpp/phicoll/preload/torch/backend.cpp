@@ -352,7 +352,8 @@ class Backend : public c10d::Backend {
       reductions.emplace_back(options.reduceOp, tensor, getSize());
     }
     return submit(type, "phicoll:all_reduce", way_of(options), tensors, tensors, [=](Group& group) {
-      for (std::size_t i = 0; i < tensors.size(); ++i) reduce_everywhere(group, tensors[i], reductions[i]);
+      const Tensors each = apart(tensors);
+      for (std::size_t i = 0; i < each.size(); ++i) reduce_everywhere(group, each[i], reductions[i]);
     });
   }
 

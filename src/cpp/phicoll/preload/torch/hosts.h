@@ -175,7 +175,7 @@ class Hosts : public c10d::Backend {
 
   WorkRef allreduce_all(Tensors& tensors, const c10d::AllreduceOptions& options) {
     return made(OpType::ALLREDUCE, "phicoll:all_reduce", tensors, tensors, [&] {
-      for (const at::Tensor& tensor : tensors) reduce_everywhere(tensor, options.reduceOp);
+      for (const at::Tensor& tensor : apart(tensors)) reduce_everywhere(tensor, options.reduceOp);
     });
   }
 

@@ -53,6 +53,17 @@ inline void alike(const Tensors& tensors, const char* call) {
                 " and ", tensors[0].sizes(), "; allowed: tensors of one size");
   }
 }
+/// The same tensors, but copies of those that come again: each is summed in place once, as gloo does.
+inline Tensors apart(Tensors tensors) {
+  for (std::size_t i = 1; i < tensors.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (tensors[i].is_same(tensors[j])) {
+        tensors[i] = tensors[i].clone();
+        break;
+      }
+  return tensors;
+}
+
 /// Copies one of the tensors to the others.
 inline void share(const at::Tensor& tensor, const Tensors& tensors) {
   for (const at::Tensor& other : tensors)
