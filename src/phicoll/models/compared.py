@@ -114,7 +114,7 @@ class Order:
         return tuple(row.name for row in self.rows)
 
     def predicted(self, by: str = "low") -> tuple[str, ...]:
-        """Names by the band's ``low`` or ``high`` end, where that is the same by the other."""
+        """Names in the order of the band's ``low`` or ``high`` end; the other end breaks ties."""
         return tuple(row.name for row in sorted(self.rows, key=lambda row: ends(row, by)))
 
     def tau(self, by: str = "low") -> float:

@@ -56,7 +56,8 @@ class Options:
         Reductions combine the ranks' elements one by one in the order of ranks, so that the bits depend on these alone:
         :meth:`phicoll.Comm.reproducible`. Not on several hosts.
     threads:
-        Threads of each rank that share a call of 1 MB or more, 1 to 64. Each needs its own CPU.
+        Threads of each rank that share a broadcast, reduction, allgather, reduce-scatter or all-to-all of 1 MB or more,
+        1 to 64. Each needs its own CPU.
     between:
         The backend between the hosts of a group that has several. None: an error there.
     """

@@ -54,7 +54,7 @@ def notify_back_apart(model: Constants, ranks: int) -> Band:
 
 
 def known_when(model: Constants, done: Iterable[float]) -> float:
-    """When a parent knows at best, ns, that all its children are done, which are so at the times ``done``.
+    """The earliest time, ns, at which a parent knows that all its children are done; child i is done at ``done[i]``.
 
     T_nb is "the time spent from the moment in which the last descendant receives the message" (4.1.2): who was done
     before has acknowledged by then. One acknowledgement takes R_I + R_R; of several at once each further one R_R, so

@@ -71,9 +71,10 @@ def tree_broadcast(
 ) -> Band:
     """A broadcast down the tree given by each rank's parent (:mod:`phicoll.models.equations.trees`), ns.
 
-    All children of a rank read at the same time. Best: they acknowledge as they are done
-    (:func:`~phicoll.models.equations.notification.known_when`). Worst: all when the last is; the path from the root
-    with the largest sum of :func:`parent_step` decides. For a tree whose levels are full that is equation 4.7.
+    All children of a rank read at the same time. Best: each acknowledges when it is done
+    (:func:`~phicoll.models.equations.notification.known_when`). Worst: all acknowledge after the last one is done;
+    the path from the root with the largest sum of :func:`parent_step` decides. For a tree whose levels are full that
+    is equation 4.7.
     """
     check_choice("ack", ack, ACKNOWLEDGEMENTS)
     children = children_of(parents)
