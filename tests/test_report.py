@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,7 +24,7 @@ from phicoll import bench
 from phicoll.errors import ArgumentError
 from phicoll.plots.live import describe, page as page_of
 from phicoll.report.build import SECTIONS, build
-from phicoll.report.demo import demo, main, rebuild
+from phicoll.report.demo import demo, main, measure, rebuild
 from phicoll.report.material.evidence import Doctor, Evidence, gather
 from phicoll.report.material.figures import figures
 from phicoll.report.material.html import duration, number
@@ -662,6 +663,24 @@ def test_ctrl_c_anywhere_in_the_demo_s_measurement_leaves_what_was_measured(
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {RESULTS, "report.html"}
     assert len(phicoll.load(tmp_path / "demo" / RESULTS).contexts) == (1 if when == "run" else 2)
     assert len(begun) == 2
+
+
+def test_ctrl_c_leaves_the_demo_s_file_whole(tmp_path, monkeypatch):
+    def copy(lines, packed):
+        packed.write(lines.read(10))
+        with ThreadPoolExecutor(1) as pool:  # another thread, which blocks no signal
+            pool.submit(os.kill, os.getpid(), signal.SIGINT).result()
+        packed.write(lines.read())
+
+    def run(_: object, output: Path, __: object) -> phicoll.Results:
+        return phicoll.load(MadeUp().write(output))
+
+    monkeypatch.setattr("phicoll.report.demo.bench.run", run)
+    monkeypatch.setattr("shutil.copyfileobj", copy)
+    part = SimpleNamespace(title="part", arguments=[], results=None)
+    with pytest.raises(KeyboardInterrupt):
+        measure(part, tmp_path / RESULTS, False)
+    assert phicoll.load(tmp_path / RESULTS).samples == part.results.samples
 
 
 def test_results_of_a_run_that_ended_as_ctrl_c_came_are_stopped(tmp_path, monkeypatch):

@@ -10,8 +10,10 @@ import gzip
 import os
 import shutil
 import signal
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from phicoll import bench
@@ -143,14 +145,27 @@ def measure(part: Part, file: Path, progress: bool | None) -> None:
         tell(f"{part.title}: {error}")
         part.results = error.results
     finally:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the file is written whole
-        try:
+        with ctrl_c_after():  # the file is written whole
             if own.exists():
                 with writing(file), own.open("rb") as lines, gzip.open(file, "ab", compresslevel=6) as packed:
                     shutil.copyfileobj(lines, packed)
                 own.unlink()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def ctrl_c_after() -> Iterator[None]:
+    """Ctrl-C comes after the block. To block the signal would not do: another thread would take it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []
+    before = signal.signal(signal.SIGINT, lambda *_: came.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = None) -> Path:

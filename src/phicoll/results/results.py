@@ -130,7 +130,7 @@ class Results:
             )
         damaged = self.damaged_lines + other.damaged_lines + contradicting
         both = Results(self.records + new, damaged_lines=damaged)
-        both.stopped = self.stopped or other.stopped
+        both.stopped = other.stopped if other.records else self.stopped  # of the last run
         return both
 
     def select(self, **fields: Any) -> Results:
