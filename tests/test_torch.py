@@ -122,6 +122,9 @@ def reductions(rank: int, size: int) -> None:
         every = [values(other, torch.float32) for other in range(2 * size)]
         expected = sum(every) if op == ops.SUM else functools.reduce(combine, every)
         assert all(torch.equal(one, expected) for one in given), op
+    one, two = torch.full((2,), float(rank + 1)), torch.full((2,), 10.0)
+    dist.group.WORLD.allreduce([one, two, one]).wait()
+    assert one.tolist() == two.tolist() == [size * (size + 1) + 10.0 * size] * 2
     again = torch.full((2,), float(rank + 1))
     others = [again, again] if rank == 0 else [again, again.clone()]
     dist.group.WORLD.allreduce_coalesced(others).wait()  # each tensor once, also where it comes twice

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import platform
+import select
 import signal
 import socket
 import struct
@@ -104,12 +105,12 @@ RANK = """
 """
 
 
-def engine(script: Path, port: int, *words: str, within: tuple[str, ...] = ()) -> list[subprocess.Popen[str]]:
+def engine(script: Path, port: int, *words: str) -> list[subprocess.Popen[str]]:
     script.write_text(textwrap.dedent(RANK))
     known = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
     return [
         subprocess.Popen(
-            [*within, sys.executable, str(script), *words],
+            [sys.executable, str(script), *words],
             env=known | {"RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -120,9 +121,19 @@ def engine(script: Path, port: int, *words: str, within: tuple[str, ...] = ()) -
 
 
 def check(ranks: list[subprocess.Popen[str]], said: str) -> None:
+    try:
+        for rank in ranks:
+            out, errors = rank.communicate(timeout=LONG_S)
+            assert (rank.returncode, out.strip()) == (0, said), errors
+    finally:
+        kill(ranks)
+
+
+def kill(ranks: list[subprocess.Popen[str]]) -> None:
     for rank in ranks:
-        out, errors = rank.communicate(timeout=LONG_S)
-        assert (rank.returncode, out.strip()) == (0, said), errors
+        rank.send_signal(signal.SIGKILL)  # nothing, once it has ended
+    for rank in ranks:
+        rank.communicate(timeout=LONG_S)
 
 
 def free_port() -> int:
@@ -135,13 +146,13 @@ def test_an_engine_that_was_killed_starts_again_with_its_port(tmp_path: Path) ->
     phicoll.torch.build()
     port = free_port()
     killed = engine(tmp_path / "rank.py", port, "1", "for ever")
-    for rank in killed:
-        assert rank.stdout is not None
-        assert rank.stdout.readline() == "2.0\n"
-    for rank in killed:
-        rank.send_signal(signal.SIGKILL)
-    for rank in killed:
-        rank.communicate(timeout=LONG_S)
+    try:
+        for rank in killed:
+            assert rank.stdout is not None
+            assert select.select([rank.stdout], [], [], LONG_S)[0]
+            assert rank.stdout.readline() == "2.0\n"
+    finally:
+        kill(killed)
     check(engine(tmp_path / "rank.py", port, "3"), "6.0")
 
 

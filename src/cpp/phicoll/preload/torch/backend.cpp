@@ -75,10 +75,10 @@ class Backend : public c10d::Backend {
     const Reduction reduction(options.reduceOp, tensors[0], getSize() * static_cast<int>(tensors.size()));
     return submit(OpType::ALLREDUCE, "phicoll:all_reduce", way_of(options), tensors, tensors,
                   [=](Group& group) {
-                    for (std::size_t i = 1; i < tensors.size(); ++i)
-                      reduction.combine(tensors[0], tensors[i]);
-                    reduce_everywhere(group, tensors[0], reduction);
-                    share(tensors[0], tensors);
+                    const Tensors each = apart(tensors);
+                    for (std::size_t i = 1; i < each.size(); ++i) reduction.combine(each[0], each[i]);
+                    reduce_everywhere(group, each[0], reduction);
+                    share(each[0], tensors);
                   });
   }
   WorkRef allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {

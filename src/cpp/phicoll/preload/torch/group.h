@@ -218,8 +218,8 @@ class Group {
     phicoll_preload_leave(group_);
   }
 
-  /// Whether the ranks share a call among their threads: they all find the same. Only an exchange with counts
-  /// is not known to all, and asks for the largest.
+  /// Whether a call is large enough for parts. All ranks must decide alike: they know the size of all calls
+  /// but exchanges with counts, for which they agree on the largest.
   bool is_large(const PhicollRequest& request, std::size_t element_bytes) const {
     const std::size_t* const counts =
         request.operation == PHICOLL_alltoall ? request.receive_counts : request.send_counts;
@@ -269,7 +269,7 @@ class Group {
   struct Piece {
     std::size_t begin, count;
   };
-  /// A part of so many elements.
+  /// The part with this number, of `count` elements.
   Piece piece(std::size_t count, std::size_t number) const {
     const std::size_t most =
         (count / parts_.size() + elements_together) / elements_together * elements_together;
