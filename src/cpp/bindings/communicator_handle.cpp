@@ -321,9 +321,11 @@ py::array_t<std::uint8_t> CommunicatorHandle::allocate(std::size_t bytes) {
     std::shared_ptr<RankState> state;
     std::shared_ptr<void> memory;
     void* pointer;
+    os::HomeProcess home;
   };
-  const py::capsule owner(new Owned{state_, state_->memory, memory}, [](void* owned) {
+  const py::capsule owner(new Owned{state_, state_->memory, memory, {}}, [](void* owned) {
     const std::unique_ptr<Owned> gone(static_cast<Owned*>(owned));
+    if (!gone->home.here()) return;  // in a fork the lock may be held for ever
     const std::lock_guard<std::mutex> lock(gone->state->mutex);
     if (gone->state->open) gone->state->unused.push_back(gone->pointer);
   });
@@ -379,7 +381,7 @@ py::array_t<std::uint8_t> CommunicatorHandle::view_counted(std::uint64_t offset,
   Held* const held_here = new Held{state_, state_->memory, reinterpret_cast<Views*>(memory), {}};
   const py::capsule owner(held_here, [](void* held) {
     const std::unique_ptr<Held> gone(static_cast<Held*>(held));
-    if (!gone->home.here()) return;  // a process that the rank forked is none
+    if (!gone->home.here()) return;  // a fork of the rank's process has no view of its own
     // acq_rel: what each rank did with the memory comes before the last one gives it back.
     if (gone->views->left.atomic().fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     const std::lock_guard<std::mutex> lock(gone->state->mutex);
@@ -487,7 +489,7 @@ bool CommunicatorHandle::close_idle() {
     state_->locked.clear();
     state_->parts.clear();
     dropped.swap(state_->dropped);
-    if (state_->membership) memory.swap(state_->memory);
+    if (state_->membership) memory.swap(state_->memory);  // threads' memory is the program's own
     membership.swap(state_->membership);
   }
   {
@@ -495,6 +497,7 @@ bool CommunicatorHandle::close_idle() {
     for (const auto& handle : held) handle->own_.reset();
     dropped.clear();
     membership.reset();
+    memory.reset();
   }
   give_back();
   return true;

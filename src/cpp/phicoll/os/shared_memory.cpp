@@ -168,9 +168,8 @@ int touch_by_kernel(unsigned char* from, std::size_t bytes) {
 // Maps pages that the file system holds for writing, from a page's start on. What a peer has stored there
 // stays.
 void touch(unsigned char* from, std::size_t bytes) {
-#if defined(MADV_POPULATE_WRITE)
-  if (madvise(from, bytes, MADV_POPULATE_WRITE) == 0) return;  // from Linux 5.14 on
-#endif
+  constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, from Linux 5.14 on
+  if (madvise(from, bytes, populate_write) == 0) return;
   for (std::size_t at = 0; at < bytes; at += page_bytes())
     __atomic_fetch_or(from + at, static_cast<unsigned char>(0), __ATOMIC_RELAXED);
 }

@@ -259,7 +259,7 @@ class Coherence {
   }
   inline void fetch(std::uint32_t t, Cycles from);
 
-  // These are not inline: handle() would save registers for them at every event.
+  // What is noinline: handle() would save registers for it at every event.
   [[gnu::noinline]] void arrive(std::uint32_t t);
   inline void take_up(std::uint32_t t);
   inline void queue(std::uint32_t t);

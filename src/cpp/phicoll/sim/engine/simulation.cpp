@@ -135,10 +135,10 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
     wake_at(c, wheel_.now() + skew);
   }
   handle_events();
+  counters_.events = wheel_.popped();
+  if (log_closed()) return;  // events are left
   // The ranks' last instructions end after the last event.
   for (const Context& c : contexts_) wheel_.advance(c.time);
-  counters_.events = wheel_.popped();
-  if (log_closed()) return;
   if (unfinished_ != 0) throw_stuck("wait");
   if (options_.check) coherence_.check_at_rest();
 }
