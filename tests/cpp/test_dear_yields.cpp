@@ -112,7 +112,7 @@ TEST(DearYields, AreJudgedByTheNotedWaits) {
     }
     return yields.way(24 * ms) != DearYields::Way::yields;
   };
-  EXPECT_TRUE(dear_with(150)) << "75 were noted";
+  EXPECT_TRUE(dear_with(150)) << "74 were noted";
   EXPECT_FALSE(dear_with(300)) << "93 were";
 }
 

@@ -88,7 +88,7 @@ def find_mpi(mpicc: str | None = None, beside: str | None = None, *, abi: bool =
     if found is None:
         where = mpicc or "none beside the launcher, in MPICC or on the PATH"
         raise ResourceError("; ".join([f"no mpicc{suffix}: {where}", *foreign.values()]))
-    path = os.path.abspath(found)
+    path = os.path.join(os.getcwd(), found)
     shown = shown_by(path)
     folders = [word[2:] for word in words_of(shown) if word.startswith("-I")]
     names = ["mpi_abi.h", "mpi.h"] if path.endswith(ABI_SUFFIX) else ["mpi.h"]

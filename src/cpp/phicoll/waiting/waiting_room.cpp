@@ -37,10 +37,10 @@ constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
 // While other work of the rank moves on, a rank with its own CPU does not nap; one that shares its CPU takes
 // short naps, for a while, as more of it may come.
 constexpr unsigned naps_after_a_move = 16;
-// Another library, which the rank lets go on, does not say whether anything moved. A look that moved pieces
-// takes CPU time: in vain it takes some 2 us at most, but up to 30 after a nap, with cold caches, and one of
-// some looks makes a system call, too. So after a nap two further looks must take that long, by when the
-// other rank has taken the pieces of the look before.
+// Another library, which the rank lets go on, does not say whether anything moved. A look that moves pieces
+// takes more than moving_ns of CPU time. One in vain takes some 2 us, but up to 30 after a nap, with cold
+// caches, and some make a system call. So after a nap two further looks must each take more than moving_ns;
+// by then the other rank has taken the pieces of the look before.
 constexpr std::int64_t further_look_ns = 25 * 1000, moving_ns = 5 * 1000;
 constexpr int further_looks = 2;
 // A rank that has waited this long takes in what others have sent to it.
