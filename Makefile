@@ -97,7 +97,7 @@ mpis: mpich openmpi intelmpi
 
 test:
 	@echo "make test: sets up, builds, runs style, C++ tests, Python tests and notebooks, and a sample of two sanitizers;"
-	@echo "           about twelve minutes on two free cores from a fresh clone, less when little has changed"
+	@echo "           twelve to twenty minutes on two free cores from a fresh clone, less when little has changed"
 	@$(MAKE) --no-print-directory build PURPOSE=test CONFIGURE="$(TESTED)"
 	JOBS=$(JOBS) scripts/test.sh
 

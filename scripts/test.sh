@@ -28,7 +28,7 @@ failed=()
 parts=()
 part=
 began=(0 0)
-most_cpu_s=1100  # of all parts but --long's, from a clean clone, without the build of the package
+most_cpu_s=1800  # of all parts but --long's, from a clean clone, without the build of the package
 step() {
   local minutes seconds sys_minutes sys_seconds cpu
   times >build/times
