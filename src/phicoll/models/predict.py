@@ -119,8 +119,8 @@ def model_tree(task: Task) -> Band:
 
 
 def shaped(parents: Callable[[Task], list[int]]) -> Model:
-    """A tree for which the paper has no equation. Of a line it takes no less than the model's tree, the "optimal tree"
-    of equation 4.7."""
+    """A tree for which the paper has no equation. For one line it takes at least as long as the "optimal tree" of
+    equation 4.7."""
 
     def band(task: Task) -> Band:
         found = tree_broadcast(task.model, parents(task), task.copied(), task.b, task.parameters["ack"])

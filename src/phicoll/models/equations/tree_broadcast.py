@@ -31,8 +31,7 @@ def passing_down(model: Constants, children: int, lines: int = 0, b: str = "line
     ----------
     lines:
         0: the message lies in the line that announces it. Else the children copy that many lines from the
-        parent's
-        buffer, which takes T_copy of equation 4.10 more: phicoll's continuation to larger messages.
+        parent's buffer, which takes T_copy of equation 4.10 more: phicoll's continuation to larger messages.
     """
     check_whole("lines", lines, 0)
     step = level_announcement(model, children, b) + contention(model, children, b=b)

@@ -53,6 +53,7 @@ inline void alike(const Tensors& tensors, const char* call) {
                 " and ", tensors[0].sizes(), "; allowed: tensors of one size");
   }
 }
+
 /// The same tensors, but copies of those that come again: each is summed in place once, as gloo does.
 inline Tensors apart(Tensors tensors) {
   for (std::size_t i = 1; i < tensors.size(); ++i)
