@@ -223,6 +223,20 @@ def test_no_list_has_a_deduced_type():
     assert found_for_the_card(deduced_lists) == []
 
 
+def looks_at_two_bytes(text: str) -> list[str]:
+    """The instances of `load` and `look_for`, the looks of a wait, for words of two bytes: "line: what"."""
+    code = without_comments(text)
+    found = re.finditer(r"\b(?:load|look_for)<std::u?int16_t>", code)
+    return [f"{code[: look.start()].count(chr(10)) + 1}: {look[0]}" for look in found]
+
+
+def test_no_wait_looks_at_a_word_of_two_bytes():
+    """The card's GCC 5.1.1 reads it by `kmov` from memory, an instruction that the card's manual lacks."""
+    assert looks_at_two_bytes("\nreturn load<std::uint16_t>();") == ["2: load<std::uint16_t>"]
+    assert looks_at_two_bytes("return load<std::uint32_t>();") == []
+    assert found_for_the_card(looks_at_two_bytes) == []
+
+
 #: A function template with its parameters, and a generic lambda among a function's arguments with its own.
 TEMPLATE = re.compile(r"^ *template <[^;{}]*?>\s+[^;{}()=]*?\b(\w+)\(([^(){};]*)\)", re.MULTILINE)
 PASSED = re.compile(r"\b(\w+)\((?:[^()\[\];{}]|\([^()]*\))*\[[^\]]*\]\(([^()]*\bauto\b[^()]*)\)")

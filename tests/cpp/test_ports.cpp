@@ -123,7 +123,7 @@ std::uint64_t use_everything(Port& port, unsigned char* memory) {
   add(port.signal_or(w64, std::uint64_t{0x100}));
   add(port.wait(w64, at_least(std::uint64_t{10})));
   add(port.wait(w32, equal(7u)));
-  add(port.wait(w16, masked_equal(std::uint16_t{3}, std::uint16_t{3})));
+  add(port.wait(w32, masked_equal(3u, 3u)));
   add(port.wait(w8, not_equal(std::uint8_t{0})));
   for (const StorePolicy policy :
        {StorePolicy::plain, StorePolicy::no_read, StorePolicy::no_read_unordered}) {

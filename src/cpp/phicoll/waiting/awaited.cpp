@@ -68,8 +68,6 @@ bool Awaited::look(unsigned turns, unsigned pauses, std::uint64_t* seen) const {
   switch (bytes) {
     case 1:
       return look_for<std::uint8_t>(*this, turns, pauses, seen);
-    case 2:
-      return look_for<std::uint16_t>(*this, turns, pauses, seen);
     case 4:
       return look_for<std::uint32_t>(*this, turns, pauses, seen);
     default:
@@ -78,7 +76,7 @@ bool Awaited::look(unsigned turns, unsigned pauses, std::uint64_t* seen) const {
 }
 
 std::uint64_t Awaited::smaller_seen() const {
-  return bytes == 4 ? load<std::uint32_t>() : bytes == 2 ? load<std::uint16_t>() : load<std::uint8_t>();
+  return bytes == 4 ? load<std::uint32_t>() : load<std::uint8_t>();
 }
 
 /// A line's bytes, or a word of less than 8 bytes.

@@ -18,13 +18,15 @@ struct Awaited {
   std::uint64_t value;
   std::uint64_t mask;
   std::int32_t from;   ///< the rank that will signal, any_rank for unknown
-  std::uint8_t bytes;  ///< of the word
+  std::uint8_t bytes;  ///< of the word: 1, 4 or 8
   ConditionKind kind;
   bool whole_line;  ///< every byte that `mask` names is to equal `value`
   Meanwhile meanwhile;
 
   template <class T>
   static Awaited word(const Word<T>& word, Condition<T> condition, int from, Meanwhile meanwhile) {
+    static_assert(sizeof(T) != 2,
+                  "GCC for k1om looks at such words by an instruction that the card may lack");
     return {&word, condition.value, condition.mask, from, sizeof(T), condition.kind, false, meanwhile};
   }
   static Awaited line(const ByteLine& line, std::uint64_t mask, std::uint8_t value, int from) {
