@@ -148,7 +148,9 @@ def found_for_the_card(search: Callable[[str], list[str]]) -> list[str]:
 
 
 #: `const` locals of built-in types, and of `auto` but lambdas.
-CONST_LOCAL = re.compile(r"\bconst (?:bool|int|double|auto|std::size_t|std::u?int\d+_t) (\w+) = (?!\[)")
+CONST_LOCAL = re.compile(
+    r"\bconst (?:bool|int|long|unsigned|float|double|auto|std::size_t|std::u?int\d+_t) (\w+) = (?!\[)"
+)
 
 
 def without_comments(text: str) -> str:
@@ -197,7 +199,9 @@ def test_no_template_captures_a_constant_without_naming_it():
         "template <class T>\n" + plain,
         "template <class T>\nclass C {\n" + plain + "};\n",
     ):
-        assert [found.split(": ")[1] for found in implicit_constants(bad)] == ["size"]
+        for kind in ("std::size_t", "long"):
+            found = implicit_constants(bad.replace("std::size_t", kind))
+            assert [one.split(": ")[1] for one in found] == ["size"]
         assert implicit_constants(bad.replace("[&]", "[&, size]")) == []
     assert implicit_constants("#pragma once\n" + plain) == ["4: size"]
     assert implicit_constants(plain) == []

@@ -309,14 +309,14 @@ struct Sp {
     void force() {
       std::vector<Point> exact(plane_points() * (own_planes() + 4));
       const long first = planes_.first - 2;
-      each_point({std::max(0L, first), std::min<long>(n_, planes_.end + 2)}, [&](int i, int j, int k) {
+      each_point({std::max(0L, first), std::min<long>(n_, planes_.end + 2)}, [&, first](int i, int j, int k) {
         Point& point = exact[index(i, j, k - first)];
         point.u = solution(i, j, k);
         derive(point);
       });
-      each_inside(planes_, [&](int i, int j, int k) {
+      each_inside(planes_, [&, first](int i, int j, int k) {
         Five flows = {};
-        add_flows(flows, i, j, k, [&](int plane) { return &exact[index(0, 0, plane - first)]; });
+        add_flows(flows, i, j, k, [&, first](int plane) { return &exact[index(0, 0, plane - first)]; });
         for (std::size_t m = 0; m < fields; ++m) forcing_[index(i, j, k - planes_.first)][m] = -flows[m];
       });
     }
