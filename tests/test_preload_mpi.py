@@ -264,6 +264,16 @@ def test_a_rank_that_waits_lets_its_messages_go_on(installed: Installed) -> None
     assert "Barrier" in in_phicoll(done)
 
 
+def test_ranks_are_groups_of_one_session(any_mpi: Installed) -> None:
+    """A yield gives the CPU to another rank only within a session, and a signal to a rank is for it alone."""
+    told = 'echo "group and session: $(cut -d" " -f5,6 /proc/$$/stat)"; exec "$0"'
+    done = any_mpi.run(2, "sh", "-c", told, any_mpi.compile("progress"))
+    assert done.returncode == 0, done.stderr
+    groups, sessions = zip(*re.findall(r"group and session: (\d+) (\d+)", done.stdout), strict=True)
+    assert len(set(groups)) == 2
+    assert len(set(sessions)) == 1
+
+
 def test_threads_have_communicators_of_their_own(installed: Installed) -> None:
     done = installed.run(2, installed.compile("threads"), profile=True)
     if done.stdout == "no threads\n":

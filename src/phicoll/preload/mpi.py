@@ -261,6 +261,13 @@ def for_ranks(command: Sequence[str], variable: str, value: str) -> list[str] | 
     return None
 
 
+def for_launcher(launcher: str, environment: dict[str, str]) -> dict[str, str]:
+    """The environment of the launcher's own processes, in which MPICH's leaves all ranks of a host in one session."""
+    if launcher_kind(launcher) != "hydra":
+        return environment
+    return with_preload(environment, f"{native_folder()}/libphicoll-hydra.so")
+
+
 def served(command: Sequence[str], *, mpicc: str | None = None) -> tuple[Sequence[str], dict[str, str]]:
     """The words and the environment that run ``command``, an MPI's launcher, with the library under the ranks.
 
@@ -296,8 +303,8 @@ def preloaded(
         raise ResourceError(f"{programs[-1]} uses no MPI")
     with_library = with_preload(environment, library)
     if words := for_ranks(command, "LD_PRELOAD", with_library["LD_PRELOAD"]):
-        return words, environment
-    return command, with_library
+        return words, for_launcher(command[0], environment)
+    return command, for_launcher(command[0], with_library)
 
 
 def only_watched(command: Sequence[str]) -> tuple[Sequence[str], dict[str, str]]:
