@@ -21,7 +21,7 @@ from phicoll.registry import CALLS
 __all__ = ["BYTES", "Watched", "call_name", "read_logs"]
 
 HEADER = struct.Struct("@16sdQ4i4Q64s32s448s")
-MAGIC = b"phicoll-calls-2\0"
+MAGIC = b"phicoll-calls-3\0"
 HEADER_BYTES = 4096
 #: As they are written: calls, or how many in a row were not timed (``entered``), if ``left`` is 0.
 RECORD = np.dtype([("entered", "u8"), ("left", "u8"), ("what", "u8")])
@@ -29,7 +29,9 @@ RECORD = np.dtype([("entered", "u8"), ("left", "u8"), ("what", "u8")])
 COUNTED, EXCLUSIVE = 1 << 63, 1 << 62
 #: Timed calls: their number on the communicator, and how many calls each stands for.
 CALL = np.dtype([*RECORD.descr, ("number", "u8"), ("weight", "f8")])
-BYTES = EXCLUSIVE - 1
+BYTES = (1 << 48) - 1
+#: And the calls before it that were not timed, in whose record it was written.
+BEFORE = EXCLUSIVE - 1 - BYTES
 #: By operation: the call of it that has a name of its own.
 OTHER_CALL = {operation: call for call, operation in CALLS.items() if call != operation}
 
@@ -41,7 +43,7 @@ Array = np.ndarray[Any, Any]
 
 def call_name(operation: str, what: int) -> str:
     """The name of a call, such as ``gatherv``, by its operation and what was written of it."""
-    return OTHER_CALL.get(operation, operation) if what & ~BYTES else operation
+    return OTHER_CALL.get(operation, operation) if what & (COUNTED | EXCLUSIVE) else operation
 
 
 @dataclass
@@ -108,14 +110,21 @@ def stand_for(timed: Array, others: Array) -> None:
         np.add.at(timed["weight"], chosen[next_one], these["weight"])
 
 
+def counts_of(records: Array) -> Array:
+    """How many calls each record is of."""
+    before = (records["what"] & np.uint64(BEFORE)) >> np.uint64(48)
+    return np.where(records["left"] == 0, records["entered"], before + np.uint64(1)).astype(np.int64)
+
+
 def timed_calls(records: Array) -> Array:
     """The calls that were timed. Their weights for each size come to the number of its calls."""
     calls = np.empty(len(records), CALL)
     for name in RECORD.names or ():
         calls[name] = records[name]
+    calls["what"] &= np.uint64(~BEFORE & (1 << 64) - 1)
     skipped = records["left"] == 0
-    counts = np.where(skipped, records["entered"], 1).astype(np.int64)
-    calls["number"], calls["weight"] = np.cumsum(counts) - counts, counts
+    counts = counts_of(records)
+    calls["number"], calls["weight"] = np.cumsum(counts) - np.where(skipped, counts, 1), counts
     timed = calls[~skipped]
     stand_for(timed, calls[skipped])
     return timed
@@ -139,7 +148,7 @@ def read_log(path: Path) -> Log | None:
     group, operation, algorithm = (text.split(b"\0")[0].decode(errors="replace") for text in names)
     process, number = path.stem.split("-")
     found = (np.concatenate(pieces) if pieces else np.empty(0, RECORD))[:most]
-    count = int(np.where(found["left"] == 0, found["entered"], 1).sum())
+    count = int(counts_of(found).sum())
     if host and not group.startswith(OF_MPI):  # what tells groups of one host apart
         group = f"{host}/{group}"
     return Log(

@@ -156,7 +156,7 @@ std::unique_ptr<CallLog> CallLog::make(const LogTitle& title) {
   copy_text(header.group, sizeof header.group, title.group);
   copy_text(header.operation, sizeof header.operation, title.operation);
   copy_text(header.algorithm, sizeof header.algorithm, title.algorithm);
-  std::memcpy(header.magic, "phicoll-calls-2", sizeof header.magic);
+  std::memcpy(header.magic, "phicoll-calls-3", sizeof header.magic);
   return log;
 }
 

@@ -76,7 +76,10 @@ class CallLog {
     if (entered != 0) {
       const std::uint64_t left = stamp();
       if (left - entered >= long_call_) latest_->next = latest_->calls;
-      note(entered, left, what);
+      if (untimed_ != nullptr && untimed_->what == what)
+        *untimed_ = Record{entered, left, what | untimed_->entered << 48};
+      else
+        note(entered, left, what);
       untimed_ = nullptr;
     } else if (untimed_ != nullptr && untimed_->what == what) {
       ++untimed_->entered;
@@ -92,6 +95,8 @@ class CallLog {
     /// were not timed
     std::uint64_t entered;
     std::uint64_t left;
+    /// with, from bit 48, how many such calls before it were not timed, at most 14: their record became this
+    /// one's. New pages are most of what a log costs
     std::uint64_t what;
   };
   struct Header;
