@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import phicoll
 from phicoll._core import host_fingerprint
 from phicoll.cli import main
+from phicoll.explaining.call_logs import CALL as CALL_TYPE, Watched
 from phicoll.explaining.profile import Profile, ProfileRow
 from phicoll.measuring.compared_runs import ComparedRuns
 from phicoll.models.tuning import advise as advising
@@ -19,6 +22,7 @@ from phicoll.models.tuning.advise import Advised, Call, calls_of
 from phicoll.models.tuning.decision import NO_GAIN, Decision, Gain, Point
 from phicoll.models.tuning.result import Tuned, rows_of
 from phicoll.models.tuning.table import text_of
+from phicoll.models.tuning.trials import Trials
 from phicoll.preload.alternatives import alternatives
 
 
@@ -190,8 +194,8 @@ def test_where_nothing_gains_the_program_runs_once(monkeypatch, tmp_path, capfd)
 
 
 def test_an_mpi_s_algorithms_are_tried_in_the_program(monkeypatch, capfd):
-    # In the runs one after the other, the calls take so long of a rank.
-    own = {"": 4.0, "slow": 6.0, "none": 0.0, "fast": 1.0}
+    # So long take the runs, one after the other.
+    spans = {"": 4.0, "slow": 6.0, "fast": 1.0}
     tried = []
 
     def run_of(_, environment):
@@ -206,27 +210,26 @@ def test_an_mpi_s_algorithms_are_tried_in_the_program(monkeypatch, capfd):
     )
     monkeypatch.setattr(advising, "finished_run", run_of)
     monkeypatch.setattr(
-        advising,
-        "calls_of",
-        lambda *_: (
-            [Call("barrier", "processes", 2, 0, 9, own[tried[-1]], 0.5, "MPI")] * (tried[-1] != "none")
-        ),
+        advising, "calls_of", lambda *_: [Call("barrier", "processes", 2, 0, 9, 1.0, 0.5, "MPI")]
     )
+    of_calls = advising.span
+    monkeypatch.setattr(advising, "span", lambda run: spans.get(tried[-1]) or of_calls(run))
     assert main(["advise", "--rounds", "1", "--json", "--", "sh", "-c", "echo way=$WAY"]) == 3
     found = json.loads(capfd.readouterr().out)
-    assert tried == ["", "slow", "broken", "none", "fast"]
+    # The faster half is tried again, beside the MPI's choice.
+    assert tried == ["", "slow", "broken", "none", "fast", *3 * ["", "fast"]]
     assert found["tried"] == {"barrier": {"the MPI's choice": 4.0, "slow": 6.0, "fast": 1.0}}
     assert found["variables"] == {"WAY": "fast"}
     assert found["notes"] == [
         "barrier by broken: sh ends with 7",
-        "barrier by none: the run shows no such call",
+        "barrier by none: the run shows no collective calls",
     ]
     assert "'way=' and 'way=fast'" in found["runs"]["difference"]
     assert main(["advise", "-o", "here", "--", "sh"]) == 2
     assert "output: got 'here'; allowed: without an MPI's launcher" in capfd.readouterr().err
     assert main(["advise", "--rounds", "1", "--", "sh", "-c", "echo $0 > /dev/null"]) == 0
     said = capfd.readouterr().out
-    assert "barrier, a rank's seconds: fast 1, the MPI's choice 4, slow 6" in said
+    assert "barrier, seconds from the first call to the last: fast 1, the MPI's choice 4, slow 6" in said
     assert "no advice: the program is not faster with WAY=fast" in said  # one round resolves nothing
 
 
@@ -237,6 +240,7 @@ def test_what_an_mpi_could_not_try_is_noted(monkeypatch, capfd):
         advising, "calls_of", lambda *_: [Call("barrier", "processes", 2, 0, 9, 1.0, 0.5, "MPI")]
     )
     monkeypatch.setattr(advising, "alternatives", lambda *_: {"slow": {}, "fast": {}})
+    monkeypatch.setattr(advising, "span", lambda _: 1.0)
     assert main(["advise", "--budget", "1e-9", "--", "true"]) == 0
     assert "no time was left to try slow, fast for barrier; give a larger budget" in capfd.readouterr().out
     monkeypatch.setattr(advising, "alternatives", alternatives)
@@ -246,18 +250,79 @@ def test_what_an_mpi_could_not_try_is_noted(monkeypatch, capfd):
     assert said == "no ompi_info beside true, which would list the algorithms (No such file or directory)\n"
 
 
+def test_trials_go_on_with_those_that_were_faster_and_compare_medians():
+    # In its first run "lucky" is the fastest, in the others the slowest.
+    own = {
+        "": [4.0] * 4,
+        "lucky": [1.0, 9.0, 9.0, 9.0],
+        "steady": [2.0] * 4,
+        "slow": [6.0] * 4,
+        "slower": [7.0] * 4,
+    }
+    runs = {way: iter(seconds) for way, seconds in own.items()}
+    tried = []
+
+    def seconds_of(variables):
+        tried.append(variables.get("WAY", ""))
+        return next(runs[tried[-1]])
+
+    ways = {"barrier": {way: {"WAY": way} for way in own if way}}
+    trials = Trials(ways, 4.0, seconds_of, time.monotonic() + 60, None)
+    trials.run()
+    assert tried == ["lucky", "steady", "slow", "slower", "", "lucky", "steady", "", "steady", "", "steady"]
+    assert trials.medians()["barrier"] == {
+        "the MPI's choice": 4.0, "lucky": 5.0, "steady": 2.0, "slow": 6.0, "slower": 7.0
+    }  # fmt: skip
+    assert trials.fastest() == {"WAY": "steady"}
+
+
+def test_a_run_is_as_long_as_from_its_first_call_to_its_last():
+    # Calls of two operations, on two ranks: what passes between them counts, too.
+    def made(operation, *by_rank):
+        arrays = {
+            rank: np.array([(*call, 8, 0, 1) for call in calls], CALL_TYPE)
+            for rank, calls in enumerate(by_rank)
+        }
+        return Watched("0", 2, operation, "MPI", 2.0, arrays, (0, 0))
+
+    barrier = made("barrier", [(1000, 1100)], [(900, 1100)])
+    allreduce = made("allreduce", [(5000, 5100), (6000, 6500)], [])
+    assert advising.span(Profile([], 1.0, watched=[barrier, allreduce])) == pytest.approx(2 * 5600e-9)
+
+
+def test_advice_shows_how_far_it_is(monkeypatch, capfd):
+    monkeypatch.setattr(advising, "launcher_kind", lambda _: "openmpi")
+    monkeypatch.setattr(advising, "only_watched", lambda command: (command, {}))
+    monkeypatch.setattr(
+        advising, "calls_of", lambda *_: [Call("barrier", "processes", 2, 0, 9, 1.0, 0.5, "MPI")]
+    )
+    monkeypatch.setattr(advising, "alternatives", lambda *_: {"slow": {"WAY": "slow"}})
+    monkeypatch.setattr(advising, "span", lambda _: 1.0)
+    monkeypatch.setattr("phicoll.foundations.progress.INTERVAL_S", 0.0)
+    monkeypatch.setattr(advising.Trials, "fastest", lambda _: {"WAY": "slow"})
+    advising.advise(["true"], rounds=1, progress=True)
+    said = capfd.readouterr().err
+    for title in ("the calls of true", "pass 4 of 4: barrier by slow", "rounds of true"):
+        assert title in said
+
+
 def test_an_mpi_s_algorithms_are_those_that_it_names():
-    found = alternatives("hydra", "mpiexec", "broadcast")
+    found = alternatives("hydra", "mpiexec", "broadcast", {2, 8})
     assert found["binomial"] == {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial"}
     assert found["release_gather"] == {"MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM": "release_gather"}
-    assert alternatives("hydra", "mpiexec", "scan") == {}
+    assert alternatives("hydra", "mpiexec", "scan", {2}) == {}
     if shutil.which("ompi_info") is None:
         pytest.skip("no Open MPI")
-    found = alternatives("openmpi", shutil.which("ompi_info"), "allreduce")
+    found = alternatives("openmpi", shutil.which("ompi_info"), "allreduce", {8})
     assert found["recursive_doubling"] == {
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "OMPI_MCA_coll_tuned_allreduce_algorithm": "3"
     }  # fmt: skip
     assert "ignore" not in found
+    # With two_proc Open MPI ends a program of other numbers of ranks.
+    by_ranks = [
+        set(alternatives("openmpi", shutil.which("ompi_info"), "barrier", ranks)) for ranks in ({2}, {2, 8})
+    ]
+    assert by_ranks[0] - by_ranks[1] == {"two_proc"}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import numpy as np
 
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.programs import environment_before_python, started
+from phicoll.foundations.progress import Display, display
 from phicoll.preload.kinds import LINKED_WITH, with_library
 from phicoll.results.compare.text import interval
 from phicoll.results.compare.units import Estimate, estimate
@@ -109,6 +110,7 @@ def compare_run(
     rounds: int = 10,
     ignore: str | None = None,
     own_time: str | None = None,
+    progress: bool | None = None,
 ) -> ComparedRuns:
     """Run ``command`` with the library of ``kind`` and without, by turns, and compare times and outputs.
 
@@ -125,6 +127,8 @@ def compare_run(
         A regular expression: what it matches in the output may differ.
     own_time:
         A regular expression whose group is the time that the program prints; instead of the whole run's.
+    progress:
+        As of :func:`phicoll.tune`.
 
     Raises
     ------
@@ -148,7 +152,8 @@ def compare_run(
     ours = ["/bin/sh", "-c", f'{process}LD_PRELOAD=$0 exec "$@"', preload, *words]
     plain = ["/bin/sh", "-c", 'exec "$@"', "sh", *command]
     found = ComparedRuns(kind)
-    by_turns(found, command[0], ((plain, before), (ours, environment)), rounds, patterns)
+    with display(progress) as shown:
+        by_turns(found, command[0], ((plain, before), (ours, environment)), rounds, patterns, shown)
     return found
 
 
@@ -164,7 +169,12 @@ def check_turns(rounds: int, ignore: str | None, own_time: str | None) -> Patter
 
 
 def by_turns(
-    found: ComparedRuns, program: str, ways: tuple[Way, Way], rounds: int, patterns: Patterns
+    found: ComparedRuns,
+    program: str,
+    ways: tuple[Way, Way],
+    rounds: int,
+    patterns: Patterns,
+    shown: Display | None,
 ) -> None:
     """Run both ``ways`` by turns, as :func:`compare_run` says, and note in ``found`` what came of it."""
     own, _ = patterns
@@ -203,6 +213,8 @@ def by_turns(
         take(0)
         take(1)
         for number in range(rounds):
+            if shown is not None:
+                shown.update(number, rounds, f"rounds of {program}")
             order = (0, 1) if number % 2 == 0 else (1, 0)
             times = {way: take(way) for way in order}
             for way, seconds in times.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from phicoll.errors import ResourceError
@@ -26,10 +27,13 @@ SHORT = {"broadcast": "bcast"}
 LISTING_TIMEOUT_S = 30.0
 
 
-def alternatives(kind: str, launcher: str, operation: str) -> dict[str, dict[str, str]]:
+def alternatives(
+    kind: str, launcher: str, operation: str, ranks: Collection[int]
+) -> dict[str, dict[str, str]]:
     """The algorithms of an MPI, with its variables; the one that it takes by itself is among them.
 
-    ``kind`` is that of its ``launcher``: hydra, which is MPICH's, or openmpi.
+    ``kind`` is that of its ``launcher``: hydra, which is MPICH's, or openmpi. Each serves communicators of all these
+    numbers of ``ranks``: MPICH takes another where one cannot, Open MPI ends the program.
 
     Raises
     ------
@@ -56,5 +60,5 @@ def alternatives(kind: str, launcher: str, operation: str) -> dict[str, dict[str
     return {
         word: {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", f"OMPI_MCA_{parameter}": number}
         for number, word in values
-        if number != "0"
+        if number != "0" and (word != "two_proc" or set(ranks) == {2})
     }

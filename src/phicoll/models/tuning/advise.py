@@ -16,9 +16,11 @@ from phicoll.explaining.profile import VARIABLE, Profile, profile
 from phicoll.foundations.checks import check_number
 from phicoll.foundations.files import check_writable, temporary_folder
 from phicoll.foundations.programs import environment_before_python, on_path
+from phicoll.foundations.progress import Display, display
 from phicoll.measuring.compared_runs import ComparedRuns, Patterns, by_turns, check_turns, run
 from phicoll.models.tuning.decision import Decision
 from phicoll.models.tuning.setting import check_sizes
+from phicoll.models.tuning.trials import Trials, Ways
 from phicoll.models.tuning.tune import LEAST_POINT_S, tune
 from phicoll.preload.alternatives import alternatives
 from phicoll.preload.mpi import launcher_kind, only_watched
@@ -113,7 +115,7 @@ class Advised:
     runs: ComparedRuns | None = None
     interrupted: bool = False
     notes: list[str] = field(default_factory=list)
-    #: Of an MPI's algorithms: by operation and algorithm, a rank's seconds in the calls after the last had entered.
+    #: Of an MPI's algorithms: by operation and algorithm, the seconds from a run's first call to its last (medians).
     tried: dict[str, dict[str, float]] = field(default_factory=dict)
     #: The variables that have the MPI take the best.
     variables: dict[str, str] = field(default_factory=dict)
@@ -164,10 +166,12 @@ class Advised:
                 yield f"{head}; {taken} is {one.gain} times faster than {now}, which saves {saved:.3g} s"
 
     def lines_of_mpi(self) -> Iterator[str]:
-        """The operations whose algorithms are an MPI's, a line each, the fastest algorithm first."""
+        """The operations whose algorithms are an MPI's, a line each, the algorithm of the fastest runs first."""
         for operation, taken in self.tried.items():
             order = sorted(taken.items(), key=lambda one: one[1])
-            yield f"{operation}, a rank's seconds: " + ", ".join(f"{name} {s:.3g}" for name, s in order)
+            yield f"{operation}, seconds from the first call to the last: " + ", ".join(
+                f"{name} {s:.3g}" for name, s in order
+            )
 
     def __str__(self) -> str:
         lines = [*self.lines(), *self.lines_of_mpi(), *self.notes]
@@ -250,8 +254,11 @@ def advise(
             raise ArgumentError(
                 "save", repr(str(kept)), "without an MPI's launcher: its algorithms have variables"
             )
-        return advise_mpi(command, kind, seconds, rounds, patterns)
-    with profile() as found:
+        with display(progress) as shown:
+            return advise_mpi(command, kind, seconds, rounds, patterns, shown)
+    with display(progress) as shown, profile() as found:
+        if shown is not None:
+            shown.update(0, 1, f"the calls of {command[0]}")
         finished_run(command, environment_before_python())
         ranks = ranks_of_groups(Path(os.environ[VARIABLE]))
     calls = calls_of(found, ranks)
@@ -265,7 +272,8 @@ def advise(
             before = environment_before_python()
             ways = ((command, before), (command, {**before, "PHICOLL_TUNING": str(table.absolute())}))
             advised.runs = ComparedRuns("", ways=("as it is", "with the table"))
-            by_turns(advised.runs, command[0], ways, rounds, patterns)
+            with display(progress) as shown:
+                by_turns(advised.runs, command[0], ways, rounds, patterns, shown)
             advised.interrupted = advised.runs.interrupted
     return advised
 
@@ -301,72 +309,75 @@ def finished_run(command: Sequence[str], environment: dict[str, str]) -> None:
         raise Error(f"{command[0]} ends with {ended.code}; it says last: {ended.last_word}")
 
 
-def advise_mpi(command: Sequence[str], kind: str, seconds: float, rounds: int, patterns: Patterns) -> Advised:
+def advise_mpi(
+    command: Sequence[str],
+    kind: str,
+    seconds: float,
+    rounds: int,
+    patterns: Patterns,
+    shown: Display | None,
+) -> Advised:
     """The same for a program of an MPI's, whose collectives stay there: by the MPI's own algorithms.
 
-    Each is tried in a run of the program, until these have taken ``seconds``.
+    Each is tried in runs of the program, until these have taken ``seconds``.
     """
     words, environment = only_watched(command)  # may compile, which is no time of the program's
 
-    def watched(variables: dict[str, str]) -> tuple[list[Call], float]:
+    def watched(variables: dict[str, str]) -> tuple[Profile, dict[str, int]]:
         with profile() as found:
             folder = os.environ[VARIABLE]
             finished_run(words, {**environment, VARIABLE: folder, **variables})
-            ranks = ranks_of_groups(Path(folder))
-        return calls_of(found, ranks), found.seconds
+            return found, ranks_of_groups(Path(folder))
 
-    advised = Advised(*watched({}))
+    if shown is not None:
+        shown.update(0, 1, f"the calls of {command[0]}")
+    found, ranks = watched({})
+    advised = Advised(calls_of(found, ranks), found.seconds)
+    ways = ways_of(advised, kind, command[0])
     end = time.monotonic() + seconds
-    usual = by_operation(advised.calls)
+    trials = Trials(
+        ways, span(found) if ways else 0.0, lambda variables: span(watched(variables)[0]), end, shown
+    )
     try:
-        for operation in dict.fromkeys(call.operation for call in worth_it(advised.calls)):
-            try:
-                others = alternatives(kind, command[0], operation)
-            except Error as error:
-                if str(error) not in advised.notes:
-                    advised.notes.append(str(error))
-                continue
-            taken = {"the MPI's choice": usual[operation]}
-            best: dict[str, str] = {}
-            left: list[str] = []
-            for name, variables in others.items():
-                if time.monotonic() > end:
-                    left.append(name)
-                    continue
-                try:
-                    own_s = by_operation(watched(variables)[0]).get(operation)
-                except Error as error:
-                    advised.notes.append(f"{operation} by {name}: {error}")
-                    continue
-                if own_s is None:
-                    advised.notes.append(f"{operation} by {name}: the run shows no such call")
-                    continue
-                taken[name] = own_s
-                if own_s == min(taken.values()):
-                    best = variables
-            if left:
-                advised.notes.append(
-                    f"no time was left to try {', '.join(left)} for {operation}; give a larger budget"
-                )
-            advised.tried[operation] = taken
-            advised.variables |= best
+        trials.run()
     except KeyboardInterrupt:
         advised.interrupted = True
+    advised.notes += trials.notes
+    advised.tried, advised.variables = trials.medians(), trials.fastest()
     if advised.variables and not advised.interrupted:
         before = environment_before_python()
-        ways = ((command, before), (command, {**before, **advised.variables}))
+        both = ((command, before), (command, {**before, **advised.variables}))
         advised.runs = ComparedRuns("", ways=("as it is", "as advised"))
-        by_turns(advised.runs, command[0], ways, rounds, patterns)
+        by_turns(advised.runs, command[0], both, rounds, patterns, shown)
         advised.interrupted = advised.runs.interrupted
     return advised
 
 
-def by_operation(calls: Sequence[Call]) -> dict[str, float]:
-    """Each operation's seconds of a rank."""
-    found: dict[str, float] = {}
-    for call in calls:
-        found[call.operation] = found.get(call.operation, 0.0) + call.own_s
+def ways_of(advised: Advised, kind: str, launcher: str) -> Ways:
+    """Those of the operations that take enough of the run."""
+    found: Ways = {}
+    for operation in dict.fromkeys(call.operation for call in worth_it(advised.calls)):
+        ranks = {call.ranks for call in advised.calls if call.operation == operation}
+        try:
+            found[operation] = alternatives(kind, launcher, operation, ranks)
+        except Error as error:
+            if str(error) not in advised.notes:
+                advised.notes.append(str(error))
     return found
+
+
+def span(found: Profile) -> float:
+    """Seconds from the first call to the last.
+
+    The time within calls does not tell algorithms apart: one from which some ranks return early moves time to their
+    next wait, and ranks that look for messages take CPUs from those that compute.
+    """
+    of_ranks = [(one, calls) for one in found.watched for calls in one.by_rank.values() if len(calls)]
+    if not of_ranks:
+        raise Error("the run shows no collective calls")
+    first = min(int(calls["entered"].min()) for _, calls in of_ranks)
+    last = max(int(calls["left"].max()) for _, calls in of_ranks)
+    return (last - first) * of_ranks[0][0].ns_per_tick / 1e9
 
 
 def decide_all(
