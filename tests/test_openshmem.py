@@ -3,9 +3,11 @@
 import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -137,6 +139,19 @@ def test_output_of_all_pes(program):
     result = oshrun("-n", 4, program, "hello")
     assert sorted(result.stdout.splitlines()) == [f"PE {pe} of 4" for pe in range(4)]
     assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a program more rights than its caller")
+def test_a_program_with_more_rights_than_its_caller_writes_no_profile(program, tmp_path):
+    with tempfile.TemporaryDirectory() as folder:  # pytest's are root's alone
+        Path(folder).chmod(0o755)
+        own = shutil.copy(program, folder)
+        Path(own).chmod(0o4755)
+        variables = {**os.environ, "PHICOLL_PROFILE": str(tmp_path)}
+        subprocess.run([own, "globals"], env=variables, user=65534, group=65534, extra_groups=[], check=True)
+    assert list(tmp_path.iterdir()) == []
+    subprocess.run([program, "globals"], env=variables, check=True)
+    assert list(tmp_path.iterdir()) != []
 
 
 def test_labels(program):

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/environment.hpp"
 
 namespace phicoll {
 
@@ -46,7 +47,7 @@ InMemory& in_memory() {
 }  // namespace
 
 const char* profile_folder() {
-  const char* const folder = std::getenv("PHICOLL_PROFILE");
+  const char* const folder = os::environment("PHICOLL_PROFILE");
   return !in_memory().wanted && folder != nullptr && folder[0] != 0 ? folder : nullptr;
 }
 bool calls_are_watched() {
