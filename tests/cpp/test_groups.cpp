@@ -375,6 +375,23 @@ TEST(Attach, IsRefusedInAUserNamespaceThatDoesNotMapTheUser) {
   EXPECT_EQ(status, 5);
 }
 
+// A program with more rights than its caller shares memory with programs that have these rights, not with the
+// caller's.
+TEST(Attach, MeetsProgramsOfItsEffectiveUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root takes other users";
+  const std::string name = unique_name("setuid");
+  std::vector<pid_t> pids;
+  for (int r = 0; r < 2; ++r)
+    pids.push_back(attaching([&] {
+      if (r == 1 && setresuid(1, 0, 0) != 0) return 77;
+      GroupOptions options = waiting("adaptive");
+      options.attach_timeout_ms = 5000;
+      ProcessGroup::attach(name, 2, r, options)->communicator().barrier();
+      return 0;
+    }));
+  for (pid_t pid : pids) EXPECT_EQ(status_of(pid), 0);
+}
+
 /// Attaches two programs that may use these CPUs alone, and asks both for something of their communicators.
 template <class Asked>
 void attach_two_on(const std::vector<int>& first, const std::vector<int>& second, Asked asked) {

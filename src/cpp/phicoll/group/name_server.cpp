@@ -57,7 +57,7 @@ struct Descriptor {
 
 /// The socket's address: abstract (it starts with a zero byte), one name space for each user.
 socklen_t address_of(const std::string& name, sockaddr_un& address) {
-  const std::string full = "phicoll-" + std::to_string(getuid()) + "-" + name;
+  const std::string full = "phicoll-" + std::to_string(geteuid()) + "-" + name;
   if (name.empty() || full.size() + 1 > sizeof address.sun_path || name.find('\0') != std::string::npos)
     throw ArgumentError("name", "'" + name + "'", "1 to 80 bytes, none of them zero");
   std::memset(&address, 0, sizeof address);
@@ -78,7 +78,7 @@ bool is_ambiguous(uid_t user) {
 bool same_user(int socket) {
   struct ucred peer;
   socklen_t length = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == getuid() &&
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid() &&
          !is_ambiguous(peer.uid);
 }
 
@@ -152,9 +152,9 @@ os::SharedMemory NameServer::find_or_serve(const std::string& name, int size, in
                                            std::unique_ptr<NameServer>& server) {
   sockaddr_un address;
   const socklen_t length = address_of(name, address);
-  if (is_ambiguous(getuid()))
+  if (is_ambiguous(geteuid()))
     throw ResourceError(
-        "name: this process's user, " + std::to_string(getuid()) +
+        "name: this process's user, " + std::to_string(geteuid()) +
         ", may be any that its user namespace does not map, so processes of other users could attach");
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
   const std::int64_t deadline = os::now_ns() + timeout_ms * 1000000;
