@@ -112,6 +112,19 @@ def test_windows_give_their_memory_back():
     run(work, 2)
 
 
+def test_a_window_without_room_is_refused_on_all_ranks_and_the_group_goes_on(mode):
+    def work(comm):
+        for size in (10**12, 20_000_000, 10**12 if comm.rank else 0):
+            if size == 20_000_000:
+                MPI.Win.Allocate_shared(size, comm=comm).Free()
+                continue
+            with pytest.raises(phicoll.ResourceError, match="heap_limit"):
+                MPI.Win.Allocate_shared(size, comm=comm)
+        return comm.allreduce(1)
+
+    assert run(work, 2, mode) == [2, 2]
+
+
 def test_a_window_is_there_until_it_is_freed(mode):
     """Whatever keeps or drops the first rank's arrays and its window."""
 

@@ -317,16 +317,21 @@ class Comm(Collectives, PointToPoint, MatchedProbes, Derived):
                 got = f"{told[0][0]} of {told[0][1]} on rank 0 and {other[0]} of {other[1]} on rank {rank}"
                 raise ArgumentError("shape", got, "the same shape and type on all ranks")
         nbytes = math.prod(extents) * kind.itemsize
-        found: int | str | None = None  # where it is, or why it is nowhere
-        if core.rank == 0:
+        found = self._by_first(lambda: core.allocate_counted(nbytes))
+        return core.view_counted(found, nbytes).view(kind).reshape(extents)  # type: ignore[no-any-return]
+
+    def _by_first(self, allocate: Callable[[], int]) -> int:
+        """What ``allocate`` returns on rank 0, on all ranks, or its ResourceError, which leaves the group whole."""
+        found: int | str | None = None
+        if self.rank == 0:
             try:
-                found = core.allocate_counted(nbytes)
+                found = allocate()
             except ResourceError as error:
                 found = str(error)
         found = self.bcast(found)
         if isinstance(found, str):
             raise ResourceError(found)
-        return core.view_counted(found, nbytes).view(kind).reshape(extents)  # type: ignore[no-any-return]
+        return found  # type: ignore[return-value]
 
     def select(self, operation: str, algorithm: str) -> None:
         """Select the algorithm of an operation (``"allreduce"``) for later calls, the same on all ranks.

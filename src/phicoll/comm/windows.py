@@ -15,7 +15,7 @@ from phicoll.comm.messages import PROC_NULL
 from phicoll.comm.not_offered import refuse
 from phicoll.comm.numbers import rank_or_tag, whole_count
 from phicoll.comm.worlds import COMM_SELF
-from phicoll.errors import ArgumentError, Error
+from phicoll.errors import ArgumentError, Error, ResourceError
 
 __all__ = [
     "LOCK_EXCLUSIVE",
@@ -64,6 +64,12 @@ NOT_OFFERED = {
 }
 
 
+def zeros_at(core: Any, nbytes: int) -> int:
+    place: int = core.allocate_shared(nbytes)
+    core.view_shared(place, nbytes)[:] = 0
+    return place
+
+
 class Win(HasErrhandler):
     """A window of shared memory. Its segments lie one after the other, in the order of ranks.
 
@@ -101,7 +107,7 @@ class Win(HasErrhandler):
         Raises
         ------
         ResourceError
-            The group's heap has no room for it.
+            The group's heap has no room for it; all ranks raise it, and the group stays whole.
         """
         whole = checked_comm(comm)
         own = whole.Dup(checked_info(info), memory_limit=PART_MEMORY * max(2, min(whole.size, 64)))
@@ -114,16 +120,13 @@ class Win(HasErrhandler):
         self._units = [unit for _, unit in told]
         data = LINE * core.size
         nbytes = data + sum(self._sizes)
-        # Not an array of rank 0's, which it would give back when it drops it, while others use the window.
-        if core.rank == 0:
-            with own._alone():
-                self._place = core.allocate_shared(nbytes)
-                self._memory = core.view_shared(self._place, nbytes)
-                self._memory[:] = 0
-            own.bcast(self._place)
-        else:
-            self._place = own.bcast(None)
-            self._memory = core.view_shared(self._place, nbytes)
+        try:
+            # Not an array of rank 0's, which it would give back when it drops it, while others use the window.
+            self._place = own._by_first(lambda: zeros_at(core, nbytes))
+        except ResourceError:
+            own.Free()
+            raise
+        self._memory = core.view_shared(self._place, nbytes)
         self._begins = [data + sum(self._sizes[:rank]) for rank in range(core.size)]
         self._locked: set[int] = set()  # the segments that this rank has locked
         self._comm = own
