@@ -82,11 +82,12 @@ told() {
 # A sample of the other builds: the tests of shared and contended data. Barriers move none: they are for the thread sanitizer.
 # How deaths and mismatches are told is processes' matter, of which it sees little. --long runs all tests in both.
 sanitizers=(thread address,undefined)
-declare -A sample=([thread]="test_barrier_correctness test_collectives test_messages test_nonblocking test_parking"
+declare -A sample=([thread]="test_barrier_correctness test_collectives test_messages test_nonblocking test_parking test_split"
   [address,undefined]="test_collectives test_groups test_messages")
 # Without the cases that repeat others at greater length, or wait.
 sampled="-Collectives.OfRanksThatShareCpus:Collectives.ThroughTheLevels*:MessagesOfTheDead.*:*AreHalfTakenWhereAHandlerThrows:*\
-SeveralOfTheLargest*:*TheLargestOnes*:*ManyOneWayAndThen*:*ATestTellsOfAMessageThatDoesNotFit*:*DeathOfTwoNeighbours*:*HundredsOfRanks*"
+SeveralOfTheLargest*:*TheLargestOnes*:*ManyOneWayAndThen*:*ATestTellsOfAMessageThatDoesNotFit*:*DeathOfTwoNeighbours*:*HundredsOfRanks*:\
+Split.*Hundreds:Split.*Thousand*"
 sampled_episodes=8  # not 5, by which the test knows ranks that spin
 with_bench=OFF
 if [ -n "$long" ]; then

@@ -215,6 +215,15 @@ TEST(Split, EightPartsHaveRoomForTheLongestRings) {
   });
 }
 
+// The last rank that leaves a part gives its memory back, and ranks of another part take it. The thread
+// sanitizer sees that no rank still reads it.
+TEST(Split, AnotherPartTakesTheMemoryThatRanksAreLeaving) {
+  in_threads_and_processes(6, [](Communicator& all) {
+    const auto own = all.split(all.rank() % 2, 0);
+    for (int turn = 0; turn < 50; ++turn) own->dup(std::size_t{1} << 20)->barrier();
+  });
+}
+
 // Once half of the heap is taken, parts take less, and all parts of one split alike.
 TEST(Split, ManyMayBeHeldAtATime) {
   in_threads_and_processes(

@@ -159,9 +159,9 @@ bool Control::leave(int rank, const CallHistory& calls, bool unwinding) {
   members_[rank].left_chain = calls.chain();
   members_[rank].left_after.atomic().store(2 * (calls.begun() + 1) + (unwinding ? 1 : 0),
                                            std::memory_order_release);
-  // acq_rel: the last rank sees all that the others did before they left.
-  if (left_.atomic().fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<std::uint32_t>(ranks_))
-    return false;
+  // acq_rel: the last rank sees all that the others did before they left. It may give this memory back.
+  const auto all = static_cast<std::uint32_t>(ranks_);
+  if (left_.atomic().fetch_add(1, std::memory_order_acq_rel) + 1 != all) return false;
   compare_calls_of_all(rank, calls);
   return true;
 }
