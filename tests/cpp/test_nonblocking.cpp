@@ -708,31 +708,68 @@ TEST(Nonblocking, AnOperatorThatLooksGoesOnWithTheRest) {
     });
 }
 
-// Each thread of a rank has a communicator, and looks while it or another has begun something there.
+/// Says that other threads may end any wait.
+struct ManyThreads final : Interpreter {
+  void look_for_signals() override {}
+  void tell_of_a_wait() override {}
+  int threads() override { return 100; }
+};
+
+/// Three threads of the rank, each with a communicator of its own.
+void in_threads(Communicator& whole, const std::function<bool(Communicator& own, int thread)>& is_right) {
+  constexpr int threads = 3;
+  static ManyThreads interpreter;
+  whole.set_interpreter(&interpreter);
+  std::vector<std::unique_ptr<Communicator>> parts;
+  for (int i = 0; i < threads; ++i) parts.push_back(whole.dup());
+  std::vector<std::thread> all;
+  std::atomic<int> right{0};
+  for (int i = 0; i < threads; ++i)
+    all.emplace_back([&, i] { right.fetch_add(is_right(*parts[static_cast<std::size_t>(i)], i) ? 1 : 0); });
+  for (std::thread& one : all) one.join();
+  EXPECT_EQ(right.load(), threads);
+}
+
+// Each looks while it or another has begun something.
 TEST_P(NonblockingCalls, ThreadsThatLookGoOnWithEachOthers) {
   run(2, [](Communicator& whole) {
-    constexpr int threads = 3;
-    std::vector<std::unique_ptr<Communicator>> parts;
-    for (int i = 0; i < threads; ++i) parts.push_back(whole.dup());
-    std::vector<std::thread> all;
-    std::atomic<int> wrong{0};
-    for (int i = 0; i < threads; ++i)
-      all.emplace_back([&, i] {
-        Communicator& own = *parts[static_cast<std::size_t>(i)];
-        const int peer = 1 - own.rank();
-        Numbers sent(40000, i), got(40000), all_of(2000);
-        for (int turn = 0; turn < 20; ++turn) {
-          const auto send = own.begin_send(sent.data(), 8 * sent.size(), peer, turn);
-          const auto gather = own.begin(Request::allgather(sent.data(), all_of.data(), 8000));
-          const auto receive = own.begin_receive(got.data(), 8 * got.size(), peer, turn);
-          const bool ended =
-              looks_until([&] { return own.test(*gather) && own.test(*receive) && own.test(*send); });
-          if (!ended || got != sent || all_of != Numbers(2000, i)) wrong.fetch_add(1);
-          got.assign(got.size(), -1);
-        }
-      });
-    for (std::thread& one : all) one.join();
-    EXPECT_EQ(wrong.load(), 0);
+    in_threads(whole, [](Communicator& own, int i) {
+      const int peer = 1 - own.rank();
+      Numbers sent(40000, i), got(40000), all_of(2000);
+      bool right = true;
+      for (int turn = 0; turn < 20; ++turn) {
+        const auto send = own.begin_send(sent.data(), 8 * sent.size(), peer, turn);
+        const auto gather = own.begin(Request::allgather(sent.data(), all_of.data(), 8000));
+        const auto receive = own.begin_receive(got.data(), 8 * got.size(), peer, turn);
+        const bool ended =
+            looks_until([&] { return own.test(*gather) && own.test(*receive) && own.test(*send); });
+        right = right && ended && got == sent && all_of == Numbers(2000, i);
+        got.assign(got.size(), -1);
+      }
+      return right;
+    });
+  });
+}
+
+// Also with a call that fails where another thread goes on with it. The thread sanitizer sees that a wait
+// reads nothing meanwhile.
+TEST_P(NonblockingCalls, ThreadsThatWaitGoOnWithEachOthers) {
+  run(2, [](Communicator& whole) {
+    in_threads(whole, [](Communicator& own, int i) {
+      Numbers total(500), word(1);
+      bool right = true;
+      for (int turn = 0; turn < 40; ++turn) {
+        const Numbers sent = given(total.size(), own.rank(), turn + i);
+        if (own.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1 + (turn + i) % 3));
+        const auto barrier = own.begin(Request());
+        const auto sum_up = own.begin(Request::allreduce(sent.data(), total.data(), total.size(), sum()));
+        EXPECT_THROW(own.wait(*own.begin(Request::broadcast(word.data(), 8, 2))), ArgumentError);
+        own.wait(*barrier);
+        own.wait(*sum_up);
+        right = right && total == summed(total.size(), 2, turn + i);
+      }
+      return right;
+    });
   });
 }
 

@@ -110,7 +110,7 @@ Nonblocking::Nonblocking(Communicator& owner)
       inner_(owner.twin(*this)),
       calls_(inner_->calls_),
       board_(inner_->board_),
-      port_(inner_->control(), inner_->rank(), inner_->wait_policy(), &inner_->calls_, nullptr, &stuck_),
+      port_(inner_->control(), inner_->rank(), inner_->wait_policy(), nullptr, nullptr, &stuck_),
       fiber_(new os::Fiber([this] { run_all(); }, stack_bytes)) {
   port_.set_background(&work_);
   stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, 0};
@@ -215,13 +215,14 @@ void Nonblocking::put_aside() {
 
 [[gnu::always_inline]] inline void Nonblocking::end_first() {
   if (__builtin_expect(!held_.empty() || first_->kept, 0)) put_aside();
+  const bool failed = first_->error != nullptr;  // a wait that sees the end takes the error away
   unfinished_.store(queued(), std::memory_order_release);
   note_end(*first_);
   noted_ = &unnoted_;
   // A call that is begun again need not be counted again.
   if (first_.use_count() == 1)
     first_.reset();
-  else if (first_->valid != 0 && !first_->error && queue_.empty())
+  else if (first_->valid != 0 && !failed && queue_.empty())
     again_ = prepare_again(*first_);
 }
 
@@ -490,7 +491,7 @@ void Nonblocking::begin_anew(const Shared& call) {
     }
     ended.swap(ended_);
   }
-  if (call->error && call->done) rethrow(*call);
+  if (call->done && call->error) rethrow(*call);  // until it is done, another thread may go on with it
 }
 
 // Meanwhile nothing of it is pending, so waits sleep instead of going on with it.
@@ -543,8 +544,8 @@ void Nonblocking::wait(BegunCall& made) {
 
 void Nonblocking::wait_in_turn(BegunCall& made) {
   work_.stop_looking();
-  stuck_.note.call = calls_.begun();
   if (const Hold own{*this, Hold::try_once}) {
+    stuck_.note.call = calls_.begun();
     if (stage_ == Stage::half && first_.get() == &made)
       complete_here(own.alone());
     else
@@ -553,12 +554,24 @@ void Nonblocking::wait_in_turn(BegunCall& made) {
   if (made.done) return;
   NativePort::Patience patience;
   try {
-    while (!made.done) port_.take_turn(patience);
+    while (!made.done) {
+      port_.take_turn(patience);
+      if (patience.has_checked()) check_peers(patience);
+    }
   } catch (...) {
     // A group that waited too long is broken too. The calls' buffers are the caller's again.
     if (inner_->control().broken()) end_all();
     throw;
   }
+}
+
+// Keeps other threads out, as what they go on with adds to the calls. What a peer did before it left is seen
+// by the look here, if it was not by the turn's.
+void Nonblocking::check_peers(NativePort::Patience& patience) {
+  const Hold own(*this, Hold::try_once);
+  if (!own || ready()) return;
+  stuck_.note.call = calls_.begun();
+  port_.check_peers(patience, calls_);
 }
 
 void Nonblocking::look_in_place(const BegunCall& made) {

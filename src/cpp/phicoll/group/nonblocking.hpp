@@ -156,6 +156,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   void complete_here(bool alone);
   [[gnu::noinline]] void put_in_queue(const Shared& call);
   void look_in_place(const BegunCall& made);
+  void check_peers(NativePort::Patience& patience);
   [[gnu::noinline]] void wait_in_turn(BegunCall& made);
   [[gnu::noinline, gnu::cold]] void fail_first();
   [[gnu::noinline]] void put_aside();

@@ -174,6 +174,9 @@ class NativePort : public PortDefaults<NativePort> {
   void take_turn(Patience& patience) const {
     room_.take_turn(patience);
   }
+  void check_peers(Patience& patience, const CallHistory& calls) const {
+    room_.check_peers(patience, calls);
+  }
   void yield() const;
   void tell_of_a_wait() const {
     room_.tell_of_a_wait();

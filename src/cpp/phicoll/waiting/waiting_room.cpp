@@ -218,16 +218,16 @@ bool WaitingRoom::spin_then_yield(const Awaited& a, std::uint64_t* seen, Rest& r
   }
 }
 
-/// Breaks the group if the others have left, or make other calls.
-void WaitingRoom::check_peers(Patience& patience, bool in_call, std::int64_t now) {
+void WaitingRoom::check_peers(Patience& patience, const CallHistory& calls, bool in_call) {
+  const std::int64_t now = patience.now_ns_;
   const bool long_ago = now - patience.started_ns_ > exception_ns;
-  control_->check_left(calls_->begun(), long_ago);
+  control_->check_left(calls.begun(), long_ago);
   // The others' stores came before they left, so a look after seeing that they left sees everything there
   // will ever be.
   if (patience.alone_) {
     // Breaks the group with the calls' names, if they are still known. The first reason stays.
-    control_->check_calls(rank_, *calls_, true);
-    const std::string reason = "waits in call " + std::to_string(calls_->begun()) +
+    control_->check_calls(rank_, calls, true);
+    const std::string reason = "waits in call " + std::to_string(calls.begun()) +
                                " for ranks that have left: their calls did not fit";
     control_->break_group(rank_, reason.c_str());
   }
@@ -236,7 +236,7 @@ void WaitingRoom::check_peers(Patience& patience, bool in_call, std::int64_t now
   // seldom. It first notes a barrier, so that ranks which wait in the same barrier are counted as many when
   // calls are compared.
   if (in_call && now - patience.compared_ns_ > compare_calls_ns) {
-    control_->check_calls(rank_, *calls_, patience.compared_ns_ != patience.started_ns_);
+    control_->check_calls(rank_, calls, patience.compared_ns_ != patience.started_ns_);
     patience.compared_ns_ = now;
   }
 }
@@ -290,7 +290,8 @@ std::string not_come(Control& control, int rank, std::uint64_t call) {
 bool WaitingRoom::check_alive(Patience& patience, bool in_call) {
   const std::int64_t now = patience.now_ns_ = os::now_ns();
   if (patience.started_ns_ == 0) patience.started_ns_ = patience.compared_ns_ = now;
-  if (calls_ != nullptr) check_peers(patience, in_call, now);
+  patience.checked_ = true;
+  if (calls_ != nullptr) check_peers(patience, *calls_, in_call);
   const std::int64_t waited = now - patience.started_ns_;
   // What moves proves that the group is not stuck.
   const bool took = in_call && background_ != nullptr && waited > taking_in_ns && background_->take_in();

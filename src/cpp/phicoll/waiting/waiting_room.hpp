@@ -4,6 +4,7 @@
 // rank's other work, as the policy and the ranks on its CPU demand; and it ends when the group breaks.
 
 #include <cstdint>
+#include <utility>
 
 #include "phicoll/memory/call_history.hpp"
 #include "phicoll/memory/control.hpp"
@@ -24,6 +25,8 @@ class Patience {
   void end_mark() {
     if (mark_ != nullptr) mark_->end();
   }
+  /// Whether the wait has come to a check of the group since this was asked before.
+  bool has_checked() { return std::exchange(checked_, false); }
   Patience(const Patience&) = delete;
   Patience& operator=(const Patience&) = delete;
 
@@ -35,6 +38,7 @@ class Patience {
   std::uint64_t turns_ = 0;
   WaitMark* mark_ = nullptr;
   bool alone_ = false;  // all others had left at the last check
+  bool checked_ = false;
   bool meets_ = false;  // another rank was on this CPU after the first looks
   bool naps_ = false;
   bool yields_ = false;      // it has come to its yields
@@ -80,6 +84,9 @@ class WaitingRoom {
   /// To be called now and then in a wait that takes no turns. Throws if the group is broken, and what a
   /// signal's handler throws.
   void check(Patience& patience) { check_alive(patience, false); }
+  /// Breaks the group if the others have left, or make other calls than `calls`. No other thread may add to
+  /// them meanwhile. To be called after a check, in which the room does this itself if it knows the calls.
+  void check_peers(Patience& patience, const CallHistory& calls, bool in_call = true);
   /// Gives the CPU to another rank that needs it. Returns at once where none does.
   void yield_if_needed();
   /// A thread is about to wait for something else, or to copy for long.
@@ -99,7 +106,6 @@ class WaitingRoom {
   std::uint64_t wait_going_on(const Awaited& awaited);
   std::uint64_t wait_elsewhere(const Awaited& awaited);
   bool check_alive(Patience& patience, bool in_call);
-  void check_peers(Patience& patience, bool in_call, std::int64_t now);
   void mark_wait(Patience& patience, std::int64_t waited);
 
   Control* control_;
