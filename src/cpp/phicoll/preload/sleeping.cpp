@@ -25,9 +25,9 @@ constexpr unsigned yields = 4;
 constexpr unsigned waits_before_a_move = 8;
 // After this time a Yielder naps at every turn.
 constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
-// Where its yields serve other programs it looks about as long as a nap and a wake take, and then naps: what
-// it waits for rarely takes longer, and in a nap the other program has the CPU for a turn of its own.
-constexpr std::int64_t looking_ns = 100 * 1000;
+// As long as libgomp's threads look where its regions end. A yield or a nap gives a busy program a turn of
+// some ms, for which libgomp's other threads then look.
+constexpr std::int64_t looking_ns = 8 * 1000 * 1000;
 constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
 
 }  // namespace
@@ -132,18 +132,18 @@ bool Yielder::go_on() {
   }
   if (started_ns_ == 0) {
     started_ns_ = now_ns_ = phicoll::os::now_ns();
-    way_ = yields_.way(now_ns_);
+    if (shares_) way_ = yields_.way(now_ns_);
   }
   const std::int64_t began = now_ns_, waited = began - started_ns_;
-  const bool naps = way_ == DearYields::Way::without || waited > yielding_ns;
-  if (naps && !shares_ && waited < looking_ns)
-    phicoll::arch::pause();
-  else if (naps)
+  const bool naps = shares_ ? way_ == DearYields::Way::without || waited > yielding_ns : waited > looking_ns;
+  if (naps)
     phicoll::os::nap(phicoll::os::nap_of_wait(waited));
-  else
+  else if (shares_)
     sched_yield();
+  else
+    phicoll::arch::pause();
   now_ns_ = phicoll::os::now_ns();
-  if (!naps && yields_.note(way_, began, now_ns_)) way_ = DearYields::Way::without;
+  if (shares_ && !naps && yields_.note(way_, began, now_ns_)) way_ = DearYields::Way::without;
   return true;
 }
 

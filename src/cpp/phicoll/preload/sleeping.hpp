@@ -4,7 +4,7 @@
 // CPU meanwhile. A waiting thread looks for about as long as a sleep and a wake take. It gives its CPU away
 // if another thread of the barrier was last seen on it, because two threads that start on one CPU may stay
 // there for long, as each wakes the other; where that goes on, one of them moves. Then the thread sleeps
-// (Sleeper), or gives its CPU away for longer (Yielder), as OpenMP's runtimes do.
+// (Sleeper), or looks or gives its CPU away for longer (Yielder), as OpenMP's runtimes do.
 
 #include <pthread.h>
 
@@ -85,7 +85,7 @@ class Sleeper final : public phicoll::Elsewhere {
 };
 
 /// The same without sleeping, for teams that have a CPU for each thread: what comes after the port's looks in
-/// place.
+/// place. A thread that has its CPU to itself only looks, for some ms.
 class Yielder final : public phicoll::Background {
  public:
   Yielder(Bedroom& bedroom, int rank) : bedroom_(bedroom), rank_(rank) {}
