@@ -155,7 +155,7 @@ PROGRAMS = [
         prepare="gmx solvate -cs spc216 -box 2.5 2.5 2.5 -o water.gro -p water.top &&"
         " gmx grompp -f water.mdp -c water.gro -p water.top -o water.tpr -maxwarn 9",
         files={"water.mdp": WATER, "water.top": TOPOLOGY},
-        time=r"Time: +\S+ +(\S+)",
+        time=r"Time: +\S+ +(\S+).*",
     ),
     Program(
         "HPCC, N = 500",
