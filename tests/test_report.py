@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -693,6 +694,22 @@ def test_results_of_a_run_that_ended_as_ctrl_c_came_are_stopped(tmp_path, monkey
     assert stopped.samples
     assert stopped.interrupted
     assert (phicoll.Results([]) + stopped).interrupted
+
+
+def test_a_second_ctrl_c_before_the_demo_has_heard_the_first_ends_it_too(tmp_path, monkeypatch, capsys):
+    def measure_parts(_: object, file: Path, __: object) -> phicoll.Results:
+        for _ in range(2):
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        return phicoll.load(MadeUp(end="interrupted").write(file))
+
+    monkeypatch.setattr("phicoll.report.demo.measure_parts", measure_parts)
+    monkeypatch.setattr("phicoll.report.build.build", lambda _: "page")
+    with pytest.raises(KeyboardInterrupt):
+        main(["--out", str(tmp_path), "--quick"])
+    assert "interrupted twice: there is no report" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [RESULTS]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_second_ctrl_c_ends_the_demo_at_once(tmp_path):

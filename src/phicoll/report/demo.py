@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from phicoll import bench
 from phicoll.errors import ArgumentError, Error
@@ -58,9 +59,13 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
 
 
 def run_demo(
-    out: str | Path, quick: bool, budget_s: float | None, progress: bool | None, alone: bool = False
+    out: str | Path,
+    quick: bool,
+    budget_s: float | None,
+    progress: bool | None,
+    presses: list[int] | None = None,
 ) -> tuple[Results, bool]:
-    """As :func:`demo`; also whether it was interrupted. ``alone``: a second Ctrl-C may end this process."""
+    """As :func:`demo`; also whether it was interrupted. ``presses``: each Ctrl-C; a second may end this process."""
     budget = budget_s if budget_s is not None else (QUICK_BUDGET_S if quick else BUDGET_S)
     if not LEAST_BUDGET_S <= budget < float("inf"):
         raise ArgumentError("budget", repr(budget_s), f"a number of seconds, {LEAST_BUDGET_S:g} or more")
@@ -95,8 +100,11 @@ def run_demo(
             interrupted = True
     simulated_s = time.monotonic() - begin
     if interrupted:
-        if alone:
+        if presses is not None:
             signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
+            if len(presses) > 1:  # while the measurement ended
+                tell(f"interrupted twice: there is no report; phicoll demo --from {file} makes it")
+                raise KeyboardInterrupt
         tell("interrupted: the report of what there is takes some seconds; Ctrl-C once more ends at once")
     begin = time.monotonic()
     write_text(page, build(gather(results, doctor, simulated, beside(folder))))
@@ -165,7 +173,25 @@ def ctrl_c_after() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
     if came:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def counted() -> Iterator[list[int]]:
+    """Each Ctrl-C in the block, which raises KeyboardInterrupt as it would; none where it does something else."""
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        signal.default_int_handler(number, frame)
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = None) -> Path:
@@ -234,7 +260,8 @@ def main(argv: Sequence[str]) -> int:
     if arguments.file is not None:
         tell(str(rebuild(arguments.file, arguments.out, arguments.figure)))
         return 0
-    results, interrupted = run_demo(arguments.out, arguments.quick, arguments.budget, None, alone=True)
+    with counted() as presses:
+        results, interrupted = run_demo(arguments.out, arguments.quick, arguments.budget, None, presses)
     if interrupted:
         return INTERRUPTED
     return 3 if results.unverified or results.reason == "failed" else 0
