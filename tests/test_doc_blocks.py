@@ -92,6 +92,13 @@ def test_blocks_are_what_phicoll_prints(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
+def test_a_page_s_python_imports_phicoll_before_it_names_it(page: str) -> None:
+    code = "".join(block for language, block in blocks(PAGES[page]) if language == "python")
+    named = re.search(r"^(?!.*\bimport\b)[^#\n]*(?<![\w.])phicoll\.\w", code, re.MULTILINE)
+    assert named is None or re.search(r"^\s*(?:>>> )?import phicoll\b", code[: named.start()], re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
 def test_every_block_says_what_it_is(page: str) -> None:
     """Output has a language by which it is found, and stands in a fence; the commands of a block are as in a shell."""
     text = PAGES[page]
