@@ -97,6 +97,7 @@ TEST(Yielder, LooksBeforeItNapsWhereNoOtherThreadIsSeen) {
       while (phicoll::os::now_ns() < until) yielder.go_on();
       return switches() - before;
     };
+    wait(2 * ms);  // after the waits of other tests
     const std::int64_t learnt = phicoll::os::now_ns() + 300 * ms;
     while (phicoll::os::now_ns() < learnt) short_waits += wait(2 * ms);
     long_wait = wait(50 * ms);
@@ -110,6 +111,28 @@ TEST(Yielder, LooksBeforeItNapsWhereNoOtherThreadIsSeen) {
   computes.join();
   EXPECT_EQ(short_waits, 0);
   EXPECT_GT(long_wait, 0);
+}
+
+// Threads that look would take CPUs from those of another team.
+TEST(Yielder, NapsSoonerWhereAnotherTeamWaits) {
+  const phicoll::os::SharedMemory memory =
+      phicoll::os::SharedMemory::create("waits", 2 * sizeof(phicoll::Control));
+  auto* const controls = static_cast<phicoll::Control*>(memory.data());
+  for (int team = 0; team < 2; ++team) controls[team].configure(2, false, 0, 0);
+  Bedroom one(controls[0], 2), other(controls[1], 2);
+  Yielder mine(one, 0), others(other, 0);
+  const auto wait_7_ms = [](Yielder& yielder) {
+    const long before = switches();
+    yielder.begin();
+    const std::int64_t until = phicoll::os::now_ns() + 7 * ms;
+    while (phicoll::os::now_ns() < until) yielder.go_on();
+    return switches() - before;
+  };
+  wait_7_ms(mine);  // after the waits of other tests
+  EXPECT_EQ(wait_7_ms(mine), 0);
+  EXPECT_GT(wait_7_ms(others), 0);
+  EXPECT_GT(wait_7_ms(mine), 0);
+  EXPECT_EQ(wait_7_ms(mine), 0);
 }
 
 }  // namespace

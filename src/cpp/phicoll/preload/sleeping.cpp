@@ -29,6 +29,8 @@ constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
 // some ms, for which libgomp's other threads then look.
 constexpr std::int64_t looking_ns = 8 * 1000 * 1000;
 constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
+// Whose Yielder came last to a wait of more than `looks`; null before. A hint, through which nothing is read.
+std::atomic<const Bedroom*> waits_last{nullptr};
 
 }  // namespace
 
@@ -120,6 +122,17 @@ void Sleeper::wake_others() {
   if (over != 0) phicoll::os::futex_wake(&bedroom_.sequence_, INT_MAX, false);
 }
 
+void Yielder::begin() {
+  turns_ = 0;
+  if ((barriers_++ & 63) == 0) bedroom_.control_.note_cpu(rank_, phicoll::os::current_cpu());
+}
+
+/// Whether another thread of the team was last seen on this CPU, or another team waits, too.
+bool Yielder::meets() {
+  return waits_last.load(std::memory_order_relaxed) != &bedroom_ ||
+         bedroom_.control_.meets(rank_, phicoll::any_rank, phicoll::os::current_cpu());
+}
+
 bool Yielder::go_on() {
   const unsigned turn = turns_++;
   if (turn == 0) {
@@ -132,8 +145,11 @@ bool Yielder::go_on() {
   }
   if (started_ns_ == 0) {
     started_ns_ = now_ns_ = phicoll::os::now_ns();
-    if (shares_) way_ = yields_.way(now_ns_);
+    way_ = yields_.way(now_ns_);
+    const Bedroom* const last = waits_last.exchange(&bedroom_, std::memory_order_relaxed);
+    if (last != nullptr && last != &bedroom_) shares_ = true;
   }
+  if (!shares_ && turn % 1024 == 0) shares_ = meets();
   const std::int64_t began = now_ns_, waited = began - started_ns_;
   const bool naps = shares_ ? way_ == DearYields::Way::without || waited > yielding_ns : waited > looking_ns;
   if (naps)

@@ -91,10 +91,12 @@ class Yielder final : public phicoll::Background {
   Yielder(Bedroom& bedroom, int rank) : bedroom_(bedroom), rank_(rank) {}
   bool pending() const override { return true; }
   bool go_on() override;
-  /// Before a barrier.
-  void begin() { turns_ = 0; }
+  /// Before a barrier. Now and then it notes the thread's CPU, as one that always comes last never waits.
+  void begin();
 
  private:
+  bool meets();
+
   Bedroom& bedroom_;
   int rank_;
   bool shares_ = false;
@@ -102,6 +104,7 @@ class Yielder final : public phicoll::Background {
   SharingWaits sharing_waits_;
   DearYields yields_;
   unsigned turns_ = 0;
+  unsigned barriers_ = 0;
   std::int64_t started_ns_ = 0;
   std::int64_t now_ns_ = 0;  // after the last yield or nap
 };
