@@ -25,7 +25,7 @@ from phicoll import bench
 from phicoll.errors import ArgumentError
 from phicoll.plots.live import describe, page as page_of
 from phicoll.report.build import SECTIONS, build
-from phicoll.report.demo import demo, main, measure, rebuild
+from phicoll.report.demo import counted, demo, main, measure, measure_parts, rebuild
 from phicoll.report.material.evidence import Doctor, Evidence, gather
 from phicoll.report.material.figures import figures
 from phicoll.report.material.html import duration, number
@@ -682,6 +682,26 @@ def test_ctrl_c_leaves_the_demo_s_file_whole(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         measure(part, tmp_path / RESULTS, False)
     assert phicoll.load(tmp_path / RESULTS).samples == part.results.samples
+
+
+def test_presses_while_a_part_is_packed_are_counted_and_what_was_measured_is_kept(tmp_path, monkeypatch):
+    def copy(lines, packed):
+        for _ in range(2):
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(os.kill, os.getpid(), signal.SIGINT).result()
+        packed.write(lines.read())
+
+    def run(_: object, output: Path, __: object) -> phicoll.Results:
+        return phicoll.load(MadeUp().write(output))
+
+    monkeypatch.setattr("phicoll.report.demo.bench.run", run)
+    monkeypatch.setattr("shutil.copyfileobj", copy)
+    part = SimpleNamespace(title="part", arguments=[], results=None)
+    with counted() as presses:
+        found = measure_parts([part], tmp_path / RESULTS, False)
+    assert len(presses) == 2
+    assert found.interrupted
+    assert found.samples == part.results.samples
 
 
 def test_results_of_a_run_that_ended_as_ctrl_c_came_are_stopped(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -125,17 +125,18 @@ def forget(folder: Path) -> None:
 
 def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -> Results:
     """Run all parts, write their records to one new file, and print the table of each."""
-    found = Results([])
+    stopped = False
     try:
         for part in parts:
             tell(f"- {part.title}")
             measure(part, file, progress)
-            found = found + part.results
             put(f"{part.title}\n\n{part.comparison}\n")
             if part.results.interrupted:
                 break
     except KeyboardInterrupt:  # what was measured before is kept
-        found.stopped = True
+        stopped = True
+    found = sum((part.results for part in parts if part.results is not None), Results([]))
+    found.stopped |= stopped
     found.source = str(file)
     return found
 
@@ -172,26 +173,31 @@ def ctrl_c_after() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+    for _ in came[1:]:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
     if came:
         signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
 def counted() -> Iterator[list[int]]:
-    """Each Ctrl-C in the block, which raises KeyboardInterrupt as it would; none where it does something else."""
+    """Each Ctrl-C in the block. It still raises KeyboardInterrupt; if a handler is set that does not, none is counted."""
     came: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
         signal.default_int_handler(number, frame)
 
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, note)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield came
+        return
+    signal.signal(signal.SIGINT, note)
     try:
         yield came
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = None) -> Path:
