@@ -194,7 +194,7 @@ def test_where_nothing_gains_the_program_runs_once(monkeypatch, tmp_path, capfd)
 
 
 def test_an_mpi_s_algorithms_are_tried_in_the_program(monkeypatch, capfd):
-    # So long take the runs, one after the other.
+    # How long the runs take, one after the other.
     spans = {"": 4.0, "slow": 6.0, "fast": 1.0}
     tried = []
 
@@ -274,6 +274,32 @@ def test_trials_go_on_with_those_that_were_faster_and_compare_medians():
         "the MPI's choice": 4.0, "lucky": 5.0, "steady": 2.0, "slow": 6.0, "slower": 7.0
     }  # fmt: skip
     assert trials.fastest() == {"WAY": "steady"}
+
+
+def test_what_fails_in_a_later_pass_or_did_not_stay_is_not_chosen():
+    # "lucky" stays alone and is slow then, so "tried once" would have the least median; "breaks" fails later.
+    own = {"": [4.0] * 4, "lucky": [1.0, 9.0, 9.0, 9.0], "tried once": [2.0]}
+    runs = {way: iter(seconds) for way, seconds in own.items()}
+
+    def seconds_of(variables):
+        return next(runs[variables.get("WAY", "")])
+
+    end = time.monotonic() + 60
+    trials = Trials({"barrier": {way: {"WAY": way} for way in own if way}}, 4.0, seconds_of, end, None)
+    trials.run()
+    assert trials.fastest() == {}
+
+    calls = iter([1.0])
+
+    def breaks(variables):
+        if variables and (seconds := next(calls, None)):
+            return seconds
+        raise phicoll.Error("sh ends with 7")
+
+    trials = Trials({"barrier": {"breaks": {"WAY": "breaks"}}}, 4.0, breaks, end, None)
+    trials.run()
+    assert trials.fastest() == {}
+    assert trials.notes == [f"{name}: sh ends with 7" for name in ("the MPI's choice", "barrier by breaks")]
 
 
 def test_a_run_is_as_long_as_from_its_first_call_to_its_last():

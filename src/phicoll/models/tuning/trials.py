@@ -35,14 +35,16 @@ class Trials:
     notes: list[str] = field(default_factory=list)
     #: By operation and algorithm: the seconds in each run; none where it failed.
     taken: dict[str, dict[str, list[float]]] = field(init=False)
+    #: By operation: the algorithms that are left.
+    stayed: dict[str, list[str]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.taken = {operation: {CHOICE: [self.usual]} for operation in self.ways}
+        self.stayed = {operation: list(others) for operation, others in self.ways.items()}
 
     def run(self) -> None:
-        left = {operation: list(others) for operation, others in self.ways.items()}
         for number in range(PASSES):
-            trials = [(operation, name) for operation, names in left.items() for name in names]
+            trials = [(operation, name) for operation, names in self.stayed.items() for name in names]
             if number and trials and self.in_time():
                 self.take_choice()
             for done, (operation, name) in enumerate(trials):
@@ -51,7 +53,8 @@ class Trials:
                         title = f"pass {number + 1} of {PASSES}: {operation} by {name}"
                         self.shown.update(done, len(trials), title)
                     self.take(operation, name)
-            left = {operation: self.faster_half(operation, names) for operation, names in left.items()}
+            for operation, names in self.stayed.items():
+                self.stayed[operation] = self.faster_half(operation, names)
         for operation, others in self.ways.items():
             if untried := [name for name in others if name not in self.taken[operation]]:
                 names = ", ".join(untried)
@@ -61,7 +64,11 @@ class Trials:
         return time.monotonic() < self.end
 
     def take_choice(self) -> None:
-        seconds = self.seconds_of({})
+        try:
+            seconds = self.seconds_of({})
+        except Error as error:
+            self.notes.append(f"{CHOICE}: {error}")
+            return
         for taken in self.taken.values():
             taken[CHOICE].append(seconds)
 
@@ -70,9 +77,11 @@ class Trials:
         try:
             seconds.append(self.seconds_of(self.ways[operation][name]))
         except Error as error:
+            seconds.clear()
             self.notes.append(f"{operation} by {name}: {error}")
 
     def faster_half(self, operation: str, names: list[str]) -> list[str]:
+        """Those that were faster, of those that have not failed."""
         taken = self.medians()[operation]
         tried = sorted((name for name in names if name in taken), key=lambda name: taken[name])
         return tried[: (len(tried) + 1) // 2]
@@ -84,8 +93,9 @@ class Trials:
         }
 
     def fastest(self) -> dict[str, str]:
-        """The variables of the algorithms that were faster than the MPI's choice."""
+        """The variables of the algorithms that were faster than the MPI's choice, of those that stayed to the end."""
         variables: dict[str, str] = {}
         for operation, taken in self.medians().items():
-            variables |= self.ways[operation].get(min(taken, key=lambda name: taken[name]), {})
+            stayed = [name for name in taken if name == CHOICE or name in self.stayed[operation]]
+            variables |= self.ways[operation].get(min(stayed, key=lambda name: taken[name]), {})
         return variables
