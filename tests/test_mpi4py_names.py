@@ -125,6 +125,15 @@ def test_a_window_without_room_is_refused_on_all_ranks_and_the_group_goes_on(mod
     assert run(work, 2, mode) == [2, 2]
 
 
+def test_another_error_of_the_first_rank_leaves_no_rank_waiting_for_a_window(mode):
+    def work(comm):
+        with pytest.raises((TypeError, phicoll.Error)):
+            MPI.Win.Allocate_shared(10**20, comm=comm)
+
+    with pytest.raises(phicoll.Error, match="raised TypeError"):
+        run(work, 2, mode)
+
+
 def test_a_window_is_there_until_it_is_freed(mode):
     """Whatever keeps or drops the first rank's arrays and its window."""
 

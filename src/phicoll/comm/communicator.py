@@ -324,10 +324,11 @@ class Comm(Collectives, PointToPoint, MatchedProbes, Derived):
         """What ``allocate`` returns on rank 0, on all ranks, or its ResourceError, which leaves the group whole."""
         found: int | str | None = None
         if self.rank == 0:
-            try:
-                found = allocate()
-            except ResourceError as error:
-                found = str(error)
+            with self._alone():
+                try:
+                    found = allocate()
+                except ResourceError as error:
+                    found = str(error)
         found = self.bcast(found)
         if isinstance(found, str):
             raise ResourceError(found)
