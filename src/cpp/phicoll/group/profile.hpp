@@ -56,7 +56,8 @@ class CallLog {
 
   /// Which call it is: the bytes of its count argument, and the version.
   static constexpr std::uint64_t what(std::uint64_t bytes, bool counted, bool exclusive) {
-    return bytes | std::uint64_t{counted} << 63 | std::uint64_t{exclusive} << 62;
+    constexpr std::uint64_t most = (std::uint64_t{1} << 48) - 1;  // more only where the count is refused
+    return (bytes < most ? bytes : most) | std::uint64_t{counted} << 63 | std::uint64_t{exclusive} << 62;
   }
   /// Call it before a call. Returns the time, or 0 if the call is not timed; pass it to leave() with the same
   /// `what`.
