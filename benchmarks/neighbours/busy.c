@@ -20,7 +20,7 @@ int main(int words, char** word) {
   for (int i = 0; i < all; ++i)
     if (fork() == 0) {
       prctl(PR_SET_PDEATHSIG, SIGTERM);
-      if (getppid() != parent) _exit(0);  // it was killed before
+      if (getppid() != parent) _exit(0);  // the parent was killed before
       for (;;) ++counts[i * longs_a_place];
     }
   pause();

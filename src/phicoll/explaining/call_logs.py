@@ -30,7 +30,7 @@ COUNTED, EXCLUSIVE = 1 << 63, 1 << 62
 #: Timed calls: their number on the communicator, and how many calls each stands for.
 CALL = np.dtype([*RECORD.descr, ("number", "u8"), ("weight", "f8")])
 BYTES = (1 << 48) - 1
-#: And the calls before it that were not timed, in whose record it was written.
+#: The bits of how many calls before a timed one were not timed; it was written over their record.
 BEFORE = EXCLUSIVE - 1 - BYTES
 #: By operation: the call of it that has a name of its own.
 OTHER_CALL = {operation: call for call, operation in CALLS.items() if call != operation}

@@ -262,7 +262,7 @@ def for_ranks(command: Sequence[str], variable: str, value: str) -> list[str] | 
 
 
 def for_launcher(launcher: str, environment: dict[str, str]) -> dict[str, str]:
-    """The environment of the launcher's own processes, in which MPICH's leaves all ranks of a host in one session."""
+    """The environment of the launcher's own processes, in which MPICH's leaves a host's ranks in one session."""
     if launcher_kind(launcher) != "hydra":
         return environment
     return with_preload(environment, f"{native_folder()}/libphicoll-hydra.so")

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 extern "C" __attribute__((visibility("default"))) pid_t setsid() noexcept {
-  // Of a child that it forks, until that is the rank's program.
+  // A child that the proxy forks has this name until it executes the rank's program.
   if (strcmp(program_invocation_short_name, "hydra_pmi_proxy") != 0)
     return static_cast<pid_t>(syscall(SYS_setsid));
   return setpgid(0, 0) == 0 ? getpid() : -1;
