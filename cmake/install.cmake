@@ -8,7 +8,7 @@ foreach(library phicoll_measure phicoll_sim)
     list(APPEND PHICOLL_LIBRARIES ${library})
   endif()
 endforeach()
-set(PHICOLL_WITHOUT_HEADERS machines mpi torch)   # folders
+set(PHICOLL_WITHOUT_HEADERS machines hydra mpi torch)   # folders
 if(NOT PHICOLL_LABORATORY)
   list(APPEND PHICOLL_WITHOUT_HEADERS kernels programs measure sim)
 endif()
