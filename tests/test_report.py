@@ -666,28 +666,13 @@ def test_ctrl_c_anywhere_in_the_demo_s_measurement_leaves_what_was_measured(
     assert len(begun) == 2
 
 
-def test_ctrl_c_leaves_the_demo_s_file_whole(tmp_path, monkeypatch):
+def part_packed_under_ctrl_c(presses, monkeypatch):
+    """A part of the demo; as its records are packed, Ctrl-C comes so often."""
+
     def copy(lines, packed):
         packed.write(lines.read(10))
-        with ThreadPoolExecutor(1) as pool:  # another thread, which blocks no signal
-            pool.submit(os.kill, os.getpid(), signal.SIGINT).result()
-        packed.write(lines.read())
-
-    def run(_: object, output: Path, __: object) -> phicoll.Results:
-        return phicoll.load(MadeUp().write(output))
-
-    monkeypatch.setattr("phicoll.report.demo.bench.run", run)
-    monkeypatch.setattr("shutil.copyfileobj", copy)
-    part = SimpleNamespace(title="part", arguments=[], results=None)
-    with pytest.raises(KeyboardInterrupt):
-        measure(part, tmp_path / RESULTS, False)
-    assert phicoll.load(tmp_path / RESULTS).samples == part.results.samples
-
-
-def test_presses_while_a_part_is_packed_are_counted_and_what_was_measured_is_kept(tmp_path, monkeypatch):
-    def copy(lines, packed):
-        for _ in range(2):
-            with ThreadPoolExecutor(1) as pool:
+        for _ in range(presses):
+            with ThreadPoolExecutor(1) as pool:  # another thread, which blocks no signal
                 pool.submit(os.kill, os.getpid(), signal.SIGINT).result()
         packed.write(lines.read())
 
@@ -696,7 +681,18 @@ def test_presses_while_a_part_is_packed_are_counted_and_what_was_measured_is_kep
 
     monkeypatch.setattr("phicoll.report.demo.bench.run", run)
     monkeypatch.setattr("shutil.copyfileobj", copy)
-    part = SimpleNamespace(title="part", arguments=[], results=None)
+    return SimpleNamespace(title="part", arguments=[], results=None)
+
+
+def test_ctrl_c_leaves_the_demo_s_file_whole(tmp_path, monkeypatch):
+    part = part_packed_under_ctrl_c(1, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        measure(part, tmp_path / RESULTS, False)
+    assert phicoll.load(tmp_path / RESULTS).samples == part.results.samples
+
+
+def test_presses_while_a_part_is_packed_are_counted_and_what_was_measured_is_kept(tmp_path, monkeypatch):
+    part = part_packed_under_ctrl_c(2, monkeypatch)
     with counted() as presses:
         found = measure_parts([part], tmp_path / RESULTS, False)
     assert len(presses) == 2
